@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from strategy_core.launcher.tried_change import (
@@ -22,10 +21,11 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.tried_changes import TryingOut
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.agreement import Agreement, StepRatio
+from strategy_lab.profiles.replay.agreement import Agreement
 from strategy_lab.profiles.reporting import units
 
 LOOK_EVERY_S = 0.5
@@ -136,23 +136,20 @@ def _show_end(begun: TryingOut, key: str) -> None:
 
 def _show_result(begun: TryingOut, found: Agreement, key: str) -> None:
     st.markdown(f"**{as_markdown(found.sentence)}**")
-    rows = [
-        _row(f"Measured, {begun.tried.num_pairs} runs each", found.measured),
-    ]
+    steps = [(f"Measured, {begun.tried.num_pairs} runs each", found.measured)]
     if found.predicted is not None:
-        rows.insert(0, _row(_predicted_title(begun), found.predicted))
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key=f"tried_{key}",
-        column_config={
-            "what": column.TextColumn("A step", width="large"),
-            "without": column.NumberColumn("Without the change, ms", format="%.1f"),
-            "with": column.NumberColumn("With it, ms", format="%.1f"),
-            "interval": column.TextColumn("Interval"),
-            "ratio": column.NumberColumn("With / without", format="%.2f"),
+        steps.insert(0, (_predicted_title(begun), found.predicted))
+    show_table(
+        f"tried_{key}",
+        steps,
+        {
+            "what": text("A step", lambda row: plain(row[0]), width="large"),
+            "without": number(
+                "Without the change, ms", lambda row: row[1].without_ms, format="%.1f"
+            ),
+            "with": number("With it, ms", lambda row: row[1].with_ms, format="%.1f"),
+            "interval": text("Interval", lambda row: row[1].between or None),
+            "ratio": number("With / without", lambda row: _finite(row[1].ratio), format="%.2f"),
         },
     )
     why = begun.tried.why_no_prediction
@@ -175,11 +172,5 @@ def _predicted_title(begun: TryingOut) -> str:
     return f"Predicted {units.listed(edits)}"
 
 
-def _row(what: str, step: StepRatio) -> dict[str, Any]:
-    return {
-        "what": plain(what),
-        "without": step.without_ms,
-        "with": step.with_ms,
-        "interval": step.between or None,
-        "ratio": step.ratio if math.isfinite(step.ratio) else None,
-    }
+def _finite(ratio: float) -> float | None:
+    return ratio if math.isfinite(ratio) else None

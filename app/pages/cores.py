@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from operator import methodcaller
+
 import streamlit as st
-from msgspec import structs
 
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
@@ -14,13 +14,15 @@ from strategy_lab.app.widgets.on_tpu import show_on_tpu
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, plain
 from strategy_lab.app.widgets.verdict import show_sentence
-from strategy_lab.profiles.analysis.cores import Core, Cores, cores
+from strategy_lab.profiles.analysis.cores import Cores, cores
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import phase_name
+from strategy_lab.profiles.run.event_parts import CoreTraffic
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -109,27 +111,32 @@ def show_times(found: Cores) -> None:
 def show_cores(found: Cores, short: dict[str, str]) -> None:
     """A row per core."""
     st.header("Every core")
-    rows = [core_row(item, short) for item in found.cores]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="cores_table",
-        column_config={
-            "replica": column.NumberColumn("Replica", width="small"),
-            "core": column.NumberColumn("Core", width="small"),
-            "place": column.TextColumn("On the mesh", width="small"),
-            "device": column.TextColumn("Device", width=105),
-            "ops": column.NumberColumn("Ops", width="small", format="localized"),
-            **{
-                phase: column.NumberColumn(
-                    f"{phase_name(phase).capitalize()}, ms/step", format="%.2f"
-                )
-                for phase in CATEGORIES
-            },
-            "sent": column.NumberColumn("Sent, bytes/step", format="localized"),
-            "received": column.NumberColumn("Received, bytes/step", format="localized"),
+    phases = {
+        phase: number(
+            f"{phase_name(phase).capitalize()}, ms/step",
+            methodcaller("phase_ms", phase),
+            format="%.2f",
+        )
+        for phase in CATEGORIES
+    }
+    show_table(
+        "cores_table",
+        found.cores,
+        {
+            "replica": number("Replica", lambda core: core.replica, width="small"),
+            "core": number("Core", lambda core: core.core, width="small"),
+            "place": text(
+                "On the mesh",
+                lambda core: str(core.coordinates) if core.coordinates else None,
+                width="small",
+            ),
+            "device": text("Device", lambda core: plain(short[core.device]), width=105),
+            "ops": number("Ops", lambda core: core.num_ops, width="small", format="localized"),
+            **phases,
+            "sent": number("Sent, bytes/step", lambda core: core.sent_bytes, format="localized"),
+            "received": number(
+                "Received, bytes/step", lambda core: core.received_bytes, format="localized"
+            ),
         },
     )
     if found.num_steps:
@@ -141,19 +148,6 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
         st.caption("Times and bytes need a captured step; this segment has none yet.")
 
 
-def core_row(item: Core, short: dict[str, str]) -> dict[str, object]:
-    return {
-        "replica": item.replica,
-        "core": item.core,
-        "place": str(item.coordinates) if item.coordinates else None,
-        "device": plain(short[item.device]),
-        "ops": item.num_ops,
-        **{phase: item.phase_ms(phase) for phase in CATEGORIES},
-        "sent": item.sent_bytes,
-        "received": item.received_bytes,
-    }
-
-
 def show_communications(found: Cores) -> None:
     """What the cores exchange in a step, by kind."""
     st.header("Between cores")
@@ -161,23 +155,24 @@ def show_communications(found: Cores) -> None:
     if not rows:
         st.markdown("The cores of this program exchange nothing.")
         return
-    frame = pd.DataFrame([structs.asdict(row) for row in rows])
-    frame = frame.sort_values("moved_bytes", ascending=False, na_position="last")
-    column = st.column_config
-    st.dataframe(
-        frame,
-        hide_index=True,
-        placeholder="–",
-        key="cores_collectives",
-        column_config={
-            "op": column.TextColumn("Communication"),
-            "group_size": column.NumberColumn("Cores", width="small"),
-            "count": column.NumberColumn("Per step", width="small"),
-            "bytes": column.NumberColumn("Bytes of each core", format="localized"),
-            "moved_bytes": column.NumberColumn("Bytes moved, all cores", format="localized"),
+    show_table(
+        "cores_collectives",
+        sorted(rows, key=_moved_bytes, reverse=True),
+        {
+            "op": text("Communication", lambda row: row.op),
+            "group_size": number("Cores", lambda row: row.group_size, width="small"),
+            "count": number("Per step", lambda row: row.count, width="small"),
+            "bytes": number("Bytes of each core", lambda row: row.bytes, format="localized"),
+            "moved_bytes": number(
+                "Bytes moved, all cores", lambda row: row.moved_bytes, format="localized"
+            ),
         },
     )
     st.caption("Derived from the traced graph; a size known only when the step runs is missing.")
+
+
+def _moved_bytes(row: CoreTraffic) -> float:
+    return -1 if row.moved_bytes is None else row.moved_bytes
 
 
 def show_fallbacks(found: Cores) -> None:
@@ -186,28 +181,15 @@ def show_fallbacks(found: Cores) -> None:
     if not found.fallbacks:
         st.markdown("No op with split operands had to be gathered.")
         return
-    rows = [
+    show_table(
+        "cores_fallbacks",
+        found.fallbacks,
         {
-            "op": plain(item.op),
-            "count": item.count,
-            "bytes": item.bytes,
-            "reason": plain(item.reason, 200),
-            "names": plain(", ".join(item.names), 400),
-        }
-        for item in found.fallbacks
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="cores_fallbacks",
-        column_config={
-            "op": column.TextColumn("Op type", width="small"),
-            "count": column.NumberColumn("Ops", width="small"),
-            "bytes": column.NumberColumn("Bytes gathered", format="localized"),
-            "reason": column.TextColumn("Why", width="large"),
-            "names": column.TextColumn("Names", width="large"),
+            "op": text("Op type", lambda item: plain(item.op), width="small"),
+            "count": number("Ops", lambda item: item.count, width="small"),
+            "bytes": number("Bytes gathered", lambda item: item.bytes, format="localized"),
+            "reason": text("Why", lambda item: plain(item.reason, 200), width="large"),
+            "names": text("Names", lambda item: plain(", ".join(item.names), 400), width="large"),
         },
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
@@ -11,6 +10,7 @@ from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.parameter_server import (
@@ -98,20 +98,28 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
         phases = {name: [item.phases_ms[name] for item in found.workers] for name in SERVED_PARTS}
         chart = worker_steps(list(names.values()), phases)
         st.plotly_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame([_worker_row(item, names) for item in found.workers]),
-        hide_index=True,
-        placeholder="–",
-        key="servers_workers",
-        column_config={
-            "worker": column.TextColumn("Worker", width="small"),
-            "steps": column.NumberColumn("Steps", width="small", format="localized"),
-            "rate": column.NumberColumn("Steps/s", width="small", format="%.1f"),
-            "busy": column.NumberColumn("Busy, %", width="small", format="%.0f"),
-            "wall": column.NumberColumn("Working, ms", width="small", format="%.2f"),
-            "queue": column.NumberColumn("Queued, ms", width="small", format="%.2f"),
-            "return": column.NumberColumn("Result delivery, ms", width="small", format="%.2f"),
+    show_table(
+        "servers_workers",
+        found.workers,
+        {
+            "worker": text("Worker", lambda item: names[item.worker], width="small"),
+            "steps": number(
+                "Steps", lambda item: item.num_steps, width="small", format="localized"
+            ),
+            "rate": number(
+                "Steps/s", lambda item: item.steps_per_second, width="small", format="%.1f"
+            ),
+            "busy": number(
+                "Busy, %",
+                lambda item: None if item.busy_share is None else 100 * item.busy_share,
+                width="small",
+                format="%.0f",
+            ),
+            "wall": number("Working, ms", lambda item: item.wall_ms, width="small", format="%.2f"),
+            "queue": number("Queued, ms", lambda item: item.queue_ms, width="small", format="%.2f"),
+            "return": number(
+                "Result delivery, ms", lambda item: item.return_ms, width="small", format="%.2f"
+            ),
         },
     )
     st.caption(
@@ -124,18 +132,6 @@ FEEDS = {
     "worker": "Each worker reads its own part of the data.",
     "coordinator": "The data set runs Python code: the coordinator reads it and sends each batch.",
 }
-
-
-def _worker_row(item: ServedWorker, names: dict[int, str]) -> dict[str, object]:
-    return {
-        "worker": names[item.worker],
-        "steps": item.num_steps,
-        "rate": item.steps_per_second,
-        "busy": None if item.busy_share is None else 100 * item.busy_share,
-        "wall": item.wall_ms,
-        "queue": item.queue_ms,
-        "return": item.return_ms,
-    }
 
 
 def show_time(found: ParameterServing, names: dict[int, str]) -> None:
@@ -162,63 +158,40 @@ def show_time(found: ParameterServing, names: dict[int, str]) -> None:
 def show_servers(found: ParameterServing) -> None:
     """What each server holds, then every variable."""
     st.header("Variables of each server")
-    column = st.column_config
-    rows = [
+    moved = {
+        "pull": number("Pulled, bytes/step", lambda item: item.pull_bytes, format="localized"),
+        "push": number("Pushed, bytes/step", lambda item: item.push_bytes, format="localized"),
+    }
+    show_table(
+        "servers_servers",
+        found.servers,
         {
-            "server": f"parameter server {index}",
-            "process": item.process,
-            "weights": item.num_weights,
-            "weight_bytes": item.weight_bytes,
-            "optimizer_bytes": item.optimizer_bytes,
-            "pull": item.pull_bytes,
-            "push": item.push_bytes,
-        }
-        for index, item in enumerate(found.servers)
-    ]
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="servers_servers",
-        column_config={
-            "server": column.TextColumn("Server"),
-            "process": column.NumberColumn("Process", width="small"),
-            "weights": column.NumberColumn("Weights", width="small"),
-            "weight_bytes": column.NumberColumn("Model, bytes", format="localized"),
-            "optimizer_bytes": column.NumberColumn("Optimizer, bytes", format="localized"),
-            "pull": column.NumberColumn("Pulled, bytes/step", format="localized"),
-            "push": column.NumberColumn("Pushed, bytes/step", format="localized"),
+            "server": text("Server", lambda item: f"parameter server {found.servers.index(item)}"),
+            "process": number("Process", lambda item: item.process, width="small"),
+            "weights": number("Weights", lambda item: item.num_weights, width="small"),
+            "weight_bytes": number(
+                "Model, bytes", lambda item: item.weight_bytes, format="localized"
+            ),
+            "optimizer_bytes": number(
+                "Optimizer, bytes", lambda item: item.optimizer_bytes, format="localized"
+            ),
+            **moved,
         },
     )
     with st.expander(f"Every variable ({len(found.variables)})"):
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    {
-                        "name": plain(item.name, 90),
-                        "role": item.role,
-                        "process": item.process,
-                        "part": f"{item.part + 1} of {item.num_parts}",
-                        "shape": plain(item.shape, 40),
-                        "bytes": item.bytes,
-                        "pull": item.pull_bytes,
-                        "push": item.push_bytes,
-                    }
-                    for item in found.variables
-                ]
-            ),
-            hide_index=True,
-            placeholder="–",
-            key="servers_variables",
-            column_config={
-                "name": column.TextColumn("Variable", width="large"),
-                "role": column.TextColumn("Role", width="small"),
-                "process": column.NumberColumn("Process", width="small"),
-                "part": column.TextColumn("Part", width="small"),
-                "shape": column.TextColumn("Shape", width="small"),
-                "bytes": column.NumberColumn("Bytes", format="localized"),
-                "pull": column.NumberColumn("Pulled, bytes/step", format="localized"),
-                "push": column.NumberColumn("Pushed, bytes/step", format="localized"),
+        show_table(
+            "servers_variables",
+            found.variables,
+            {
+                "name": text("Variable", lambda item: plain(item.name, 90), width="large"),
+                "role": text("Role", lambda item: item.role, width="small"),
+                "process": number("Process", lambda item: item.process, width="small"),
+                "part": text(
+                    "Part", lambda item: f"{item.part + 1} of {item.num_parts}", width="small"
+                ),
+                "shape": text("Shape", lambda item: plain(item.shape, 40), width="small"),
+                "bytes": number("Bytes", lambda item: item.bytes, format="localized"),
+                **moved,
             },
         )
 
@@ -226,27 +199,22 @@ def show_servers(found: ParameterServing) -> None:
 def show_traffic(found: ParameterServing, names: dict[int, str]) -> None:
     """Bytes pulled and pushed between each worker and each server, in the whole segment."""
     st.header("Pulls and pushes", help=DEFINITIONS["served_bytes"].text)
-    rows = [
+
+    def bytes_of(num_bytes: float | None, worker: ServedWorker) -> float | None:
+        return None if num_bytes is None else num_bytes * worker.num_steps
+
+    show_table(
+        "servers_traffic",
+        [(worker, *each) for worker in found.workers for each in enumerate(found.servers)],
         {
-            "worker": names[worker.worker],
-            "server": f"parameter server {index}",
-            "pulled": None if server.pull_bytes is None else server.pull_bytes * worker.num_steps,
-            "pushed": None if server.push_bytes is None else server.push_bytes * worker.num_steps,
-        }
-        for worker in found.workers
-        for index, server in enumerate(found.servers)
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="servers_traffic",
-        column_config={
-            "worker": column.TextColumn("Worker"),
-            "server": column.TextColumn("Server"),
-            "pulled": column.NumberColumn("Pulled, bytes", format="localized"),
-            "pushed": column.NumberColumn("Pushed, bytes", format="localized"),
+            "worker": text("Worker", lambda row: names[row[0].worker]),
+            "server": text("Server", lambda row: f"parameter server {row[1]}"),
+            "pulled": number(
+                "Pulled, bytes", lambda row: bytes_of(row[2].pull_bytes, row[0]), format="localized"
+            ),
+            "pushed": number(
+                "Pushed, bytes", lambda row: bytes_of(row[2].push_bytes, row[0]), format="localized"
+            ),
         },
     )
     is_told = any(server.pull_bytes is not None for server in found.servers)

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from strategy_core.launcher.tried_change import change_title, is_about_a_step, why_not_made
@@ -16,6 +15,7 @@ from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.scaling import show_scaling
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
@@ -83,27 +83,18 @@ def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
 
 def _show_predictions(found: tuple[WhatIf, ...]) -> None:
     st.header("Predicted steps")
-    rows = [
+    show_table(
+        "what_if_predictions",
+        found,
         {
-            "change": plain(item.edits[0]),
-            "predicted": item.predicted_ms,
-            "interval": between(item),
-            "times": item.speedup,
-            "told": "within the error" if item.is_within_error else "",
-        }
-        for item in found
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        key="what_if_predictions",
-        column_config={
-            "change": column.TextColumn("A step", width="medium"),
-            "predicted": column.NumberColumn("Predicted, ms", format="%.1f"),
-            "interval": column.TextColumn("Interval"),
-            "times": column.NumberColumn("Times as fast", format="%.2f"),
-            "told": column.TextColumn("May change nothing"),
+            "change": text("A step", lambda item: plain(item.edits[0]), width="medium"),
+            "predicted": number("Predicted, ms", lambda item: item.predicted_ms, format="%.1f"),
+            "interval": text("Interval", between),
+            "times": number("Times as fast", lambda item: item.speedup, format="%.2f"),
+            "told": text(
+                "May change nothing",
+                lambda item: "within the error" if item.is_within_error else "",
+            ),
         },
     )
 
@@ -151,30 +142,16 @@ def _show_tries(opened: OpenRun, segment: int) -> None:
 
 def _show_path(shares: tuple[PathShare, ...]) -> None:
     st.header("Critical path of the step of median length")
-    rows = [
+    show_table(
+        "what_if_path",
+        shares[:_SHOWN],
         {
-            "kind": item.kind,
-            "op": plain(item.op),
-            "num": item.num,
-            "ms": item.total_ms,
-            "share": 100 * item.share,
-            "slack": item.slack_ms,
-        }
-        for item in shares[:_SHOWN]
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="what_if_path",
-        column_config={
-            "kind": column.TextColumn("Kind"),
-            "op": column.TextColumn("Op type"),
-            "num": column.NumberColumn("On the path", width="small"),
-            "ms": column.NumberColumn("ms", format="%.2f"),
-            "share": column.NumberColumn("% of the step", format="%.1f"),
-            "slack": column.NumberColumn("Least slack beside it, ms", format="%.2f"),
+            "kind": text("Kind", lambda item: item.kind),
+            "op": text("Op type", lambda item: plain(item.op)),
+            "num": number("On the path", lambda item: item.num, width="small"),
+            "ms": number("ms", lambda item: item.total_ms, format="%.2f"),
+            "share": number("% of the step", lambda item: 100 * item.share, format="%.1f"),
+            "slack": number("Least slack beside it, ms", lambda item: item.slack_ms, format="%.2f"),
         },
     )
     st.caption(

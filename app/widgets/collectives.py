@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts.waiting import wait_and_transfer
+from strategy_lab.app.widgets.table import Column, number, show_selectable_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
@@ -27,19 +27,10 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     # One unit for all of them, so that they can be compared digit by digit.
     fastest = max((call.busbw_gbps or call.algbw_gbps or 0.0 for call in calls), default=0.0)
     scale, unit = units.size_unit(fastest * GIGA)
-    event = st.dataframe(
-        pd.DataFrame([_row(call, GIGA / scale) for call in calls]),
-        column_config=_columns(f"{unit}/s"),
-        hide_index=True,
-        placeholder="–",
-        on_select="rerun",
-        selection_mode="single-row",
-        key=TABLE,
-        height=min(38 + 35 * len(calls), 38 + 35 * 9),
-    )
+    columns = _columns(f"{unit}/s", GIGA / scale)
+    chosen: CollectiveCall | None = show_selectable_table(TABLE, calls, columns, most_rows=9)
     st.caption(formulas())
-    rows = event.selection.rows if event else []
-    return calls[rows[0]] if rows and rows[0] < len(calls) else None
+    return chosen
 
 
 def formulas() -> str:
@@ -95,24 +86,6 @@ def _names(
     ]
 
 
-def _row(call: CollectiveCall, per_giga: float) -> dict[str, object]:
-    return {
-        "op": plain(call.op),
-        "name": plain(call.name, 120),
-        "place": call.place,
-        "instance": _instances(call),
-        "group": call.group_size,
-        "per_step": call.per_step,
-        "bytes": call.bytes,
-        "wait_ms": call.wait_ms,
-        "transfer_ms": call.transfer_ms,
-        "algbw": None if call.algbw_gbps is None else call.algbw_gbps * per_giga,
-        "busbw": None if call.busbw_gbps is None else call.busbw_gbps * per_giga,
-        "time": call.source or "unknown",
-        "size": call.bytes_source or "unknown",
-    }
-
-
 def _instances(call: CollectiveCall) -> str | None:
     if call.instances is None:
         return None
@@ -120,38 +93,70 @@ def _instances(call: CollectiveCall) -> str | None:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _columns(bandwidth: str) -> dict[str, object]:
-    column = st.column_config
+def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
+    def scaled(gbps: float | None) -> float | None:
+        return None if gbps is None else gbps * per_giga
+
     return {
-        "op": column.TextColumn("Collective", width=85),
-        "name": column.TextColumn("Op in the graph", width="medium"),
-        "place": column.NumberColumn(
-            "Call", width=50, help="Its position among the calls of this op in a step."
+        "op": text("Collective", lambda call: plain(call.op), width=85),
+        "name": text("Op in the graph", lambda call: plain(call.name, 120), width="medium"),
+        "place": number(
+            "Call",
+            lambda call: call.place,
+            width=50,
+            help="Its position among the calls of this op in a step.",
         ),
-        "instance": column.TextColumn(
+        "instance": text(
             "Instances",
+            _instances,
             width="small",
             help="The runtime's instance keys, which increase with every step.",
         ),
-        "group": column.NumberColumn(
-            "Group", width=60, help="n: number of participating replicas."
+        "group": number(
+            "Group",
+            lambda call: call.group_size,
+            width=60,
+            help="n: number of participating replicas.",
         ),
-        "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
-        "bytes": column.NumberColumn(
-            "Bytes", width="small", format="localized", help="S: size of one call."
+        "per_step": number("Per step", lambda call: call.per_step, width="small", format="%.3g"),
+        "bytes": number(
+            "Bytes",
+            lambda call: call.bytes,
+            width="small",
+            format="localized",
+            help="S: size of one call.",
         ),
-        "wait_ms": column.NumberColumn(
-            "Wait, ms", width=95, format="%.3f", help=DEFINITIONS["wait"].text
+        "wait_ms": _milliseconds("wait", lambda call: call.wait_ms),
+        "transfer_ms": _milliseconds("transfer", lambda call: call.transfer_ms),
+        "algbw": number(
+            f"algbw, {bandwidth}",
+            lambda call: scaled(call.algbw_gbps),
+            width=95,
+            format="%.3g",
+            help=DEFINITIONS["algbw"].text,
         ),
-        "transfer_ms": column.NumberColumn(
-            "Transfer, ms", width=95, format="%.3f", help=DEFINITIONS["transfer"].text
+        "busbw": number(
+            f"busbw, {bandwidth}",
+            lambda call: scaled(call.busbw_gbps),
+            width=95,
+            format="%.3g",
+            help=DEFINITIONS["busbw"].text,
         ),
-        "algbw": column.NumberColumn(
-            f"algbw, {bandwidth}", width=95, format="%.3g", help=DEFINITIONS["algbw"].text
+        "time": text(
+            "Time from",
+            lambda call: call.source or "unknown",
+            width=85,
+            help="Source of the times.",
         ),
-        "busbw": column.NumberColumn(
-            f"busbw, {bandwidth}", width=95, format="%.3g", help=DEFINITIONS["busbw"].text
+        "size": text(
+            "Bytes from",
+            lambda call: call.bytes_source or "unknown",
+            width=85,
+            help="Source of the size.",
         ),
-        "time": column.TextColumn("Time from", width=85, help="Source of the times."),
-        "size": column.TextColumn("Bytes from", width=85, help="Source of the size."),
     }
+
+
+def _milliseconds(phase: str, value: Callable[[CollectiveCall], float | None]) -> Column:
+    title, text_ = f"{phase.capitalize()}, ms", DEFINITIONS[phase].text
+    return number(title, value, width=95, format="%.3f", help=text_)

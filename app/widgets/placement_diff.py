@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.segments import segment_title
+from strategy_lab.app.widgets.table import number, show_table, text, texts
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.placement_change import How, PlacementChange, placement_change
 from strategy_lab.profiles.reporting import units
@@ -55,29 +55,18 @@ def _counted(found: PlacementChange) -> str:
 
 def _show_variables(found: PlacementChange) -> None:
     short = short_names(name for move in found.variables for name in (*move.before, *move.after))
-    rows = [
-        {
-            "how": move.how,
-            "name": plain(move.name, 200),
-            "before": [short[name] for name in move.before],
-            "after": [short[name] for name in move.after],
-        }
-        for move in found.variables[:MAX_ROWS]
-    ]
-    if not rows:
+    if not found.variables:
         return
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        column_config={
-            "how": column.TextColumn("Change", width=70),
-            "name": column.TextColumn("Variable", width="medium"),
-            "before": column.ListColumn("Was on"),
-            "after": column.ListColumn("Is on"),
+    show_table(
+        "placement_changes",
+        found.variables[:MAX_ROWS],
+        {
+            "how": text("Change", lambda move: move.how, width=70),
+            "name": text("Variable", lambda move: plain(move.name, 200), width="medium"),
+            "before": texts("Was on", lambda move: [short[name] for name in move.before]),
+            "after": texts("Is on", lambda move: [short[name] for name in move.after]),
         },
-        hide_index=True,
-        key="placement_changes",
-        height=min(38 + 35 * len(rows), 38 + 35 * 8),
+        most_rows=8,
     )
     if len(found.variables) > MAX_ROWS:
         st.caption(f"The first {units.counted(MAX_ROWS, 'row')} are shown.")
@@ -85,20 +74,13 @@ def _show_variables(found: PlacementChange) -> None:
 
 def _show_ops(found: PlacementChange) -> None:
     short = short_names(item.device for item in found.ops)
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(
-            [
-                {"device": plain(short[item.device]), "before": item.before, "after": item.after}
-                for item in found.ops
-            ]
-        ),
-        column_config={
-            "device": column.TextColumn("Device"),
-            "before": column.NumberColumn("Ops before", format="localized"),
-            "after": column.NumberColumn("Ops after", format="localized"),
+    show_table(
+        "placement_op_counts",
+        found.ops,
+        {
+            "device": text("Device", lambda item: plain(short[item.device])),
+            "before": number("Ops before", lambda item: item.before, format="localized"),
+            "after": number("Ops after", lambda item: item.after, format="localized"),
         },
-        hide_index=True,
-        key="placement_op_counts",
-        height=min(38 + 35 * max(len(found.ops), 1), 38 + 35 * 8),
+        most_rows=8,
     )

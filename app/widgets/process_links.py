@@ -5,18 +5,20 @@ Nothing is shown for a segment that ran in one process.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.matrix import show_matrix_chart
+from strategy_lab.app.widgets.table import Column, number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.derived_links import (
     FROM_COLLECTIVES,
     FROM_PARAMETERS,
     FROM_SERVED,
 )
-from strategy_lab.profiles.analysis.links import InterfaceUse, Link, Links, links
+from strategy_lab.profiles.analysis.links import Links, links
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.tables.store import Profile
@@ -109,14 +111,7 @@ def _show_table(found: Links) -> None:
         for link in found.links
         if max(link.bytes or 0.0, link.derived_bytes or 0.0) >= heaviest / 1000
     ]
-    st.dataframe(
-        pd.DataFrame([_row(found, link) for link in heavy]),
-        column_config=_columns(),
-        hide_index=True,
-        placeholder="–",
-        key="links_table",
-        height=min(38 + 35 * len(heavy), 38 + 35 * 8),
-    )
+    show_table("links_table", heavy, _columns(found.names), most_rows=8)
     rest = [link for link in found.links if link not in heavy]
     said = []
     if found.overhead is not None:
@@ -136,29 +131,31 @@ def _show_table(found: Links) -> None:
     st.caption(". ".join(said) + "." if said else "")
 
 
-def _row(found: Links, link: Link) -> dict[str, object]:
+def _columns(names: Mapping[int, str]) -> dict[str, Column]:
     return {
-        "from": plain(found.names.get(link.from_worker, "?")),
-        "to": plain(found.names.get(link.to_worker, "?")),
-        "measured": _readable(link.bytes),
-        "derived": _readable(link.derived_bytes),
-        "overhead": None if link.overhead is None else 100 * link.overhead,
-        "again": _readable(link.retransmitted_bytes),
-        "rtt": link.rtt_ms,
+        "from": text("From", lambda link: plain(names.get(link.from_worker, "?")), width=135),
+        "to": text("To", lambda link: plain(names.get(link.to_worker, "?")), width=135),
+        "measured": number(
+            "Measured, B", lambda link: _readable(link.bytes), format="localized", width=105
+        ),
+        "derived": number(
+            "Derived, B", lambda link: _readable(link.derived_bytes), format="localized", width=105
+        ),
+        "overhead": number(
+            "Added, %", lambda link: _percent(link.overhead), format="%.2f", width=75
+        ),
+        "again": number(
+            "Resent, B",
+            lambda link: _readable(link.retransmitted_bytes),
+            format="localized",
+            width=80,
+        ),
+        "rtt": number("RTT, ms", lambda link: link.rtt_ms, format="%.2f", width=70),
     }
 
 
-def _columns() -> dict[str, object]:
-    column = st.column_config
-    return {
-        "from": column.TextColumn("From", width=135),
-        "to": column.TextColumn("To", width=135),
-        "measured": column.NumberColumn("Measured, B", format="localized", width=105),
-        "derived": column.NumberColumn("Derived, B", format="localized", width=105),
-        "overhead": column.NumberColumn("Added, %", format="%.2f", width=75),
-        "again": column.NumberColumn("Resent, B", format="localized", width=80),
-        "rtt": column.NumberColumn("RTT, ms", format="%.2f", width=70),
-    }
+def _percent(ratio: float | None) -> float | None:
+    return None if ratio is None else 100 * ratio
 
 
 def _readable(num_bytes: float | None) -> float | None:
@@ -177,38 +174,26 @@ def _show_interfaces(found: Links) -> None:
     with st.expander(
         "Links compared with the network interfaces, which count Ethernet, IP and TCP headers"
     ):
-        st.dataframe(
-            pd.DataFrame([_interface_row(found, use, scale) for use in found.interfaces]),
-            hide_index=True,
-            placeholder="–",
-            key="links_interfaces",
-            column_config=_interface_columns(unit),
-        )
+        show_table("links_interfaces", found.interfaces, _interface_columns(found, scale, unit))
         st.caption(as_markdown(DEFINITIONS["interface_overhead"].text))
 
 
-def _interface_row(found: Links, use: InterfaceUse, scale: float) -> dict[str, object]:
+def _interface_columns(found: Links, scale: float, unit: str) -> dict[str, Column]:
     return {
-        "process": plain(found.names.get(use.worker, "?")),
-        "direction": use.direction,
-        "interface": use.bytes / scale,
-        "payload": use.payload_bytes / scale,
-        "headers": use.header_bytes / scale,
-        "again": use.retransmitted_bytes / scale,
-        "overhead": None if use.overhead is None else 100 * use.overhead,
-        "open": None if use.unexplained is None else 100 * use.unexplained,
-    }
-
-
-def _interface_columns(unit: str) -> dict[str, object]:
-    column = st.column_config
-    return {
-        "process": column.TextColumn("Process", width="small"),
-        "direction": column.TextColumn("Direction", width="small"),
-        "interface": column.NumberColumn(f"Interface, {unit}", format="%.5g"),
-        "payload": column.NumberColumn(f"Links, {unit}", format="%.5g"),
-        "headers": column.NumberColumn(f"Headers, {unit}", format="%.3g"),
-        "again": column.NumberColumn(f"Retransmitted, {unit}", format="%.3g"),
-        "overhead": column.NumberColumn("Added, %", format="%.3f", width="small"),
-        "open": column.NumberColumn("Unexplained, %", format="%.4f", width="small"),
+        "process": text(
+            "Process", lambda use: plain(found.names.get(use.worker, "?")), width="small"
+        ),
+        "direction": text("Direction", lambda use: use.direction, width="small"),
+        "interface": number(f"Interface, {unit}", lambda use: use.bytes / scale, format="%.5g"),
+        "payload": number(f"Links, {unit}", lambda use: use.payload_bytes / scale, format="%.5g"),
+        "headers": number(f"Headers, {unit}", lambda use: use.header_bytes / scale, format="%.3g"),
+        "again": number(
+            f"Retransmitted, {unit}", lambda use: use.retransmitted_bytes / scale, format="%.3g"
+        ),
+        "overhead": number(
+            "Added, %", lambda use: _percent(use.overhead), format="%.3f", width="small"
+        ),
+        "open": number(
+            "Unexplained, %", lambda use: _percent(use.unexplained), format="%.4f", width="small"
+        ),
     }

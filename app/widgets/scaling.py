@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts.scaling import throughput_curve
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.prediction.link import read_link, ready_links
-from strategy_lab.profiles.prediction.scaling import CURVE, ScalingPrediction, predict_scaling
+from strategy_lab.profiles.prediction.scaling import (
+    CURVE,
+    ScaledStep,
+    ScalingPrediction,
+    predict_scaling,
+)
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 
@@ -45,34 +50,28 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
 def _show(found: ScalingPrediction) -> None:
     st.plotly_chart(throughput_curve(found), key="scaling_curve")
     st.caption(as_markdown(_explanation(found), 1_000))
-    rows = [
+    show_table(
+        "scaling_table",
+        found.rows,
         {
-            "replicas": item.num_replicas,
-            "step": item.step_ms,
-            "interval": "measured"
-            if item.low_ms is None or item.high_ms is None
-            else f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}",
-            "rate": item.examples_per_second,
-            "efficiency": None if item.efficiency is None else 100 * item.efficiency,
-            "basis": item.basis,
-        }
-        for item in found.rows
-    ]
-    column = st.column_config
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        placeholder="–",
-        key="scaling_table",
-        column_config={
-            "replicas": column.NumberColumn("Replicas", format="%d"),
-            "step": column.NumberColumn("Step, ms", format="%.1f"),
-            "interval": column.TextColumn("Interval"),
-            "rate": column.NumberColumn("Examples/s", format="%.0f"),
-            "efficiency": column.NumberColumn("Efficiency, %", format="%.1f"),
-            "basis": column.TextColumn("Basis"),
+            "replicas": number("Replicas", lambda item: item.num_replicas, format="%d"),
+            "step": number("Step, ms", lambda item: item.step_ms, format="%.1f"),
+            "interval": text("Interval", _interval),
+            "rate": number("Examples/s", lambda item: item.examples_per_second, format="%.0f"),
+            "efficiency": number(
+                "Efficiency, %",
+                lambda item: None if item.efficiency is None else 100 * item.efficiency,
+                format="%.1f",
+            ),
+            "basis": text("Basis", lambda item: item.basis),
         },
     )
+
+
+def _interval(item: ScaledStep) -> str:
+    if item.low_ms is None or item.high_ms is None:
+        return "measured"
+    return f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
 
 
 def _explanation(found: ScalingPrediction) -> str:

@@ -5,29 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts.sweep import pareto
 from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.table import number, show_selectable_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results
 from strategy_lab.profiles.sweep.text import ratio_text, what_was_done, why_text
-
-_COLUMNS = {
-    "configuration": st.column_config.TextColumn("Configuration", width=250, pinned=True),
-    "rate": st.column_config.NumberColumn("Examples/s", format="localized"),
-    "rate_interval": st.column_config.TextColumn("95 % interval"),
-    "step": st.column_config.NumberColumn("Step, ms", format="%.2f"),
-    "step_interval": st.column_config.TextColumn("95 % interval of the step, ms"),
-    "ratio": st.column_config.TextColumn("Times the default"),
-    "runs": st.column_config.NumberColumn("Runs"),
-    "why": st.column_config.TextColumn("Result", width="large"),
-}
 
 
 def show_results(found: Results) -> None:
@@ -75,17 +64,31 @@ def _usual_cost(found: Results) -> Cost:
 
 def _show_table(found: Results) -> Result | None:
     """The table; returns the chosen configuration, by default the fastest."""
-    event = st.dataframe(
-        pd.DataFrame([_row(found, item) for item in found.table], columns=list(_COLUMNS)),
-        column_config=_COLUMNS,
-        hide_index=True,
-        placeholder="–",
-        on_select="rerun",
-        selection_mode="single-row",
-        key="sweep_table",
+    reference = found.sweep.reference
+    chosen: Result | None = show_selectable_table(
+        "sweep_table",
+        found.table,
+        {
+            "configuration": text(
+                "Configuration", lambda item: plain(item.label, 80), width=250, pinned=True
+            ),
+            "rate": number(
+                "Examples/s",
+                lambda item: _middle(item.examples_per_second, digits=0),
+                format="localized",
+            ),
+            "rate_interval": text(
+                "95 % interval", lambda item: _interval(item.examples_per_second, ",.0f")
+            ),
+            "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),
+            "step_interval": text(
+                "95 % interval of the step, ms", lambda item: _interval(item.step_ms, ".2f")
+            ),
+            "ratio": text("Times the default", lambda item: _ratio(item, reference)),
+            "runs": number("Runs", lambda item: len(item.runs)),
+            "why": text("Result", lambda item: plain(why_text(item), 300), width="large"),
+        },
     )
-    rows: list[int] = event.selection.rows if event else []
-    chosen = next((found.table[row] for row in rows if row < len(found.table)), None)
     return chosen or found.winner
 
 
@@ -115,18 +118,10 @@ def _show_left_out(found: Results) -> None:
             st.markdown(f"- **{as_markdown(item.label)}**: {as_markdown(item.reason)}")
 
 
-def _row(found: Results, item: Result) -> dict[str, Any]:
-    ratio = None if item.of_reference is None else ratio_text(item.of_reference)
-    return {
-        "configuration": plain(item.label, 80),
-        "rate": _middle(item.examples_per_second, digits=0),
-        "rate_interval": _interval(item.examples_per_second, ",.0f"),
-        "step": _middle(item.step_ms, digits=3),
-        "step_interval": _interval(item.step_ms, ".2f"),
-        "ratio": "the default" if item.index == found.sweep.reference else ratio,
-        "runs": len(item.runs),
-        "why": plain(why_text(item), 300),
-    }
+def _ratio(item: Result, reference: int) -> str | None:
+    if item.index == reference:
+        return "the default"
+    return None if item.of_reference is None else ratio_text(item.of_reference)
 
 
 def _middle(estimate: Estimate | None, digits: int) -> float | None:

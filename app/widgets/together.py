@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.charts import runs as run_charts
@@ -14,6 +13,7 @@ from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.run_list import glance_at
 from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.glance import Glance
 
@@ -55,29 +55,27 @@ def show_together(selected: Sequence[RunEntry]) -> None:
 
 def _show_table(rows: Sequence[tuple[str, Glance]]) -> None:
     first = rows[0][1]
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "Run": [plain(name, 80) for name, _ in rows],
-                "Step, ms": [each.step_ms for _, each in rows],
-                "Step against the first": [_ratio(each.step_ms, first.step_ms) for _, each in rows],
-                "Examples/s": [each.examples_per_second for _, each in rows],
-                "Examples/s against the first": [
-                    _ratio(each.examples_per_second, first.examples_per_second) for _, each in rows
-                ],
-                "Last loss": [each.last_loss for _, each in rows],
-            }
-        ),
-        column_config={
-            "Step, ms": st.column_config.NumberColumn(format="%.2f"),
-            "Step against the first": st.column_config.NumberColumn(format="%.2f×"),
-            "Examples/s": st.column_config.NumberColumn(format="localized"),
-            "Examples/s against the first": st.column_config.NumberColumn(format="%.2f×"),
-            "Last loss": st.column_config.NumberColumn(format="%.4g"),
+    show_table(
+        "together_table",
+        rows,
+        {
+            "run": text("Run", lambda row: plain(row[0], 80)),
+            "step": number("Step, ms", lambda row: row[1].step_ms, format="%.2f"),
+            "step_ratio": number(
+                "Step against the first",
+                lambda row: _ratio(row[1].step_ms, first.step_ms),
+                format="%.2f×",
+            ),
+            "rate": number(
+                "Examples/s", lambda row: row[1].examples_per_second, format="localized"
+            ),
+            "rate_ratio": number(
+                "Examples/s against the first",
+                lambda row: _ratio(row[1].examples_per_second, first.examples_per_second),
+                format="%.2f×",
+            ),
+            "loss": number("Last loss", lambda row: row[1].last_loss, format="%.4g"),
         },
-        hide_index=True,
-        placeholder="–",
-        key="together_table",
     )
     st.caption("Medians of single runs. Compare says whether a difference is more than noise.")
 

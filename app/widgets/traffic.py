@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.matrix import show_matrix_chart
+from strategy_lab.app.widgets.table import Column, number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.sends import Send
@@ -78,43 +78,27 @@ def show_sends(sends: Sequence[Send]) -> None:
     short = short_names(name for item in sends for name in (item.send_device, item.recv_device))
     search = st.text_input("Search a tensor or device", key="sends_search", placeholder="e.g. loss")
     wanted = search.casefold()
-    rows = [_row(item, short) for item in sends]
-    if wanted:
-        rows = [row for row in rows if any(wanted in str(c).casefold() for c in row.values())]
-    st.dataframe(
-        pd.DataFrame(rows[:MAX_SENDS]),
-        column_config=_columns(),
-        hide_index=True,
-        placeholder="–",
-        key="sends_table",
-        height=min(38 + 35 * max(len(rows), 1), 400),
-    )
+    columns = _columns(short)
+    rows = [
+        item
+        for item in sends
+        if any(wanted in str(column.value(item)).casefold() for column in columns.values())
+    ]
+    show_table("sends_table", rows[:MAX_SENDS], columns, most_rows=10)
     shown = f"{min(len(rows), MAX_SENDS):,} of {len(sends):,}"
     st.caption(f"{shown} tensors with their sender and receiver. Duration: from send to receipt.")
 
 
-def _row(item: Send, short: dict[str, str]) -> dict[str, object]:
+def _columns(short: dict[str, str]) -> dict[str, Column]:
     return {
-        "tensor": plain(item.tensor, 200),
-        "from": plain(short[item.send_device]),
-        "to": plain(short[item.recv_device]),
-        "bytes": item.bytes,
-        "per_step": item.per_step,
-        "duration_ms": item.duration_ms,
-        "time": item.source or "unknown",
-        "size": item.bytes_source or "unknown",
-    }
-
-
-def _columns() -> dict[str, object]:
-    column = st.column_config
-    return {
-        "tensor": column.TextColumn("Tensor", width="large"),
-        "from": column.TextColumn("From", width=110),
-        "to": column.TextColumn("To", width=110),
-        "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
-        "per_step": column.NumberColumn("Per step", width="small", format="%.3g"),
-        "duration_ms": column.NumberColumn("Duration, ms", width="small", format="%.3f"),
-        "time": column.TextColumn("Time from", width="small"),
-        "size": column.TextColumn("Bytes from", width="small"),
+        "tensor": text("Tensor", lambda item: plain(item.tensor, 200), width="large"),
+        "from": text("From", lambda item: plain(short[item.send_device]), width=110),
+        "to": text("To", lambda item: plain(short[item.recv_device]), width=110),
+        "bytes": number("Bytes", lambda item: item.bytes, width="small", format="localized"),
+        "per_step": number("Per step", lambda item: item.per_step, width="small", format="%.3g"),
+        "duration_ms": number(
+            "Duration, ms", lambda item: item.duration_ms, width="small", format="%.3f"
+        ),
+        "time": text("Time from", lambda item: item.source or "unknown", width="small"),
+        "size": text("Bytes from", lambda item: item.bytes_source or "unknown", width="small"),
     }

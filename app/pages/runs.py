@@ -6,18 +6,16 @@ import streamlit as st
 
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
-from strategy_lab.app.widgets.delete import offer_delete
 from strategy_lab.app.widgets.downloads import show_downloads
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
-from strategy_lab.app.widgets.rename import offer_rename
+from strategy_lab.app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_lab.app.widgets.run_filter import pick_runs
 from strategy_lab.app.widgets.run_list import show_runs
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs, other_folders
 from strategy_lab.app.widgets.sql_box import show_sql
-from strategy_lab.app.widgets.tag_editor import offer_tags
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.together import show_together
 from strategy_lab.profiles.errors import LabError

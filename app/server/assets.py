@@ -8,7 +8,6 @@ come; told in a header of the page itself, it loads and compiles it beside every
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from starlette.datastructures import Headers
@@ -105,7 +104,7 @@ def index_page(static: Path) -> str | None:
     return text
 
 
-def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> dict[str, str]:
+def link_headers(static: Path) -> dict[str, str]:
     """Return the `Link` header per path, with the modules that `index.html` does not name.
 
     A path without such modules has no entry.
@@ -116,7 +115,7 @@ def link_headers(static: Path, needed: Mapping[str, Iterable[str]] = NEEDED) -> 
     except OSError:
         return {}
     headers = {}
-    for path, names in needed.items():
+    for path, names in NEEDED.items():
         found: dict[str, None] = {}
         for name in names:
             for module in sorted(modules.glob(f"{name}.*.js")):

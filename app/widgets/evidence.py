@@ -81,17 +81,17 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     say_unlike(breakdown, median_ms)
 
 
-def say_unlike(breakdown: StepBreakdown, median_ms: float | None, *, which: str = "") -> None:
+def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
     """Say so where the captured steps are not like the usual one: their lengths mislead then."""
     wall = breakdown.mean_ms("wall")
     if wall and median_ms and not breakdown.is_in_sync:
         st.caption(
-            f"{which}The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
+            f"The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
             f"average, and one ends every {units.milliseconds(median_ms)}."
         )
     elif wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
         st.caption(
-            f"{which}The captured steps took {units.milliseconds(wall)} on average, other "
+            f"The captured steps took {units.milliseconds(wall)} on average, other "
             f"steps take {units.milliseconds(median_ms)}: compare the shares, not the lengths."
         )
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Iterable
+
 import streamlit as st
 
 from strategy_lab.app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
-from strategy_lab.app.widgets.legend import show_legend
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.reporting.palette import device_colour
+from strategy_lab.profiles.reporting.palette import GREY, device_colour
 
 _SIZINGS: dict[Sizing, str] = {
     "time": "measured time",
     "variables": "bytes of variables",
     "outputs": "bytes of outputs",
 }
+_STYLE = f"""<style>
+.lab-legend {{display:flex; flex-wrap:wrap; gap:.1rem .9rem; font-size:.8rem}}
+.lab-legend i {{display:inline-block; width:.75rem; height:.75rem; border-radius:2px;
+  border:1px solid {GREY}; margin-right:.35rem; vertical-align:-.06rem}}
+</style>"""
 
 
 def show_model_graph(opened: OpenRun, segment: int) -> None:
@@ -44,7 +51,7 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
         key="model_graph_size",
     )
     names = short_names(picture.devices)
-    show_legend((names[device], device_colour(at)) for at, device in enumerate(picture.devices))
+    _show_legend((names[device], device_colour(at)) for at, device in enumerate(picture.devices))
     chart = model_graph(picture, names, sizing)
     st.plotly_chart(
         chart,
@@ -99,3 +106,12 @@ def _notes(picture: ModelPicture, sizing: Sizing) -> str:
         ops = units.counted(picture.num_elsewhere, "op")
         notes.append(f"{ops} of functions outside the step, such as input set-up, are left out.")
     return " ".join(notes)
+
+
+def _show_legend(entries: Iterable[tuple[str, str]]) -> None:
+    """Show pairs of name and colour as text, so that long names wrap; they are escaped here."""
+    shown = "".join(
+        f'<span><i style="background:{html.escape(colour)}"></i>{html.escape(name)}</span>'
+        for name, colour in entries
+    )
+    st.html(f'{_STYLE}<div class="lab-legend">{shown}</div>')

@@ -78,9 +78,7 @@ USUAL = (
 """Columns that are shown until others are chosen; the name is always shown."""
 
 
-def show_runs(
-    runs: Sequence[RunEntry], group: str | None = None, *, now_ns: int | None = None
-) -> list[RunEntry]:
+def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEntry]:
     """Draw a page of the list, a table per group, and return the runs whose rows are selected."""
     pages = -(-len(runs) // PAGE_ROWS)
     page = 1
@@ -95,7 +93,7 @@ def show_runs(
             f"{units.counted(len(runs), 'run')}. Select several rows to draw their runs together."
         )
     shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
-    now = time.time_ns() if now_ns is None else now_ns
+    now = time.time_ns()
     if group is None:
         return _table(shown, columns, now, f"{page}")
     found = []

@@ -44,8 +44,6 @@ class HostProfile:
     replicas: Replicas
     collectives: Collectives
     splits: tuple[SplitSteps, ...]
-    num_launched: int
-    """Events of devices whose launch on the host is known."""
     input_ns: Ints
     """By step: how long the host waited for its batch."""
     has_input: bool
@@ -105,7 +103,6 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
         replicas,
         collectives,
         splits,
-        int(np.count_nonzero(launched_ns >= 0)),
         waiting.length_within(steps.host.start_ns, steps.host.end_ns),
         bool((spans.category == INPUT).any()),
     )

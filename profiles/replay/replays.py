@@ -117,23 +117,6 @@ def replay_graphs(graphs: Sequence[StepGraph], cores: float) -> tuple[Replay, ..
     return tuple(found)
 
 
-def replay_of(profile: Profile, segment: int, step: int) -> Replay:
-    """Replay one captured step with the launch gaps of others.
-
-    Raises ReplayError if the recording does not allow it, KeyError if the step is not captured.
-    """
-    known = replays(profile, segment)
-    for each in known.steps:
-        if each.graph.step == step:
-            return each
-    graph = StepBuilder(known.recording).build(step)
-    others = known.steps
-    cores = known.recording.cores
-    model = GapModel([each.graph for each in others], [each.work_ns for each in others], cores)
-    work, gaps = own_work(graph, cores), model.gaps_ns(graph)
-    return Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores)
-
-
 def _chosen(steps: Sequence[int]) -> list[int]:
     if len(steps) <= MOST_STEPS:
         return list(steps)

@@ -18,7 +18,6 @@ from strategy_lab.profiles.spec.errors import spec_error
 from strategy_lab.profiles.user_input.files import read_text
 from strategy_lab.profiles.user_input.text import TextError, parse_json, parse_yaml, shown
 
-SPEC_VERSION = 1
 MAX_TIMEOUT_S = 1e7
 """About four months: longer ones overflow the clocks of Python's waits."""
 

@@ -46,10 +46,6 @@ class Ratio:
     num_pairs: int
 
     @property
-    def is_faster(self) -> bool:
-        return self.low > 1
-
-    @property
     def is_slower(self) -> bool:
         return self.high < 1
 

@@ -84,14 +84,6 @@ class RunComparison:
     warnings: tuple[str, ...]
 
     @property
-    def a_name(self) -> str:
-        return self.a[0].name
-
-    @property
-    def b_name(self) -> str:
-        return self.b[0].name
-
-    @property
     def a_segment(self) -> int:
         return self.a[0].segment
 
@@ -177,9 +169,9 @@ def compare_sets(
     )
 
 
-def timed_run(run: Profile, side: str, segment: int | None = None) -> TimedRun:
+def timed_run(run: Profile, side: str) -> TimedRun:
     """A run's step time alone; raises AnalysisError if no step of it can be compared."""
-    return _timed(run, side, segment)[1]
+    return _timed(run, side, None)[1]
 
 
 def chosen_segment(run: Profile, segment: int | None = None) -> tuple[SegmentOpened, TimedRun]:

@@ -10,14 +10,14 @@ _FEWEST_BLOCKS = 4
 _TOKENS = re.compile(r"[_/.]")
 
 
-def fold(layers: Sequence[str], most: int = MOST_BLOCKS) -> list[list[str]]:
-    """Group layers in their order into at most `most` blocks.
+def fold(layers: Sequence[str]) -> list[list[str]]:
+    """Group layers in their order into at most `MOST_BLOCKS` blocks.
 
     Neighbours with the same beginning form a block (`conv2_block1_1_conv` and
     `conv2_block1_add` are `conv2_block1`): the longest beginning that folds enough is used. If
     none does, as with `dense`, `dense_1`, ..., blocks of equal length are formed.
     """
-    if len(layers) <= most:
+    if len(layers) <= MOST_BLOCKS:
         return [[layer] for layer in layers]
     tokens = [_TOKENS.split(layer) for layer in layers]
     for length in range(max(map(len, tokens)), 0, -1):
@@ -29,9 +29,9 @@ def fold(layers: Sequence[str], most: int = MOST_BLOCKS) -> list[list[str]]:
             else:
                 blocks.append([layer])
             previous = parts[:length]
-        if _FEWEST_BLOCKS <= len(blocks) <= most:
+        if _FEWEST_BLOCKS <= len(blocks) <= MOST_BLOCKS:
             return blocks
-    size = -(-len(layers) // most)
+    size = -(-len(layers) // MOST_BLOCKS)
     return [list(layers[at : at + size]) for at in range(0, len(layers), size)]
 
 

@@ -18,7 +18,6 @@ from strategy_lab.profiles.run.events import SegmentOpened
 from tests.synthetic import write_run
 
 GRADIENTS = 4_000_000
-SMALL_MS = 10.0
 """A small all-reduce of two: 8 ms, and 1 ms for each of the 2(n-1) messages."""
 LINK = Link(name="fast", bandwidth_gbps=10.0, bandwidth_source="a test")
 

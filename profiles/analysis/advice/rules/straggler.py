@@ -23,7 +23,6 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
-from strategy_lab.profiles.analysis.injected import injected_sentence
 from strategy_lab.profiles.analysis.stragglers import NOTICEABLE_MS, ReplicaLateness
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
@@ -52,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     for before, item in itertools.pairwise(late):
         others = units.share(item.last_share)
         sentence += f", and would wait for {item.name} in {others} without {before.name}"
-    injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
+    injected = f" {_injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
     yield finding(
         facts,
         KEY,
@@ -120,3 +119,9 @@ def _is_injected(facts: Facts, item: ReplicaLateness, delays_ms: dict[int, float
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """No injected delay, if there is one."""
     return {"inject": []} if injected_delays(facts.segment) else {}
+
+
+def _injected_sentence(delays_ms: dict[int, float]) -> str:
+    """`The lab injected 60.0 ms into replica 0 and 30.0 ms into replica 2.`"""
+    parts = [f"{units.milliseconds(ms)} into replica {r}" for r, ms in sorted(delays_ms.items())]
+    return f"The lab injected {units.listed(parts)}."

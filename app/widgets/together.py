@@ -59,22 +59,22 @@ def _show_table(rows: Sequence[tuple[str, Glance]]) -> None:
         "together_table",
         rows,
         {
-            "run": text("Run", lambda row: plain(row[0], 80)),
-            "step": number("Step, ms", lambda row: row[1].step_ms, format="%.2f"),
-            "step_ratio": number(
+            "Run": text("Run", lambda row: plain(row[0], 80)),
+            "Step, ms": number("Step, ms", lambda row: row[1].step_ms, format="%.2f"),
+            "Step against the first": number(
                 "Step against the first",
                 lambda row: _ratio(row[1].step_ms, first.step_ms),
                 format="%.2f×",
             ),
-            "rate": number(
+            "Examples/s": number(
                 "Examples/s", lambda row: row[1].examples_per_second, format="localized"
             ),
-            "rate_ratio": number(
+            "Examples/s against the first": number(
                 "Examples/s against the first",
                 lambda row: _ratio(row[1].examples_per_second, first.examples_per_second),
                 format="%.2f×",
             ),
-            "loss": number("Last loss", lambda row: row[1].last_loss, format="%.4g"),
+            "Last loss": number("Last loss", lambda row: row[1].last_loss, format="%.4g"),
         },
     )
     st.caption("Medians of single runs. Compare says whether a difference is more than noise.")

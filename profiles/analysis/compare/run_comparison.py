@@ -177,9 +177,9 @@ def compare_sets(
     )
 
 
-def timed_run(run: Profile, side: str) -> TimedRun:
+def timed_run(run: Profile, side: str, segment: int | None = None) -> TimedRun:
     """A run's step time alone; raises AnalysisError if no step of it can be compared."""
-    return _timed(run, side, None)[1]
+    return _timed(run, side, segment)[1]
 
 
 def chosen_segment(run: Profile, segment: int | None = None) -> tuple[SegmentOpened, TimedRun]:

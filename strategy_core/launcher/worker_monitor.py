@@ -189,10 +189,10 @@ class WorkerMonitor:
 
         A worker is hung after `timeout_s` without a sign of life, or `stopped_s` after SIGSTOP.
         Until the first step of a segment, and while it serves, computing is a sign of life too, but
-        no first step within `BUILDING_FACTOR * timeout_s` counts as hung. After the last planned
-        step it has `CLOSING_S` more: no event comes while its last captures are converted.
+        no first step within `BUILDING_FACTOR * timeout_s` counts as hung. After Stop or the last
+        planned step it has `CLOSING_S` more, while its last captures are converted.
         """
-        if self._is_past_last_step:
+        if self._has_done_its_steps:
             timeout_s += CLOSING_S
         if self.activity.sample(now) and self.state in _COMPUTING_IS_PROGRESS:
             self.last_sign = now
@@ -206,7 +206,9 @@ class WorkerMonitor:
         return None
 
     @property
-    def _is_past_last_step(self) -> bool:
+    def _has_done_its_steps(self) -> bool:
+        if self.state is WorkerState.CLOSING:
+            return True
         planned = (self.spec or {}).get("steps")
         return planned is not None and self.step is not None and self.step + 1 >= planned
 

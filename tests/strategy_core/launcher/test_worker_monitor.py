@@ -90,6 +90,7 @@ def test_a_stop_has_a_limit_and_converting_the_last_captures_a_longer_one(
     assert worker.why_late(22.0, 20.0, 15.0) is not None
     happens(worker, 22.0, kind="answer", number=1, command="stop", status="applied")
     assert worker.why_late(22.0, 20.0, 15.0) is None
+    assert worker.why_hung(21.5 + CLOSING_S, TIMEOUT_S) is None
     late = worker.why_late(20.5 + CLOSING_S, 20.0, 15.0)
     assert late == "The run stopped, but its record was not complete within 120 s."
 

@@ -4,7 +4,7 @@
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
 # make test-tensorboard  the tab in TensorBoard, with TensorBoard in a venv of its own
-# make test-jupyter  the lab in JupyterLab and notebooks, with JupyterLab in a venv of its own
+# make test-jupyter  the lab through JupyterLab, with JupyterLab in a venv of its own
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
@@ -110,7 +110,7 @@ BOARD := .venv-tensorboard
 test-tensorboard: $(BOARD)/.tests
 	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
 
-# Likewise: the lab is a tile of the launcher, and a notebook records its cells.
+# Likewise: the lab is a tile of the launcher.
 JUPYTER := .venv-jupyter
 test-jupyter: $(JUPYTER)/.tests
 	$(JUPYTER)/bin/python -m pytest tests/engines/jupyter_check.py

@@ -24,7 +24,6 @@ FILES: Mapping[str, int] = {
     f"{_PYTHON}/distribute/strategy_gather_test.py": 2,
     f"{_PYTHON}/distribute/custom_training_loop_input_test.py": 2,
     f"{_PYTHON}/distribute/custom_training_loop_gradient_test.py": 2,
-    f"{_PYTHON}/distribute/custom_training_loop_models_test.py": 2,
     f"{_PYTHON}/distribute/distributed_variable_test.py": 2,
     f"{_PYTHON}/distribute/vars_test.py": 2,
     f"{_PYTHON}/distribute/values_test.py": 2,

@@ -30,6 +30,7 @@ PAGES = {
     "servers": ("servers", {"run": "axe-a"}),
     "contexts": ("contexts", {}),
     "compare": ("compare", {"a": "axe-a", "b": "axe-b"}),
+    "several compared": ("compare", {"a": "axe-a", "b": "axe-b", "each": "axe-cores"}),
     "sweep": ("sweep", {"sweep": "sweep-1"}),
     "new sweep": ("sweep", {"sweep": "New sweep"}),
     "runs": ("runs", {}),

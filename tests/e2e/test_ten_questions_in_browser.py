@@ -50,6 +50,8 @@ def traffic(reader: Reader) -> None:
 
 def memory(reader: Reader) -> None:
     reader.sees("Memory")
+    held = reader.page.get_by_role("region", name="Held at the peak of CPU:0")
+    expect(held).to_contain_text("dense/kernel")
 
 
 def link(reader: Reader) -> None:
@@ -94,7 +96,7 @@ WAYS: dict[str, Callable[[Reader], None]] = {
     "Which replica is slow, and by how much?": slow_replica,
     "What does each replica do during a step?": phases,
     "How many bytes does a step move?": traffic,
-    "How much memory does a device use?": memory,
+    "How much memory does a device use, and what holds it?": memory,
     "Which link carries the most bytes?": link,
     "Which collective takes how long, and at which bandwidth?": collectives,
     "Which variables did a live change move to another device?": moved,

@@ -29,12 +29,14 @@ class Stretch:
     segment: int
     steps: tuple[int, ...]
     num_spans: int
-    mean_ms: float
+    mean_ms: float | None
+    """Of a step; None if the time of none of them is known."""
 
     @property
     def title(self) -> str:
         first, last = self.steps[0], self.steps[-1]
-        return f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+        title = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
+        return title if self.mean_ms is None else f"{title} ({self.mean_ms:.3g} ms a step)"
 
 
 def timeline(facts: RunFacts) -> Section | None:
@@ -50,9 +52,9 @@ def timeline(facts: RunFacts) -> Section | None:
         return Section("timeline", "Timeline", {"titles": []})
     shown = choose(found)
     packed = pack_spans(facts, lay_out(facts.profile), [item.steps for item in shown])
-    slowest = max(range(len(shown)), key=lambda index: shown[index].mean_ms)
+    slowest = max(range(len(shown)), key=lambda index: _slowness(shown[index]))
     data = packed.document | {"first": slowest}
-    titles = [f"{item.title} ({item.mean_ms:.3g} ms a step)" for item in shown]
+    titles = [item.title for item in shown]
     about = _about(found, shown, packed)
     values = {"titles": titles, "first": slowest, "about": about}
     return Section("timeline", "Timeline", values, timeline=data)
@@ -77,7 +79,7 @@ def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
         if is_cut:
             members = tuple(step[begin:end].tolist())
             known = [walls[item] for item in members if item in walls]
-            mean_ms = float(np.mean(known)) if known else 0.0
+            mean_ms = float(np.mean(known)) if known else None
             total = int(number[begin:end].sum())
             found.append(Stretch(int(segment[begin]), members, total, mean_ms))
             begin = end
@@ -93,9 +95,13 @@ def _step_walls(facts: RunFacts) -> dict[int, float]:
     }
 
 
+def _slowness(item: Stretch) -> float:
+    return 0.0 if item.mean_ms is None else item.mean_ms
+
+
 def choose(found: list[Stretch]) -> list[Stretch]:
     """Choose stretches within the budget: slowest, typical, last, first, then evenly spread."""
-    by_time = sorted(range(len(found)), key=lambda index: found[index].mean_ms)
+    by_time = sorted(range(len(found)), key=lambda index: _slowness(found[index]))
     order = [by_time[-1], by_time[len(by_time) // 2], len(found) - 1, 0]
     stride = len(found)
     while stride > 1:

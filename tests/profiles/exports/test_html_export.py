@@ -168,6 +168,11 @@ def test_the_slowest_typical_last_and_first_stretch_are_kept() -> None:
     assert len(chosen) == 6
 
 
+def test_steps_whose_time_is_unknown_are_listed_without_one() -> None:
+    assert Stretch(0, (3, 4), 10, None).title == "steps 3 to 4"
+    assert Stretch(0, (3, 4), 10, 2.0).title == "steps 3 to 4 (2 ms a step)"
+
+
 def test_stretches_that_fit_are_all_kept() -> None:
     found = [Stretch(0, (i,), 100, 1.0) for i in range(50)]
     assert choose(found) == found

@@ -156,7 +156,7 @@ def _input_stages(found: InputStages) -> Json:
     limiting = found.limiting.path if found.limiting else None
     return {
         "sentence": found.sentence,
-        "steps": found.num_steps,
+        **_explain({"steps": found.num_steps or None}, found.reason),
         **_explain({"limiting": limiting}, found.reason or "no stage held up the captured steps"),
         **_explain({"stages": stages or None}, found.reason),
     }

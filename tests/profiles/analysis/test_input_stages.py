@@ -14,6 +14,7 @@ from strategy_lab.profiles.capture.convert import WindowOf, to_tables
 from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
 from tests.profiles.capture.xspace_builder import CaptureBuilder
+from tests.synthetic import write_run
 
 RUN = Path(__file__).parents[2] / "data/input_stages"
 LIMITING = "Iterator::Root::Prefetch::MapAndBatch"
@@ -58,6 +59,15 @@ def test_the_summary_has_the_stages() -> None:
     (segment,) = summarize(profiles.load(RUN))["segments"]
     assert segment["input_stages"]["limiting"] == LIMITING
     assert [row.get("parallelism") for row in segment["input_stages"]["stages"]][2] == 2
+
+
+def test_without_the_table_the_number_of_its_steps_is_missing_and_not_0(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    for file in run.rglob("input_stages.parquet"):
+        file.unlink()
+    found = profiles.load(run).summary()["segments"][0]["input_stages"]
+    assert found["steps"] is None
+    assert found["steps_reason"]
 
 
 def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:

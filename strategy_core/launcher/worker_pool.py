@@ -119,7 +119,11 @@ WITHOUT_CAPTURE_S = 10.0
 
 
 class SpareTiming:
-    """Decides when to start the next spare worker. Used by one thread, which passes the time."""
+    """Decides when to start the next spare worker. Used by one thread, which passes the time.
+
+    The imports of a spare worker use a core for seconds. Started at a run's first step, they made
+    the graph, the first capture and its conversion several times as long on a busy machine.
+    """
 
     def __init__(self) -> None:
         self._first_step_at: float | None = None

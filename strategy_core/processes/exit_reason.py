@@ -109,7 +109,11 @@ _MAX_LINE = 300
 
 
 def stderr_summary(stderr: str) -> str:
-    """One line: the last output, the error and its place; empty if there was no output."""
+    """One line: the last output, the error and its place; empty if there was no output.
+
+    A crash in C++ leaves hundreds of lines: its own last line, a native stack, Python's stack of
+    every thread, the list of every extension module. An exception leaves a traceback.
+    """
     lines = [line.strip() for line in stderr.splitlines()]
     lines = [line for line in lines if not _NOISE.match(line)]
     fatal = next((i for i in reversed(range(len(lines))) if _FATAL.match(lines[i])), None)

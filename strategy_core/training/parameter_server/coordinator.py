@@ -84,7 +84,11 @@ def coordinator_loop(
 
 
 def count_on_server(optimizer: Any) -> bool:
-    """Make `optimizer.iterations` count on its server.
+    """Make `optimizer.iterations` exact when several workers push at the same time.
+
+    Keras 3 reads the counter and writes it back plus one, so increments of concurrent workers are
+    lost (79 counted for 101 steps of two workers). Adam's bias correction and the steps of a
+    schedule are then late. TensorFlow's own `assign_add` runs on the server, atomically.
 
     Returns False if it is not a variable of its own (gradient accumulation divides it).
     """

@@ -62,7 +62,7 @@ def test_every_demonstration_is_shown_without_a_process(
         at.selectbox("demo").set_value(item.name)
         rerun(at)
         (frame,) = at.get("iframe")
-        assert html.escape(item.title) in frame.proto.srcdoc
+        assert item.title in html.unescape(frame.proto.srcdoc)
     assert not started
 
 

@@ -51,6 +51,7 @@ ORDER = ("run", "tf", "browser")
 Playwright keeps an event loop in the thread of the tests."""
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that drive processes or a browser have a second try (docs/decisions/second-try.md)."""
     order = dict.fromkeys(items, -1)

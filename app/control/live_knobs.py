@@ -23,11 +23,11 @@ from strategy_lab.app.forms.field_errors import Complaints
 from strategy_lab.app.forms.network_picker import live_changes, pick_network
 from strategy_lab.app.forms.partition_picker import live_changes as cut_changes
 from strategy_lab.app.forms.partition_picker import pick_partition
+from strategy_lab.app.forms.xla_toggle import toggle_xla
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
@@ -173,13 +173,7 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
     )
     say_why_fixed(strategy)
     complaints.below("cross_device_ops")
-    xla = st.toggle(
-        "Compile with XLA",
-        value=bool(applied.get("xla")),
-        key=f"{key}_xla",
-        help=TERMS["XLA"],
-    )
-    complaints.below("xla")
+    xla = toggle_xla(strategy, complaints, key=f"{key}_xla", value=bool(applied.get("xla")))
     capture = _capture(applied, key, complaints)
     return {
         "strategy": strategy,

@@ -19,6 +19,7 @@ from strategy_lab.app.forms.partition_picker import pick_partition
 from strategy_lab.app.forms.strategy_cards import choose_strategy
 from strategy_lab.app.forms.tpu_layout_picker import pick_layout
 from strategy_lab.app.forms.workload_picker import pick_workload
+from strategy_lab.app.forms.xla_toggle import toggle_xla
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.picker import LAST_RUN
@@ -65,7 +66,7 @@ def configure_page() -> None:
             document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
     with middle:
         st.markdown("## Training")
-        document |= _training(complaints)
+        document |= _training(strategy, complaints)
     with right:
         st.markdown("## Communication and recording")
         document |= pick_algorithm(strategy, complaints)
@@ -108,7 +109,7 @@ def configure_page() -> None:
             complaints.show(error)
 
 
-def _training(complaints: Complaints) -> dict[str, Any]:
+def _training(strategy: str, complaints: Complaints) -> dict[str, Any]:
     batch = st.number_input(
         "Global batch size",
         min_value=1,
@@ -144,8 +145,7 @@ def _training(complaints: Complaints) -> dict[str, Any]:
         bind="query-params",
     )
     complaints.below("loop")
-    xla = st.toggle("Compile with XLA", key="xla", help=TERMS["XLA"], bind="query-params")
-    complaints.below("xla")
+    xla = toggle_xla(strategy, complaints, key="xla", bound=True)
     return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop, "xla": xla}
 
 

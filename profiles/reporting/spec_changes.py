@@ -45,6 +45,8 @@ def _value(path: str, value: Any) -> str:
         delays = [item for item in value or () if isinstance(item, Mapping)]
         texts = [f"{item.get('ms'):g} ms in {_replica(item)}" for item in delays]
         return ", ".join(texts) or "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return "none" if value is None else str(value)
 
 

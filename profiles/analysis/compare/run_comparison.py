@@ -238,7 +238,7 @@ def _choose(run: Profile, side: str, number: int | None) -> tuple[SegmentOpened,
 
 def _no_steps(run: Profile, side: str) -> AnalysisError:
     return AnalysisError(
-        f"Run {run.path}{_of_side(side)} has no step with a measured time",
+        f"Run {run.name}{_of_side(side)} has no step with a measured time",
         advice="Record at least a few steps: runs are compared by their step times",
     )
 

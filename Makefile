@@ -30,17 +30,16 @@ export PYTHONDONTWRITEBYTECODE :=
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Tests that run TensorFlow, start workers or a browser need what they share (tests/conftest.py), so
-# two processes run them: one the workers', the other TensorFlow's and then the browser's. More
-# processes would wait for the same two cores.
-SHARED := tf or run or browser
-QUICK := not ($(SHARED)) and not slow
+# Tests that neither run TensorFlow, nor start workers or a browser, run side by side. The others
+# use all cores already, and many measure time.
+ALONE := tf or run or browser
+QUICK := not ($(ALONE)) and not slow
 test: $(VENV)/.tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint together
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup -m "$(SHARED)"
+	$(BIN)/python -m pytest -m "$(ALONE)"
 
 together: $(VENV)/.tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not ($(SHARED))"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not ($(ALONE))"
 
 # Side by side, because mypy without its cache takes half as long as the tests.
 check: $(VENV)/.tests

@@ -42,27 +42,16 @@ CHROMIUM_FLAGS = [
 DRIVES_THE_OUTSIDE = ("run", "browser")
 """Marks of tests whose processes and browser share the machine with whatever else runs there."""
 
-GROUPS = ("browser", "run", "tf")
-"""With `--dist loadgroup` the tests of a mark stay in one process, which imports TensorFlow once
-and starts one browser and one spare worker. The first mark that a test has decides."""
 
-ORDER = ("run", "tf", "browser")
-"""The longest group first, so that two processes end at about the same time. Browser tests last:
-Playwright keeps an event loop in the thread of the tests."""
-
-
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that drive processes or a browser have a second try (docs/decisions/second-try.md)."""
-    order = dict.fromkeys(items, -1)
+    """Browser tests last: Playwright keeps an event loop in the thread of the tests.
+
+    Those that drive processes or a browser have a second try (docs/decisions/second-try.md).
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     for item in items:
-        group = next((name for name in GROUPS if item.get_closest_marker(name)), None)
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
-            order[item] = ORDER.index(group)
-        if group in DRIVES_THE_OUTSIDE:
+        if any(item.get_closest_marker(name) for name in DRIVES_THE_OUTSIDE):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=order.__getitem__)
 
 
 @pytest.fixture(scope="session")

@@ -64,6 +64,7 @@ def _environment() -> Environment:
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
+        keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -102,7 +102,7 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
         place=first["place"],
         instances=_instances(rows),
         group_size=size,
-        per_step=sum(row["calls"] for row in rows) / len(rows) / steps,
+        per_step=_calls(rows, size or 0) / steps,
         bytes=_mean([row["bytes"] for row in rows]),
         wait_ms=_mean([row["wait_ms"] for row in rows]),
         transfer_ms=_mean([row["transfer_ms"] for row in rows]),
@@ -116,6 +116,13 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
             if row["replica"] is not None
         ),
     )
+
+
+def _calls(rows: list[dict[str, Any]], size: int) -> float:
+    """Return the calls of a replica; of one group the most, for the reason of `_calls_and_bytes` in
+    `communication`."""
+    calls = [row["calls"] for row in rows]
+    return sum(calls) / len(calls) if size < len(calls) else max(calls)
 
 
 def _instances(rows: list[dict[str, Any]]) -> tuple[int, int] | None:

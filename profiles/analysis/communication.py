@@ -181,9 +181,7 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
 
 
 def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) -> CollectiveUse:
-    # Each replica of a group has its row of the same call: counted per replica, a call is one.
-    members = len(np.unique(ints(rows, "replica"))) * num_steps
-    sizes, per_step = floats(rows, "bytes"), rows.num_rows / members
+    num_calls, moved_bytes = _calls_and_bytes(rows, size)
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, factor = _bandwidth(timed), bus_factor(op, size)
     sources = {source for source in texts(rows, "source") if source}
@@ -191,8 +189,8 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
-        per_step=per_step,
-        bytes=float(sizes.sum()) / members if np.isfinite(sizes).all() else None,
+        per_step=num_calls / num_steps,
+        bytes=None if moved_bytes is None else moved_bytes / num_steps,
         wait_ms=wait_ms,
         transfer_ms=transfer_ms,
         call_wait_ms=mean(floats(timed, "wait_ms")),
@@ -201,6 +199,28 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
         busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
         source="/".join(sorted(sources)) or None,
     )
+
+
+def _calls_and_bytes(rows: pa.Table, size: int) -> tuple[float, float | None]:
+    """Return how many calls a replica made in all steps, and their bytes; None if one is unknown.
+
+    Each replica of a group has its row of the same call, unless TensorFlow's profiler stopped
+    before it recorded one: a collective still ends in its own thread when its step is over, and on
+    a busy machine the last step of a capture lacked the row of one replica. Therefore the replica
+    with most rows in a step counts for its group. Groups may differ, so several are averaged.
+    """
+    replicas, replica = np.unique(ints(rows, "replica"), return_inverse=True)
+    steps, step = np.unique(ints(rows, "step"), return_inverse=True)
+    sizes = floats(rows, "bytes")
+    calls, moved = np.zeros((2, len(steps), len(replicas)))
+    np.add.at(calls, (step, replica), 1)
+    np.add.at(moved, (step, replica), sizes)
+    if size < len(replicas):
+        num_calls, moved_bytes = calls.mean(axis=1).sum(), moved.mean(axis=1).sum()
+    else:
+        fullest = np.arange(len(steps)), calls.argmax(axis=1)
+        num_calls, moved_bytes = calls[fullest].sum(), moved[fullest].sum()
+    return float(num_calls), float(moved_bytes) if np.isfinite(sizes).all() else None
 
 
 def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]:

@@ -121,3 +121,20 @@ def test_calls_in_flight_together_are_waited_for_once() -> None:
     assert use.transfer_ms == pytest.approx((6 + 6) / 2)  # 30 to 34 and 32 to 36 are 6 ms
     assert use.call_wait_ms == pytest.approx((30 + 20) / 4)
     assert use.call_transfer_ms == pytest.approx((4 + 4 + 4 + 2) / 4)
+
+
+def test_a_row_that_the_profiler_did_not_record_takes_no_bytes_away() -> None:
+    """A collective that one replica took part in, all replicas of its group took part in."""
+    call = {"segment": 0, "worker": 0, "op": "all-reduce", "group_size": 2, "bytes": 4_000}
+    rows = [
+        call | {"step": step, "replica": replica}
+        for step in (5, 6, 7)
+        for replica in (0, 1)
+        if (step, replica) != (7, 0)
+    ]
+    steps = [{"segment": 0, "step": step, "replica": 0, "wall_ms": 50.0} for step in (5, 6, 7)]
+    (use,) = collective_uses(
+        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
+        pa.Table.from_pylist(steps, schema=TABLES["replica_steps"]),
+    )
+    assert (use.per_step, use.bytes) == (1.0, 4_000)

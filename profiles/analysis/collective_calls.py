@@ -121,7 +121,7 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
 def _calls(rows: list[dict[str, Any]], size: int) -> float:
     """Return the calls of a replica; of one group the most, for the reason of `_calls_and_bytes` in
     `communication`."""
-    calls = [row["calls"] for row in rows]
+    calls: list[int] = [row["calls"] for row in rows]
     return sum(calls) / len(calls) if size < len(calls) else max(calls)
 
 

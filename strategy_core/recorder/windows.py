@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from strategy_core.private_tf.availability import new_losses
+from strategy_core.processes.timeouts import CLOSING_S
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
@@ -22,9 +23,9 @@ from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, Win
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.spec.run_spec import Capture
 
-_LAST_CONVERSIONS_S = 45.0
-"""Less than the default of `hang_timeout_s`: no event is written meanwhile, so a launcher would
-otherwise end as hung a run whose steps are all done."""
+_BEFORE_A_CHANGE_S = 45.0
+"""Limit for the conversions of a segment that ends. Less than the default of `hang_timeout_s`,
+because no event is written meanwhile; a launcher would otherwise end the run as hung."""
 _MAY_CRASH = (
     "capture.every_worker: TensorFlow 2.21 can crash a worker that is not the leader when its "
     "profiler stops, and the run with it"
@@ -181,19 +182,22 @@ class Windows:
         self._planner.step_written(max(0.0, took_ms - self._aside_ms))
         self._aside_ms = 0.0
 
-    def settle(self) -> list[Event]:
+    def settle(self, timeout_s: float = _BEFORE_A_CHANGE_S) -> list[Event]:
         """End the open window and wait for all conversions."""
         events = self._stop()
         for captured in self._to_submit:
             captured.window.wait()
         events += self._placement(wait=True)
-        return events + self._collect(self._converter.finish(_LAST_CONVERSIONS_S))
+        return events + self._collect(self._converter.finish(timeout_s))
 
     def finish(self) -> list[Event]:
-        """Like `settle`, and close the converter: no segment may follow."""
+        """Like `settle`, and close the converter: no segment may follow.
+
+        A launcher knows that the steps are done, and waits as long.
+        """
         if self._trace is not None:
             self._trace.abandon()
-        events = self.settle()
+        events = self.settle(CLOSING_S)
         self._converter.close()
         return events
 

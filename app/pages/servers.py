@@ -186,9 +186,7 @@ def show_servers(found: ParameterServing) -> None:
                 "name": text("Variable", lambda item: plain(item.name, 90), width="large"),
                 "role": text("Role", lambda item: item.role, width="small"),
                 "process": number("Process", lambda item: item.process, width="small"),
-                "part": text(
-                    "Part", lambda item: f"{item.part + 1} of {item.num_parts}", width="small"
-                ),
+                "part": text("Part", lambda item: item.which_part, width="small"),
                 "shape": text("Shape", lambda item: plain(item.shape, 40), width="small"),
                 "bytes": number("Bytes", lambda item: item.bytes, format="localized"),
                 **moved,

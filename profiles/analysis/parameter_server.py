@@ -72,10 +72,17 @@ class Served:
     process: int
     shape: str
     bytes: int
-    part: int
-    num_parts: int
+    part: int | None
+    num_parts: int | None
     pull_bytes: int | None
     push_bytes: int | None
+
+    @property
+    def which_part(self) -> str | None:
+        """`1 of 2`; None if it was not recorded."""
+        if self.part is None or self.num_parts is None:
+            return None
+        return f"{self.part + 1} of {self.num_parts}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,11 @@ def write_whole(target: Path, produce: Callable[[Path], None]) -> None:
             (scratch / target.name).rename(target)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+    except RecursionError as error:  # `mkdir` calls itself for each missing folder
+        raise LabError(
+            f"The export cannot be written to a path of {len(target.parts):,} folders",
+            advice="Choose another path",
+        ) from error
     except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         number = error.errno if isinstance(error, OSError) else None
         why = (error.strerror if isinstance(error, OSError) else None) or error

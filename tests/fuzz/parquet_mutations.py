@@ -76,7 +76,7 @@ def _retyped(table: pa.Table, rng: random.Random) -> _Changed:
         "unsigned numbers": pa.array([2**64 - 1] * rows, pa.uint64()),
         "nothing": pa.nulls(rows, pa.null()),
         "maps": pa.array([[("a", 1)]] * rows, pa.map_(pa.string(), pa.int64())),
-        "dictionary of numbers": pa.array([5] * rows).dictionary_encode(),
+        "dictionary of numbers": pa.array([-5] * rows).dictionary_encode(),
     }
     what = rng.choice(list(made))
     name = table.column_names[index]

@@ -40,6 +40,11 @@ def test_a_path_below_a_file_cannot_be_written(tmp_path: Path) -> None:
         write_whole(tmp_path / "file" / "export", lambda path: path.touch())
 
 
+def test_a_path_of_too_many_folders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match=r"cannot be written to a path of 2,\d+ folders"):
+        write_whole(Path(tmp_path, *["x"] * 2_000), lambda path: path.touch())
+
+
 def test_a_read_only_folder_is_refused() -> None:
     # Not even root: a folder of the kernel's.
     with pytest.raises(LabError, match="cannot be written to"):

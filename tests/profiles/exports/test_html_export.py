@@ -16,6 +16,7 @@ from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.exports.report.timeline import Stretch, choose
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.tables.store import Profile
+from tests.profiles.served_run import write_served_run
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -194,3 +195,16 @@ def test_every_core_of_a_tpu_program_is_listed(target: Path, tmp_path: Path) -> 
     body = re.search(r'<section id="cores".*?</section>', report, re.DOTALL)[0]
     assert body.count("<tr>") == 1 + 2 * 2
     assert "CPU:3" in text
+
+
+def test_a_variable_whose_part_was_not_recorded_is_listed_without_it(
+    target: Path, tmp_path: Path
+) -> None:
+    run = write_served_run(tmp_path / "served")
+    for events in run.glob("*/events.jsonl"):
+        text = re.sub(r'"(num_parts|part)": ?\d+', r'"\1": null', events.read_text())
+        events.write_text(text)
+    variables = profiles.load(run).table("served")
+    assert variables.num_rows
+    assert variables["part"].null_count == variables.num_rows
+    assert " of 1</td>" not in _section(_report(profiles.load(run), target), "servers")

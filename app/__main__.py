@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
     from starlette.middleware import Middleware
 
-    from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, choose_token, parse_hosts
+    from strategy_core.processes.running_labs import TOKEN_VARIABLE
+    from strategy_lab.app.access.policy import Access, choose_token, parse_hosts
     from strategy_lab.app.server.asgi_app import serve
     from strategy_lab.app.shell.read_ahead import ReadAhead
 

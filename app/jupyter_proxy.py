@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.processes.import_path import module_command
-from strategy_lab.app.access.policy import TOKEN_VARIABLE
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
 
 _READY_WITHIN_S = 60.0
 _ICON = Path(__file__).with_name("icon.svg")

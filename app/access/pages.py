@@ -9,7 +9,8 @@ from html import escape
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, bracketed
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
+from strategy_lab.app.access.policy import Access, bracketed
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:12vh auto;padding:0 1.5rem;"

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.profiles.errors import SpecError
 
-TOKEN_VARIABLE = "STRATEGY_LAB_TOKEN"
-"""Environment variable with a token of the user's choice, for containers and CI."""
 MIN_TOKEN_LENGTH = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")

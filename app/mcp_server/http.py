@@ -11,8 +11,9 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.gate import Gate
-from strategy_lab.app.access.policy import TOKEN_VARIABLE, Access, choose_token
+from strategy_lab.app.access.policy import Access, choose_token
 from strategy_lab.app.server.asgi_app import free_port
 
 HOST = "127.0.0.1"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.communication import row_weights
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment
@@ -63,8 +64,8 @@ _CALLS = """
             order by instance, case when instance < 0 then name end) as place
         from collectives where segment = {segment})
     select op, place, group_size, replica, any_value(name) as name,
-           min(instance) as first_instance, max(instance) as last_instance, count(*) as calls,
-           count(distinct step) as steps, avg(bytes) as bytes,
+           min(instance) as first_instance, max(instance) as last_instance,
+           list(coalesce(step, -1)) as steps, avg(bytes) as bytes,
            avg(wait_ms) filter ({timed}) as wait_ms,
            avg(transfer_ms) filter ({timed}) as transfer_ms, any_value(source) as source,
            any_value(bytes_source) as bytes_source,
@@ -95,14 +96,16 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
     moved = sum(row["moved_bytes"] or 0.0 for row in rows)
     algbw = moved / moving_ms / 1e6 if moving_ms > 0 else None
     factor = bus_factor(op, size or 0)
-    steps = num_steps or max(row["steps"] for row in rows)
+    step = np.concatenate([row["steps"] for row in rows])
+    replica = np.repeat(np.arange(len(rows)), [len(row["steps"]) for row in rows])
+    num_calls = float(row_weights(step, replica, size or 0).sum())
     return CollectiveCall(
         op=op,
         name=first["name"] or "",
         place=first["place"],
         instances=_instances(rows),
         group_size=size,
-        per_step=_calls(rows, size or 0) / steps,
+        per_step=num_calls / (num_steps or len(np.unique(step))),
         bytes=_mean([row["bytes"] for row in rows]),
         wait_ms=_mean([row["wait_ms"] for row in rows]),
         transfer_ms=_mean([row["transfer_ms"] for row in rows]),
@@ -116,13 +119,6 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
             if row["replica"] is not None
         ),
     )
-
-
-def _calls(rows: list[dict[str, Any]], size: int) -> float:
-    """Return the calls of a replica; of one group the most, for the reason of `_calls_and_bytes` in
-    `communication`."""
-    calls: list[int] = [row["calls"] for row in rows]
-    return sum(calls) / len(calls) if size < len(calls) else max(calls)
 
 
 def _instances(rows: list[dict[str, Any]]) -> tuple[int, int] | None:

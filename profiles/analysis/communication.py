@@ -19,7 +19,7 @@ import pyarrow as pa
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.tables.columns import Ints, floats, ints, mean, of_segment, texts
+from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, mean, of_segment, texts
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -181,7 +181,8 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
 
 
 def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) -> CollectiveUse:
-    num_calls, moved_bytes = _calls_and_bytes(rows, size)
+    sizes = floats(rows, "bytes")
+    weights = row_weights(ints(rows, "step"), ints(rows, "replica"), size)
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, factor = _bandwidth(timed), bus_factor(op, size)
     sources = {source for source in texts(rows, "source") if source}
@@ -189,8 +190,8 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     return CollectiveUse(
         op=op,
         group_size=size if size > 0 else None,
-        per_step=num_calls / num_steps,
-        bytes=None if moved_bytes is None else moved_bytes / num_steps,
+        per_step=float(weights.sum()) / num_steps,
+        bytes=float(weights @ sizes) / num_steps if np.isfinite(sizes).all() else None,
         wait_ms=wait_ms,
         transfer_ms=transfer_ms,
         call_wait_ms=mean(floats(timed, "wait_ms")),
@@ -201,26 +202,23 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     )
 
 
-def _calls_and_bytes(rows: pa.Table, size: int) -> tuple[float, float | None]:
-    """Return how many calls a replica made in all steps, and their bytes; None if one is unknown.
+def row_weights(step: Ints, replica: Ints, size: int) -> Floats:
+    """Return how much each row of `collectives` counts, so that the sum is the calls of a replica.
 
+    `step` and `replica` are the rows' columns, all of one kind of call in groups of `size`.
     Each replica of a group has its row of the same call, unless TensorFlow's profiler stopped
     before it recorded one: a collective still ends in its own thread when its step is over, and on
     a busy machine the last step of a capture lacked the row of one replica. Therefore the replica
     with most rows in a step counts for its group. Groups may differ, so several are averaged.
     """
-    replicas, replica = np.unique(ints(rows, "replica"), return_inverse=True)
-    steps, step = np.unique(ints(rows, "step"), return_inverse=True)
-    sizes = floats(rows, "bytes")
-    calls, moved = np.zeros((2, len(steps), len(replicas)))
-    np.add.at(calls, (step, replica), 1)
-    np.add.at(moved, (step, replica), sizes)
+    replicas, replica = np.unique(replica, return_inverse=True)
     if size < len(replicas):
-        num_calls, moved_bytes = calls.mean(axis=1).sum(), moved.mean(axis=1).sum()
-    else:
-        fullest = np.arange(len(steps)), calls.argmax(axis=1)
-        num_calls, moved_bytes = calls[fullest].sum(), moved[fullest].sum()
-    return float(num_calls), float(moved_bytes) if np.isfinite(sizes).all() else None
+        return np.full(len(replica), 1 / len(replicas))
+    steps, step = np.unique(step, return_inverse=True)
+    calls = np.zeros((len(steps), len(replicas)))
+    np.add.at(calls, (step, replica), 1)
+    fullest: Ints = calls.argmax(axis=1)
+    return np.equal(fullest[step], replica).astype(np.float64)
 
 
 def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]:

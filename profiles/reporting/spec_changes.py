@@ -36,6 +36,13 @@ def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def value_text(value: Any) -> str:
+    """The value of a field in words: `on`, `off`, `none`, or as it is."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None else str(value)
+
+
 def _name(path: str) -> str:
     return "delay" if path == "inject" else path.replace("_", " ")
 
@@ -45,9 +52,7 @@ def _value(path: str, value: Any) -> str:
         delays = [item for item in value or () if isinstance(item, Mapping)]
         texts = [f"{item.get('ms'):g} ms in {_replica(item)}" for item in delays]
         return ", ".join(texts) or "none"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "none" if value is None else str(value)
+    return value_text(value)
 
 
 def _replica(delay: Mapping[str, Any]) -> str:

@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from strategy_core.cli._live import HOST, start_server
 from strategy_core.processes.free_port import free_port
-from strategy_core.processes.running_labs import address_of
+from strategy_core.processes.running_labs import HOST, address_of, start_server
 
 COLAB = "google.colab"
 

@@ -19,7 +19,7 @@ from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.reconfiguration import why_nothing_changes
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.reporting.spec_changes import flatten
+from strategy_lab.profiles.reporting.spec_changes import flatten, value_text
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.sweep.record import Configuration, LeftOut
 from strategy_lab.profiles.user_input.files import read_text
@@ -41,7 +41,6 @@ _SHOWN = {
     "devices": "",
 }
 """What stands before a value in a label; other fields have their name."""
-_ON_OFF = {"True": "on", "False": "off"}
 MOST_CONFIGURATIONS = 200
 MOST_COMBINATIONS = 5_000
 _NOT_AXES = (
@@ -150,7 +149,7 @@ def label_of(values: Mapping[str, Any]) -> str:
     for field, value in values.items():
         before = _SHOWN.get(field, field.replace("_", " "))
         is_count = field == "devices" and isinstance(value, int)
-        text = units.counted(value, "device") if is_count else _ON_OFF.get(str(value), str(value))
+        text = units.counted(value, "device") if is_count else value_text(value)
         parts.append(f"{before} {text}".strip())
     return " ".join(parts)
 

@@ -1,6 +1,6 @@
-"""Addresses of the labs that run as this user, for programs that would open a page of one.
+"""Labs that run as this user: how a program finds the address of one, or starts one.
 
-A file per lab, which only the user may read: the address has the lab's token.
+Each lab has a file that only the user may read: its address contains the token.
 """
 
 from __future__ import annotations
@@ -8,11 +8,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
-from collections.abc import Iterator, Mapping
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlencode
 
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+
+HOST = "127.0.0.1"
+TOKEN_VARIABLE = "STRATEGY_LAB_TOKEN"
+"""Environment variable with a token of the user's choice, for containers and CI."""
 
 
 @contextlib.contextmanager
@@ -53,6 +61,25 @@ def address_of(runs: Path) -> str | None:
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return None
+
+
+def start_server(runs: Path, port: int, options: Sequence[str] = ()) -> str:
+    """Start a lab for a folder of runs, and return its address with the token.
+
+    It ends after this process does, unless a page is open. It is in a session of its own, so that
+    Ctrl-C ends this process alone.
+    """
+    token = os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(32)
+    command = [*module_command("strategy_lab.app"), "--host", HOST, "--port", str(port)]
+    subprocess.Popen(
+        [*command, "--runs", str(runs.resolve()), "--beside", str(os.getpid()), *options],
+        env=with_own_code(os.environ) | {TOKEN_VARIABLE: token},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    return f"http://{HOST}:{port}/?{urlencode({'token': token})}"
 
 
 def _folder(environment: Mapping[str, str]) -> Path:

@@ -14,7 +14,8 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from strategy_lab.app.access.policy import TOKEN_VARIABLE, cookie_name
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
+from strategy_lab.app.access.policy import cookie_name
 from tests.lab_access import cookie_value
 from tests.patience import PATIENCE_S
 from tests.server_process import ServerProcess, server_process

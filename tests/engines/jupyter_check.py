@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from strategy_core.processes.free_port import free_port
 from strategy_core.processes.import_path import with_own_code
-from tests.patience import wait_until
+from tests.engines.serving import serving
 from tests.synthetic import write_run
 
 PREFIX = "/user/ann"
@@ -44,24 +43,10 @@ def jupyter(folder: Path) -> Iterator[str]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder.parent / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder.parent / "workspaces"),
     }
-    with (folder.parent / "jupyter.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log, env=with_own_code(os.environ) | own
-        )
-    address = f"http://127.0.0.1:{port}{PREFIX}"
-    try:
-        wait_until(lambda: answers(f"{address}/api"))
+    address, log = f"http://127.0.0.1:{port}{PREFIX}", folder.parent / "jupyter.log"
+    environment = with_own_code(os.environ) | own
+    with serving(command, f"{address}/api", log, environment=environment, folder=folder):
         yield address
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def answers(address: str) -> bool:
-    try:
-        return requests.get(address, timeout=60).ok
-    except requests.RequestException:
-        return False
 
 
 @pytest.fixture

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import requests
 from mlflow.tracking import MlflowClient
 
 from strategy_core.cli.main import main
 from strategy_core.processes.free_port import free_port
 from strategy_lab import profiles
 from strategy_lab.profiles.exports.key_metrics import segment_metrics
-from tests.patience import wait_until
+from tests.engines.serving import serving
 from tests.synthetic import write_run
 
 
@@ -30,23 +27,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command += ["--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--workers", "1"]
     # Its jobs judge answers of language models, in four more processes.
     environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-    try:
-        wait_until(lambda: is_healthy(address))
+    with serving(command, f"{address}/health", folder / "log", environment=environment):
         yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(60)
-
-
-def is_healthy(address: str) -> bool:
-    try:
-        return requests.get(f"{address}/health", timeout=60).ok
-    except requests.RequestException:
-        return False
 
 
 def check(address: str, run: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from strategy_core.processes.free_port import free_port
 from strategy_lab.profiles.run.layout import RUN_FILE
-from tests.patience import wait_until
+from tests.engines.serving import serving
 from tests.synthetic import write_run
 
 PREFIX = "/board"
@@ -37,22 +36,9 @@ def board(logdir: Path) -> Iterator[str]:
     port = free_port("127.0.0.1")
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir)]
     command += ["--host", "127.0.0.1", "--port", str(port), "--path_prefix", PREFIX]
-    with (logdir.parent / "tensorboard.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    address = f"http://127.0.0.1:{port}{PREFIX}"
-    try:
-        wait_until(lambda: answers(address))
+    address, log = f"http://127.0.0.1:{port}{PREFIX}", logdir.parent / "tensorboard.log"
+    with serving(command, f"{address}/data/plugins_listing", log):
         yield address
-    finally:
-        process.terminate()
-        process.wait(60)
-
-
-def answers(address: str) -> bool:
-    try:
-        return requests.get(f"{address}/data/plugins_listing", timeout=5).ok
-    except requests.ConnectionError:
-        return False
 
 
 def test_tensorboard_lists_the_tab_as_active(board: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.policy import (
-    TOKEN_VARIABLE,
     Access,
     choose_token,
     cookie_name,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
@@ -65,3 +67,16 @@ def test_without_a_window_there_is_nothing_to_tell(tmp_path: Path) -> None:
     profile = load(write_run(tmp_path / "run", steps=5, windows=0))
     assert collective_calls(profile, 0) == ()
     assert sends(profile, 0) == ()
+
+
+def test_rows_of_different_replicas_that_the_profiler_missed_take_no_call_away(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "run", steps=100, collective_bytes=SIZES)
+    file, *_ = sorted(run.rglob("collectives*.parquet"))
+    rows = pq.read_table(file)
+    first, second, *_ = sorted(set(rows["step"].to_pylist()))
+    missed = {(first, 0), (second, 1)}
+    ends = zip(rows["step"].to_pylist(), rows["replica"].to_pylist(), strict=True)
+    pq.write_table(rows.filter(pa.array([end not in missed for end in ends])), file)
+    assert [call.per_step for call in collective_calls(load(run), 0)] == [1, 1]

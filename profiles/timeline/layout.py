@@ -24,6 +24,7 @@ from strategy_lab.profiles.timeline.lanes import assign_lanes
 from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 _Key = tuple[int, int, str]
 _FEW_KEYS = 1_000_000
 COLLECTIVE, WAIT, TRANSFER = "collective", "wait", "transfer"
@@ -135,16 +136,15 @@ def lay_out(profile: Profile) -> Timeline:
     codes, keys = _tracks(table)
     order = _by_track_and_start(codes, start)
     start, end, codes = start[order], end[order], codes[order]
-    clocks = _clock_texts(profile, keys, _first_texts(table["clock"], order, codes))
-    marked = [op.endswith(MARKED) for op in _first_texts(table["op"], order, codes)]
+    columns = {name: _dictionary(table[name]) for name in ("clock", "name", "op", "category")}
+    bounds = np.searchsorted(codes, np.arange(len(keys) + 1))
+    firsts = order[bounds[:-1]]
+    clocks = _clock_texts(profile, keys, _texts_at(columns["clock"], firsts))
+    marked = [op.endswith(MARKED) for op in _texts_at(columns["op"], firsts)]
     facts = list(zip(clocks, marked, strict=True))
-    rows, tracks = _rows(start, end, codes, keys, facts, profile.process_titles)
-    num_rows = tracks[-1].first_row + tracks[-1].num_rows if tracks else 0
-    if num_rows > len(tracks):  # else the spans are in this order already
-        by_row = np.argsort(rows, kind="stable")
-        order, start, end, rows = order[by_row], start[by_row], end[by_row], rows[by_row]
-    row_starts = np.searchsorted(rows, np.arange(num_rows + 1)).astype(np.int64)
-    columns = {name: _dictionary(table[name]) for name in ("name", "op", "category")}
+    tracks, row_starts = _sort_into_rows(
+        (start, end, order), bounds, keys, facts, profile.process_titles
+    )
     for key in ("start", "end"):
         steps[key] = [value - origin for value in steps[key]]
     last_step = max(steps["end"], default=0)
@@ -161,8 +161,8 @@ def lay_out(profile: Profile) -> Timeline:
         end=end,
         # Cast first: reordering small values takes a fifth of the time.
         step=_ints(table["step"]).astype(np.int32)[order],
-        name=columns["name"][0].astype(np.int32)[order],
-        op=columns["op"][0].astype(np.int32)[order],
+        name=columns["name"][0][order],
+        op=columns["op"][0][order],
         category=category,
         names=columns["name"][1],
         ops=columns["op"][1],
@@ -189,38 +189,49 @@ def _origin(profile: Profile, start: Ints) -> int:
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
-    values: Ints = column.fill_null(-1).to_numpy().astype(np.int64, copy=False)
+    known = column.fill_null(-1) if column.null_count else column
+    values: Ints = known.to_numpy().astype(np.int64, copy=False)
     return values
 
 
-def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
     """Return codes and texts of a dictionary column; a null has the empty text."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
     texts = ["" if text is None else text for text in array.dictionary.to_pylist()]
-    codes = array.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64), [*texts, ""]
+    indices = array.indices.fill_null(len(texts)) if array.null_count else array.indices
+    codes = indices.to_numpy(zero_copy_only=False)
+    return codes.astype(np.int32, copy=False), [*texts, ""]
 
 
-def _tracks(table: pa.Table) -> tuple[Ints, list[_Key]]:
+def _tracks(table: pa.Table) -> tuple[Codes, list[_Key]]:
     """Return the track number of each span, and each track's (worker, replica or -1, device)."""
     devices, names = _dictionary(table["device"])
-    workers, replicas = _ints(table["worker"]), _ints(table["replica"])
     if not len(devices):
         return devices, []
+    workers, replicas = _ints(table["worker"]), _ints(table["replica"])
     num_replicas = int(replicas.max()) + 2
+    num_workers = max(int(workers.max()), 0) + 1
+    # Half as many bytes take half as long.
+    fits = num_workers * num_replicas * len(names) < np.iinfo(np.int32).max
+    kind = np.int32 if fits else np.int64
     # Replicas first, by number; devices without a replica come last.
-    rank = np.where(replicas < 0, num_replicas - 1, replicas)
-    combined = (np.maximum(workers, 0) * num_replicas + rank) * len(names) + devices
+    combined: npt.NDArray[Any] = replicas.astype(kind)
+    combined[combined < 0] = num_replicas - 1
+    if num_workers > 1:
+        combined += np.maximum(workers, 0).astype(kind) * num_replicas
+    combined *= len(names)
+    combined += devices
     if int(combined.max()) < 10 * len(combined) + _FEW_KEYS:
         # Counting takes a tenth of the time of sorting, but memory for every possible key.
         present = np.flatnonzero(np.bincount(combined))
-        numbers = np.zeros(int(present[-1]) + 1, np.int64)
+        numbers = np.zeros(int(present[-1]) + 1, np.int32)
         numbers[present] = np.arange(len(present))
         numbered = numbers[combined]
     else:
-        present, numbered = np.unique(combined, return_inverse=True)
+        present, places = np.unique(combined, return_inverse=True)
+        numbered = places.astype(np.int32)
     keys = []
     for code in present.tolist():
         rest, device = divmod(code, len(names))
@@ -229,22 +240,19 @@ def _tracks(table: pa.Table) -> tuple[Ints, list[_Key]]:
     return numbered, keys
 
 
-def _by_track_and_start(codes: Ints, start: Ints) -> Ints:
+def _by_track_and_start(codes: Codes, start: Ints) -> Ints:
     """Return the order of the spans by track, then by start."""
     span = int(start.max(initial=0)) + 1
     if (int(codes.max(initial=0)) + 1) * span < 2**63:
         # One key for track and start needs only a single integer sort.
-        return np.argsort(codes * span + start, kind="stable")
+        return np.argsort(codes * np.int64(span) + start, kind="stable")
     return np.lexsort((start, codes))
 
 
-def _first_texts(column: pa.ChunkedArray, order: Ints, codes: Ints) -> list[str]:
-    """Return the column's text for the first span of each track."""
-    values, names = _dictionary(column)
-    if not len(codes):
-        return []
-    firsts = np.searchsorted(codes, np.arange(int(codes[-1]) + 1))
-    return [names[values[order[first]]] for first in firsts.tolist()]
+def _texts_at(column: tuple[Codes, list[str]], rows: Ints) -> list[str]:
+    """Return the texts that a dictionary column has in some rows."""
+    codes, texts = column
+    return [texts[code] for code in codes[rows].tolist()]
 
 
 def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) -> list[str]:
@@ -256,32 +264,38 @@ def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) 
     ]
 
 
-def _rows(
-    start: Ints,
-    end: Ints,
-    codes: Ints,
+def _sort_into_rows(
+    spans: tuple[Ints, Ints, Ints],
+    bounds: Ints,
     keys: Sequence[_Key],
     facts: Sequence[tuple[str, bool]],
     titles: Mapping[int, str],
-) -> tuple[Ints, list[Track]]:
-    """Return the row of each span, and the tracks in order.
+) -> tuple[list[Track], Ints]:
+    """Sort the spans of each track by row, in place; return the tracks and `Timeline.row_starts`.
 
-    The spans must be sorted by track, then by start.
+    `spans` are start, end and the row of the table of each span, by track, then by start; `bounds`
+    has the first span of each track, followed by the number of spans.
     """
-    rows = np.zeros(len(start), np.int64)
     tracks: list[Track] = []
+    counts = [np.empty(0, np.int64)]
     first_row = 0
-    bounds = np.searchsorted(codes, np.arange(len(keys) + 1))
     for number, (worker, replica, device) in enumerate(keys):
         part = slice(bounds[number], bounds[number + 1])
-        lanes = assign_lanes(start[part], end[part])
-        rows[part] = lanes + first_row
-        num_rows = int(lanes.max()) + 1
+        lanes = assign_lanes(spans[0][part], spans[1][part])
+        counts.append(np.bincount(lanes))
+        num_rows = len(counts[-1])
+        if num_rows > 1:
+            # Sorting 16-bit numbers is a radix sort.
+            few = num_rows <= np.iinfo(np.int16).max
+            by_lane = np.argsort(lanes.astype(np.int16) if few else lanes, kind="stable")
+            for column in spans:
+                column[part] = column[part][by_lane]
         known = None if replica < 0 else replica
         title = titles.get(worker, f"worker {worker}")
         tracks.append(Track(worker, title, known, device, *facts[number], first_row, num_rows))
         first_row += num_rows
-    return rows, tracks
+    row_starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+    return tracks, row_starts
 
 
 def _captured_steps(profile: Profile) -> dict[str, list[Any]]:

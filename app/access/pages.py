@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from html import escape
+from pathlib import Path
+from typing import Any
 
+from jinja2 import Template
+from markupsafe import Markup
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.policy import Access, bracketed
+from strategy_lab.profiles.reporting.document import digest
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:12vh auto;padding:0 1.5rem;"
@@ -19,6 +21,7 @@ _STYLE = (
     "background:inherit;color:inherit;box-sizing:border-box}input{width:100%;margin:.3rem 0 .8rem}"
     "@media(prefers-color-scheme:dark){body{color:#e8eaf0;background:#0e1117}}"
 )
+_TEMPLATE = Template(Path(__file__).with_name("page.html").read_text("utf-8"), autoescape=True)
 # A redirect of HTTP would still count as part of the visit that began on another site (a link in a
 # chat, a file), and a browser sends no SameSite=Strict cookie with that. What this page asks for
 # itself counts as the lab's own, and takes the place of this page in the history.
@@ -31,7 +34,7 @@ _GO_ON = (
 
 def enter() -> Response:
     """Go on to the same address without the token."""
-    return _page("Opening Strategy Lab", "<p>Opening Strategy Lab …</p>", script=_GO_ON)
+    return _page("Opening Strategy Lab", script=_GO_ON)
 
 
 def again() -> Response:
@@ -53,21 +56,15 @@ def no_token(connection: HTTPConnection, *, is_wrong: bool, page: bool) -> Respo
             "or send the header 'Authorization: Bearer TOKEN'."
         )
         return _json(f"{said} {advice}", 401, headers)
-    kept = "".join(
-        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
-        for name, value in connection.query_params.multi_items()
-        if name != "token"
+    fields = [item for item in connection.query_params.multi_items() if item[0] != "token"]
+    return _page(
+        "Strategy Lab: token needed",
+        status=401,
+        headers=headers,
+        said=said,
+        fields=fields,
+        variable=TOKEN_VARIABLE,
     )
-    body = (
-        f"<p>{said} Open the address with <code>?token=</code> that the lab printed in its "
-        "terminal, or paste the token here.</p>"
-        f'<form method="get">{kept}<label for="token">Token</label>'
-        '<input id="token" name="token" type="password" autocomplete="off" autofocus required>'
-        "<button>Open the lab</button></form>"
-        "<p>Scripts send the header <code>Authorization: Bearer TOKEN</code>. A token that stays "
-        f"the same comes from the environment variable <code>{TOKEN_VARIABLE}</code>.</p>"
-    )
-    return _page("Strategy Lab: token needed", body, status=401, headers=headers)
 
 
 def foreign_host(host: str, access: Access, *, page: bool) -> Response:
@@ -78,12 +75,7 @@ def foreign_host(host: str, access: Access, *, page: bool) -> Response:
     advice = f"Use {own}, or start the lab with --allow-host {name}"
     if not page:
         return _json(f"{said} {advice}.", 403)
-    body = (
-        f"<p>{escape(said)}</p><p>Use <a href='{escape(own)}'>{escape(own)}</a>. If the lab is "
-        "meant to be reached under this address (through a tunnel, a mapped port or a proxy), "
-        f"start it with <code>--allow-host {escape(name)}</code>.</p>"
-    )
-    return _page("Strategy Lab: unknown address", body, status=403)
+    return _page("Strategy Lab: unknown address", status=403, said=said, own=own, name=name)
 
 
 def foreign_page(*, page: bool) -> Response:
@@ -91,7 +83,7 @@ def foreign_page(*, page: bool) -> Response:
     said = "The lab refuses this request because it came from another page than its own."
     if not page:
         return _json(said, 403)
-    return _page("Strategy Lab: refused", f"<p>{said}</p>", status=403)
+    return _page("Strategy Lab: refused", status=403, said=said)
 
 
 def _reachable(host: str) -> str:
@@ -105,31 +97,21 @@ def _json(error: str, status: int, headers: dict[str, str] | None = None) -> Res
 
 def _page(
     title: str,
-    body: str,
     *,
     script: str = "",
     status: int = 200,
     headers: dict[str, str] | None = None,
+    **context: Any,
 ) -> HTMLResponse:
-    policy = f"default-src 'none'; style-src {_hash(_STYLE)}; img-src data:; "
+    policy = f"default-src 'none'; style-src {digest(_STYLE)}; img-src data:; "
     policy += "base-uri 'none'; form-action 'self'"
-    text = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
-        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>{body}"
-    )
     if script:
-        policy += f"; script-src {_hash(script)}"
-        text += f"<noscript><p>The lab needs JavaScript.</p></noscript><script>{script}</script>"
+        policy += f"; script-src {digest(script)}"
+    text = _TEMPLATE.render(title=title, style=Markup(_STYLE), script=Markup(script), **context)
     own = {
         "Content-Security-Policy": policy,
         "Cache-Control": "no-store",
         # The address of this page may hold the token.
         "Referrer-Policy": "no-referrer",
     }
-    return HTMLResponse(f"{text}</body></html>", status, headers={**own, **(headers or {})})
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
+    return HTMLResponse(text, status, headers={**own, **(headers or {})})

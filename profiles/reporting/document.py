@@ -46,14 +46,15 @@ def page(title: str, style: str, script: str, *, policy: str, **context: Any) ->
 
 def content_policy(style: str, *scripts: str) -> str:
     """Return the policy that allows exactly this inline style and these inline scripts."""
-    allowed = " ".join(map(_digest, scripts))
+    allowed = " ".join(map(digest, scripts))
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; "
+        f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(content: str) -> str:
+def digest(content: str) -> str:
+    """Return the source expression of a policy that allows an inline style or script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
 
 

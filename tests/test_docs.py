@@ -130,6 +130,17 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     } == set()
 
 
+def test_the_site_loads_nothing_from_another_host() -> None:
+    settings = (REPOSITORY / "mkdocs.yml").read_text("utf-8")
+    assert "font: false" in settings, "Material loads its fonts from Google"
+    assert "://" not in settings
+    for page in (REPOSITORY / "docs").rglob("*.md"):
+        text = page.read_text("utf-8")
+        # Material loads the library that draws Mermaid from unpkg.com.
+        assert "```mermaid" not in text, page
+        assert not re.findall(r"!\[[^]]*\]\(\w+://|<(?:script|link|img|iframe)\b", text), page
+
+
 WALKS = (REPOSITORY / "docs" / "data-walks.md").read_text("utf-8").split("\n## ")[1:]
 
 

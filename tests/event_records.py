@@ -11,6 +11,7 @@ from strategy_lab.profiles.run.event_decoder import decode
 from strategy_lab.profiles.run.event_files import EventSource, source_of
 from strategy_lab.profiles.run.events import Event
 from strategy_lab.profiles.run.layout import launcher_files, worker_folders
+from strategy_lab.profiles.run.line_checksum import sealed
 
 Record = dict[str, Any]
 
@@ -86,6 +87,20 @@ def read_records(path: Path) -> list[Record]:
         return []
     data = path.read_bytes()
     return [json.loads(line) for line in data[: data.rfind(b"\n") + 1].splitlines()]
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """Write an event file, with the checksums that its lines have now."""
+    fields = [{k: v for k, v in record.items() if k != "line_crc32"} for record in records]
+    path.write_bytes(b"".join(sealed(json.dumps(each).encode()) + b"\n" for each in fields))
+
+
+def replace_text(path: Path, before: str, after: str) -> None:
+    """Replace text of an event file, all of it JSON before and afterwards."""
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    write_records(path, read_records(path))
 
 
 def run_records(run: Path, kind: str | None = None) -> list[Record]:

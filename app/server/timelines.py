@@ -96,7 +96,15 @@ class Timelines:
 
 def _version(profile: Profile) -> str:
     files = profile.files.get("spans", [])
-    newest = max((path.stat().st_mtime_ns for path in files), default=0)
+    newest = max(map(_changed_ns, files), default=0)
     # Until there is a capture, marks of a cluster's steps are shown, and there are ever more.
     shown = 0 if files or len(profile.clocks.workers) < 2 else len(profile.mark_rows)
     return f"{len(files)}-{newest}-{shown}"
+
+
+def _changed_ns(path: Path) -> int:
+    """Return when a file was written; 0 if it cannot be read, which a note of the run says."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -15,6 +15,7 @@ from typing import BinaryIO, TypeAlias, get_args
 import msgspec
 
 from strategy_lab.profiles.run.events import Event, kind_of
+from strategy_lab.profiles.run.line_checksum import are_sound, is_sound
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES
 
 LeftOut: TypeAlias = Counter[tuple[str, str]]
@@ -43,17 +44,21 @@ def decode(line: bytes) -> Event:
     """Decode one line. Raises ValueError with the reason if it is not a valid event."""
     try:
         event: Event = _EVENTS.decode(line)
-        return event
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    if not is_sound(line):
+        raise ValueError("damaged: its checksum does not fit")
+    return event
 
 
 def decode_lines(data: bytes, left_out: LeftOut) -> list[Event]:
     """Decode whole lines; invalid ones are counted in `left_out`."""
     try:
-        return _EVENTS.decode_lines(data)
+        if are_sound(data):
+            return _EVENTS.decode_lines(data)
     except (ValueError, RecursionError):
-        return [event for line in data.split(b"\n") if (event := _fitting(line, left_out))]
+        pass
+    return [event for line in data.split(b"\n") if (event := _fitting(line, left_out))]
 
 
 def read_chunks(file: BinaryIO, left_out: LeftOut) -> Iterator[tuple[bytes, int]]:

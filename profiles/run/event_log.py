@@ -22,6 +22,7 @@ from strategy_lab.profiles.run.event_decoder import (
     read_chunks,
 )
 from strategy_lab.profiles.run.events import Event, Note, StepDone
+from strategy_lab.profiles.run.line_checksum import sealed
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 
 
@@ -87,13 +88,13 @@ def _refused(why: str | None) -> RunFolderError:
 
 
 def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
-    """Encode an event as one line of JSON that readers accept.
+    """Encode an event as one line of JSON that readers accept, with its checksum.
 
     Text that is too long is cut. An event that is still invalid is replaced by a note about it.
     """
     event = msgspec.structs.replace(event, at_ns=at_ns, line=line)
     if isinstance(event, StepDone):
-        return _ENCODER.encode(event)  # a check would double the time
+        return sealed(_ENCODER.encode(event))  # a check would double the time
     try:
         return _checked(_ENCODER.encode(event))
     except (ValueError, RecursionError):
@@ -102,26 +103,25 @@ def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
         return _checked(_ENCODER.encode(_shortened(msgspec.to_builtins(event, enc_hook=_plain))))
     except (ValueError, RecursionError) as error:
         said = f"An event of kind {event.kind} could not be recorded: {error}"
-        return _ENCODER.encode(Note("warning", said, at_ns=at_ns, line=line))
+        return sealed(_ENCODER.encode(Note("warning", said, at_ns=at_ns, line=line)))
 
 
 def line_of_step(step: StepFields, at_ns: int, line: int) -> bytes:
     """Encode a step as a line. A NaN or infinite loss, which JSON does not have, becomes null."""
-    return _ENCODER.encode(
-        StepDone(
-            step.segment,
-            step.step,
-            step.start_ns,
-            step.wall_ms,
-            step.loss,
-            step.examples,
-            step.captured,
-            step.input_ms,
-            step.marks_ns,
-            at_ns=at_ns,
-            line=line,
-        )
+    done = StepDone(
+        step.segment,
+        step.step,
+        step.start_ns,
+        step.wall_ms,
+        step.loss,
+        step.examples,
+        step.captured,
+        step.input_ms,
+        step.marks_ns,
+        at_ns=at_ns,
+        line=line,
     )
+    return sealed(_ENCODER.encode(done))
 
 
 def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
@@ -144,9 +144,10 @@ def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
 
 
 def _checked(line: bytes) -> bytes:
+    decode(line)
+    line = sealed(line)
     if len(line) > LONGEST_LINE_BYTES:
         raise ValueError(f"it takes {len(line)} bytes, more than {LONGEST_LINE_BYTES}")
-    decode(line)
     return line
 
 

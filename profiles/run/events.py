@@ -1,11 +1,12 @@
 """The events of a run. Each is one complete record on one JSON line, never a start/end pair.
 
 Every writer has its own append-only `events.jsonl` (one writer per file, see `layout`). A line is
-`{"kind": ..., **fields, "at_ns": ..., "line": ...}`; `at_ns` is the writer's wall clock
-(`time.time_ns()`) when the record was written, `line` counts the file's lines. These classes are
-the schema: writers encode them, readers decode into them (`event_decoder`), and
-`docs/run-folder.md` is made from them. A field that a reader does not know is ignored. A line that
-does not fit is left out and counted, so a run cut off at any byte stays readable.
+`{"kind": ..., **fields, "at_ns": ..., "line": ..., "line_crc32": ...}`; `at_ns` is the writer's
+wall clock (`time.time_ns()`) when the record was written, `line` counts the file's lines, and the
+last key is the checksum of the bytes before it (`line_checksum`). These classes are the schema:
+writers encode them, readers decode into them (`event_decoder`), and `docs/run-folder.md` is made
+from them. A field that a reader does not know is ignored. A line that does not fit is left out and
+counted, so a run cut off at any byte stays readable.
 """
 
 from __future__ import annotations

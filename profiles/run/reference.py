@@ -37,6 +37,10 @@ know. A line that does not fit the tables below is left out; the run's notes say
 which kind, and why, and how many lines are missing by the numbers of those that are there. NaN and
 Infinity are not JSON: a line with one of them is left out as well.
 
+The last key of a line is `line_crc32`, the CRC-32 of the bytes before it in hexadecimal digits, as
+in `{{"kind":"note","level":"info","message":"x","line":7,"line_crc32":"41f7c6bf"}}`. A line whose
+checksum does not fit is left out. Lines of earlier versions have none and are read all the same.
+
 ## Limits
 
 | what | at most |

@@ -15,6 +15,7 @@ import numpy as np
 
 from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
 from strategy_lab.profiles.run.events import NUM_MARKS, Event, Recorded, StepDone
+from strategy_lab.profiles.run.line_checksum import are_sound
 from strategy_lab.profiles.run.step_columns import Ints, StepColumns
 
 _DIGITS = 19
@@ -51,8 +52,10 @@ def decode_chunk(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColu
     Invalid lines are counted in `left_out`.
     """
     try:
-        found = _LINES.decode_lines(chunk)
+        found = _LINES.decode_lines(chunk) if are_sound(chunk) else None
     except (ValueError, RecursionError):
+        found = None
+    if found is None:
         return _one_by_one(chunk, left_out)
     steps: list[Any] = [event for event in found if type(event) is _StepLine]
     if not steps:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,9 @@ _MANY_ROWS = 100_000
 _MOST_BYTES_AT_ONCE = 8 << 20
 LARGEST_BYTES = 2 << 30
 """Largest decompressed size of a file's columns, according to its footer."""
+_LARGEST_FOOTER_BYTES = 4 << 20
+"""The footer describes each column of each row group. The largest table takes 50 kB; a file of one
+row per group, or a damaged length, would take minutes to parse."""
 
 
 class UnreadableTableError(Exception):
@@ -39,8 +43,13 @@ def why_unreadable(path: Path) -> str | None:
         with path.open("rb", buffering=0) as file:
             if os.fstat(file.fileno()).st_size < _SMALLEST_BYTES:
                 return "is cut off"
-            file.seek(-len(_MAGIC), os.SEEK_END)
-            return None if file.read() == _MAGIC else "is cut off"
+            file.seek(-len(_MAGIC) - 4, os.SEEK_END)
+            length, magic = struct.unpack("<I4s", file.read())
+            if magic != _MAGIC:
+                return "is cut off"
+            if length > _LARGEST_FOOTER_BYTES:
+                return f"has a footer of {length:,} bytes, more than {_LARGEST_FOOTER_BYTES:,}"
+            return None
     except OSError as error:
         return f"cannot be read ({error.strerror})"
 
@@ -140,13 +149,13 @@ def _columns_to_read(name: str, schema: pa.Schema) -> tuple[tuple[str, ...], tup
                 missing.append(column.name)
             continue
         found = schema.field(column.name).type
-        if not _can_become(found, column.kind.type):
+        if not can_become(found, column.kind.type):
             raise UnreadableTableError(f"has {column.name} as {found}, not {column.kind.type}")
     lacking = (f"the column {', '.join(missing)}, which it does not have",) if missing else ()
     return tuple(field.name for field in TABLES[name] if field.name in names), lacking
 
 
-def _can_become(found: pa.DataType, wanted: pa.DataType) -> bool:
+def can_become(found: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether values have the wanted kind, in any width or encoding."""
     if pa.types.is_null(found):
         return False

@@ -56,15 +56,15 @@ def of_this_run(
 
     If all event files name another run than `run.json`, the identity is removed.
     """
-    sources = tuple(sources)
+    sources, misplaced = _without_misplaced(tuple(sources))
     if identity is None or not identity.uid:
-        return identity, sources, []
+        return identity, sources, misplaced
     own = {identity.uid, *identity.parts}
     named = [_named(source) for source in sources]
     if any(named) and not own & set().union(*named):
         note = f"{RUN_FILE} belongs to another run: what was asked of this one is unknown"
-        return None, sources, [note]
-    kept, notes = [], []
+        return None, sources, [*misplaced, note]
+    kept, notes = [], misplaced
     for source, runs in zip(sources, named, strict=True):
         file = Path(source.file)
         name = file.name if source.worker is None else file.parent
@@ -75,6 +75,24 @@ def of_this_run(
         else:
             notes.append(f"{name} belongs to another run and is ignored")
     return identity, tuple(kept), notes
+
+
+def _without_misplaced(
+    sources: tuple[EventSource, ...],
+) -> tuple[tuple[EventSource, ...], list[str]]:
+    """Remove a worker's file in the place of a launcher's, and the reverse, with a note for each.
+
+    It may be a copy of another file of the run, whose events would count twice.
+    """
+    notes, kept = [], []
+    for source in sources:
+        is_launcher = source.worker is None
+        if source.of_kind(WorkerStarted if is_launcher else Launched):
+            holds = "a worker" if is_launcher else "a launcher"
+            notes.append(f"{source.file} holds the events of {holds} and is ignored")
+        else:
+            kept.append(source)
+    return tuple(kept), notes
 
 
 def _named(source: EventSource) -> set[str]:

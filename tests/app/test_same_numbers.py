@@ -23,6 +23,7 @@ from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
 from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_live, check_texts, live, numbers_of
+from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
@@ -39,12 +40,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _slowed(run: Path, *, captured_ms: float, retraced_ms: float) -> Path:
     """Captured and retraced steps take longer, as they do in real runs."""
     path = run / "worker-0-0" / "events.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records = read_records(path)
     for record in records:
         if record["kind"] == "step":
             record["wall_ms"] += captured_ms * record["captured"]
             record["wall_ms"] += retraced_ms * (record["step"] == RETRACED[0]["step"])
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_records(path, records)
     return run
 
 

@@ -31,6 +31,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
+from tests.event_records import replace_text
 from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -180,7 +181,7 @@ def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) ->
     run = watched.write_run("pod", steps=60, workers=2, strategy="tpu", straggler=(1, 40.0))
     for worker in range(2):
         told = run / f"worker-{worker}-0/events.jsonl"
-        told.write_text(told.read_text().replace("/job:worker/", "/job:host/"))
+        replace_text(told, "/job:worker/", "/job:host/")
     for file in run.glob("worker-*/window-*/replica_steps.parquet"):  # host N is process N + 1
         rows = pq.read_table(file)
         at = rows.schema.get_field_index("worker")

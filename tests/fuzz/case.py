@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_lab.profiles.errors import LabError
-from tests.fuzz.file_mutations import mutate_bytes, mutate_files
+from tests.fuzz.file_mutations import has_checksums, mutate_bytes, mutate_files
 from tests.fuzz.json_mutations import mutate_json
 from tests.fuzz.judge import silent_differences
 from tests.fuzz.loads import Loads
@@ -89,6 +89,7 @@ class Cases:
             with _guarded(result, "request", watch):
                 ask(asking)
             return result
+        watch("the fuzzer's own change")
         name, mutations = self.make(rng)
         result.made = [f"run: {name}", *(mutation.text for mutation in mutations)]
         run = self._scratch / "run"
@@ -139,7 +140,7 @@ def _mutate(run: Path, others: Path, rng: random.Random) -> Mutation:
         if what < 0.35 and texts:
             return mutate_json(rng.choice(texts), rng)
         if what < 0.65 and tables:
-            return mutate_parquet(rng.choice(tables), rng)
+            return mutate_parquet(rng.choice(tables), rng, has_checksums(run))
         if what < 0.82 and files:
             return mutate_bytes(rng.choice(files), rng)
         return mutate_files(run, others, rng)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.json_mutations import CHECKSUM_KEY
 from tests.fuzz.mutation import Mutation
 from tests.fuzz.values import is_other_type
 
@@ -41,7 +42,8 @@ def mutate_bytes(file: Path, rng: random.Random) -> Mutation:
     before = file.read_bytes()
     file.unlink()
     file.write_bytes(data)
-    is_detectable = file.suffix == ".parquet" or not _may_be_measured(before, bytes(data))
+    is_checked = file.suffix == ".parquet" or CHECKSUM_KEY.encode() in before
+    is_detectable = is_checked or not _may_be_measured(before, bytes(data))
     return Mutation(f"{file.parent.name}/{file.name}: {how} at {at} to {to}", is_detectable)
 
 
@@ -130,7 +132,7 @@ def _unreadable(run: Path, _others: Path, rng: random.Random) -> Mutation:
 
 def _exchanged(run: Path, _others: Path, rng: random.Random) -> Mutation:
     one, other = _file(run, rng), _file(run, rng)
-    is_detectable = {one.suffix, other.suffix} != {".parquet"} or _has_checksums(run)
+    is_detectable = {one.suffix, other.suffix} != {".parquet"} or has_checksums(run)
     first, second = one.read_bytes(), other.read_bytes()
     one.unlink()
     one.write_bytes(second)
@@ -146,13 +148,13 @@ def _of_another_run(run: Path, others: Path, rng: random.Random) -> Mutation:
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.exists():
         target.unlink()
-    is_detectable = target.suffix != ".parquet" or _has_checksums(run)
+    is_detectable = target.suffix != ".parquet" or has_checksums(run)
     shutil.copyfile(source, target)
     said = f"is {source.relative_to(others)} of another run"
     return _said(target, run, said, is_detectable)
 
 
-def _has_checksums(run: Path) -> bool:
+def has_checksums(run: Path) -> bool:
     """Whether its tables are known from others of the same form: not in earlier versions."""
     files = [path for path in run.rglob("events.jsonl") if path.is_file()]
     small = [path for path in files if path.stat().st_size < 1 << 20]

@@ -24,6 +24,8 @@ _REQUIRED = {
 _SAMPLED = ("clock", "memory", "links", "closure", "note", "placement", "environment")
 """Kinds of which a run may have any number: one more or less cannot be told."""
 
+CHECKSUM_KEY = '"line_crc32"'
+"""In lines with a checksum: any change of theirs is detectable."""
 Place = tuple[Any, Any]
 """A container and a key of it."""
 
@@ -49,8 +51,9 @@ def mutate_json(file: Path, rng: random.Random) -> Mutation:
 def _record(lines: list[str], number: int, rng: random.Random) -> tuple[str, bool]:
     record = json.loads(lines[number])
     said, is_detectable = _change_record(record, rng)
+    has_checksum = CHECKSUM_KEY in lines[number]
     lines[number] = _dump(record)
-    return said, is_detectable
+    return said, is_detectable or has_checksum
 
 
 def _without(lines: list[str], number: int, _rng: random.Random) -> tuple[str, bool]:
@@ -114,7 +117,8 @@ def _is_out_of_range(before: Any, after: Any) -> bool:
         return True
     if isinstance(before, str | list | dict):
         return False
-    return not math.isfinite(after) if isinstance(after, float) else abs(after) >= 2**63
+    is_fraction = isinstance(before, float) or isinstance(after, float)
+    return not abs(after) < math.inf if is_fraction else abs(after) >= 2**63
 
 
 def _places(value: Any, path: str = "") -> list[tuple[str, Place]]:
@@ -132,4 +136,4 @@ def _places(value: Any, path: str = "") -> list[tuple[str, Place]]:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value)
+    return json.dumps(value, separators=(",", ":"))

@@ -16,6 +16,7 @@ from rich.console import Console
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.profiles.tables.schema import TABLES
+from tests.event_records import read_records, replace_text, write_records
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -50,12 +51,12 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(whole, run)
     file = run / data.draw(st.sampled_from(FILES))
-    records = [json.loads(line) for line in file.read_text().splitlines()]
+    records = read_records(file)
     one_of_each_kind = {record["kind"]: record for record in records}
     chosen = one_of_each_kind[data.draw(st.sampled_from(sorted(one_of_each_kind)))]
     for name in data.draw(st.lists(st.sampled_from(sorted(chosen)), min_size=1, max_size=3)):
         chosen[name] = data.draw(ODD)
-    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_records(file, records)
 
     profile = profiles.load(run)
     for table in TABLES:
@@ -71,7 +72,5 @@ def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:
     """Whoever listed them would need all the memory there is."""
     run = write_run(tmp_path / "run", steps=20, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
-    text = events.read_text()
-    assert '"num_workers":1,' in text
-    events.write_text(text.replace('"num_workers":1,', f'"num_workers":{2**31 - 1},'))
+    replace_text(events, '"num_workers":1,', f'"num_workers":{2**31 - 1},')
     assert profiles.load(run).summary()["segments"] == []

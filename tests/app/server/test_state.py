@@ -34,6 +34,14 @@ def test_commands_of_the_newest_runs_alone_are_remembered(
     assert lab.sent_to(lab.hub.run("a")) == {}
 
 
+def test_the_timeline_of_a_run_whose_spans_are_a_dangling_link_is_empty(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "a", steps=30, windows=1)
+    (spans,) = run.rglob("spans.parquet")
+    spans.unlink()
+    spans.symlink_to("nowhere")
+    assert Timelines(tmp_path).get("a").num_spans == 0
+
+
 def test_timelines_are_kept_up_to_a_number_of_spans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

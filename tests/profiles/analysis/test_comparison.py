@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from strategy_lab.profiles.analysis.compare.run_spread import spread_of
 from strategy_lab.profiles.analysis.compare.run_time import run_time, time_of
 from strategy_lab.profiles.analysis.compare.student_t import student_t
 from strategy_lab.profiles.analysis.compare.text import evidence
+from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.synthetic import write_run
 
@@ -169,11 +169,11 @@ def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
 def _with_slow_steps(run: Path) -> Path:
     """Every fifth step takes five times as long."""
     path = run / "worker-0-0" / "events.jsonl"
-    records = [json.loads(line) for line in path.read_text().splitlines()]
+    records = read_records(path)
     for record in records:
         if record["kind"] == "step" and record["step"] % 5 == 4:
             record["wall_ms"] *= 5
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_records(path, records)
     return run
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import write
+from tests.event_records import read_records, write_records
 from tests.profiles.exports.trace_event_format import check_trace
 from tests.synthetic import write_run
 
@@ -59,12 +60,12 @@ def test_odd_values(whole: Path, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         run = Path(shutil.copytree(whole, Path(folder) / "run"))
         file = run / data.draw(st.sampled_from(EVENTS))
-        records = [json.loads(line) for line in file.read_text().splitlines()]
+        records = read_records(file)
         kinds = {record["kind"]: record for record in records}
         chosen = kinds[data.draw(st.sampled_from(sorted(kinds)))]
         for name in data.draw(st.lists(st.sampled_from(sorted(chosen)), min_size=1, max_size=3)):
             chosen[name] = data.draw(ODD)
-        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+        write_records(file, records)
         _check_exports(run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -182,3 +183,24 @@ def test_a_cut_last_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     assert (len(events), cursor) == (1, len(line))
     path.write_bytes(line + line)
     assert len(read_events(path, cursor)[0]) == 1
+
+
+def test_a_line_whose_checksum_does_not_fit_is_left_out() -> None:
+    line = line_of(_step(loss=2.5), 7, 3)
+    assert json.loads(line)["line_crc32"] == f"{zlib.crc32(line[: line.rindex(b',')]):08x}"
+    changed = line.replace(b'"loss":2.5', b'"loss":7.5')
+    rewritten = json.dumps(json.loads(line)).encode()
+    left_out = LeftOut()
+    chunk = b"\n".join([line, changed, rewritten, line])
+    assert len(decode_lines(chunk, left_out)) == 2
+    assert left_out == {("step", "damaged: its checksum does not fit"): 2}
+
+
+def test_a_line_of_an_earlier_version_has_no_checksum() -> None:
+    old = {name: value for name, value in _record().items() if name != "line_crc32"}
+    assert len(decode_lines(json.dumps(old).encode(), LeftOut())) == 1
+
+
+def _record() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(line_of(_step(), 7, 3))
+    return record

@@ -15,6 +15,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import launcher_file
 from strategy_lab.profiles.run.merge_hosts import collect
+from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
 
@@ -94,10 +95,10 @@ def test_what_is_of_another_run_is_left_alone(
 
 def test_two_runs_of_the_same_request_are_distinguished(hosts: list[Path], tmp_path: Path) -> None:
     for file in (hosts[1] / "worker-1-0" / "events.jsonl", launcher_file(hosts[1], 1)):
-        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        lines = read_records(file)
         for line in lines:
             line["at_ns"] += 3600 * 10**9
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_records(file, lines)
     with pytest.raises(RunFolderError, match="one ended before the other began"):
         collect(hosts, tmp_path / "all")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import random
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.tables.schema import TABLES
+from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
 
@@ -79,8 +81,8 @@ def test_a_folder_with_an_enormous_worker_number_is_none_of_the_runs(tmp_path: P
 def test_events_that_name_no_run_beside_others_that_do_are_noted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
     events = worker_folder(run, 1).events
-    first, rest = events.read_bytes().split(b"\n", 1)
-    events.write_bytes(json.dumps(json.loads(first) | {"run": ""}).encode() + b"\n" + rest)
+    first, *rest = read_records(events)
+    write_records(events, [first | {"run": ""}, *rest])
     assert "worker-1-0 names no run, unlike other files: it may be of another run" in noted(run)
 
 
@@ -168,6 +170,32 @@ def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:
     assert "1 line is left out (unknown kind" in noted(run)
 
 
+def test_a_changed_digit_of_a_line_is_noted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=12, windows=0)
+    events = worker_folder(run, 0).events
+    data = events.read_bytes()
+    digits = [match.start() for match in re.finditer(rb"\d", data)]
+    digits = [at for at in digits if b"crc" not in data[at - 4 : at]]  # the key itself
+    for at in random.Random(0).sample(digits, 200):
+        other = b"%d" % ((data[at] - ord("0") + 3) % 10)
+        events.write_bytes(data[:at] + other + data[at + 1 :])
+        assert "events.jsonl: 1 line is left out" in noted(run), data[at - 40 : at + 20]
+
+
+def test_events_in_the_place_of_other_events_do_not_count_twice(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    before = profiles.load(run).summary()["segments"]
+    launcher, worker = run / "launcher.jsonl", worker_folder(run, 0).events
+    written = launcher.read_bytes()
+    launcher.write_bytes(worker.read_bytes())
+    profile = profiles.load(run)
+    assert profile.summary()["segments"] == before
+    assert "launcher.jsonl holds the events of a worker and is ignored" in profile.notes
+    launcher.write_bytes(written)
+    worker.write_bytes(written)
+    assert "worker-0-0/events.jsonl holds the events of a launcher" in noted(run)
+
+
 def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     run, other = (write_run(tmp_path / name, steps=40) for name in ("run", "other"))
     shutil.copyfile(other / "launcher.jsonl", run / "launcher.jsonl")
@@ -197,10 +225,9 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
     run = write_run(tmp_path / "run", steps=40, windows=1, workers=2)
     other = worker_folder(run, 1)
     for folder in (worker_folder(run, 0), other):
-        lines = folder.events.read_bytes().split(b"\n", 1)
+        first, *rest = read_records(folder.events)
         uid = uid_of(run) if folder.worker == 0 else "of another run"
-        started = json.loads(lines[0]) | {"run": uid}
-        folder.events.write_bytes(json.dumps(started).encode() + b"\n" + lines[1])
+        write_records(folder.events, [first | {"run": uid}, *rest])
     profile = profiles.load(run)
     assert {source.worker for source in profile.sources} == {None, 0}
     assert set(profile.table("spans")["worker"].to_pylist()) == {0}

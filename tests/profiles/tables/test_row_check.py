@@ -140,6 +140,15 @@ def test_files_of_another_form_are_left_out_and_named(what: str, run: Path) -> N
     profile.summary()
 
 
+def test_a_footer_of_millions_of_row_groups_is_not_parsed(run: Path) -> None:
+    file = next(run.rglob("spans.parquet"))
+    data = file.read_bytes()
+    file.write_bytes(data[:-8] + (5 << 20).to_bytes(4, "little") + data[-4:])
+    profile = profiles.load(run)
+    assert profile.table("spans").num_rows == 0
+    assert "has a footer of 5,242,880 bytes, more than 4,194,304" in profile.notes[0]
+
+
 def test_a_column_that_may_be_missing_is_null_and_noted(run: Path) -> None:
     changed(run, "spans", lambda table: table.drop_columns(["thread", "op"]))
     profile = profiles.load(run)

@@ -16,6 +16,7 @@ from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.tail import Tail
 from strategy_lab.profiles.tables.schema import TABLES
+from tests.event_records import read_records, write_records
 from tests.synthetic import HOSTILE, write_run
 
 CAUSES = [{"kind": "tracing", "name": "train_step", "count": 1, "total_ms": 1.0, "held_ms": 1.0}]
@@ -183,9 +184,9 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
 def test_a_replica_whose_device_the_segment_does_not_name_has_none(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, windows=0)
     events = run / "worker-0-0/events.jsonl"
-    segment = next(line for line in events.read_text().splitlines() if '"segment"' in line)
-    unnamed = json.dumps(json.loads(segment) | {"replica_devices": []}, separators=(",", ":"))
-    events.write_text(events.read_text().replace(segment, unnamed))
+    unnamed = {"replica_devices": []}
+    records = read_records(events)
+    write_records(events, [r | unnamed if r["kind"] == "segment" else r for r in records])
     marks = profiles.load(run).table("marks")
     assert set(marks["device"].to_pylist()) == {None}
     pq.write_table(marks, tmp_path / "marks.parquet")

@@ -7,7 +7,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,6 @@ class Cost:
             self.captured + other.captured,
             self.has_work or other.has_work,
         )
-
-    def for_steps(self, steps: int) -> Cost:
-        """The same cost per step, for so many of them."""
-        share = steps / self.steps
-        return replace(self, steps=steps, wall_s=self.wall_s * share, cpu_s=self.cpu_s * share)
 
 
 Step = Callable[[], bool]

@@ -301,6 +301,7 @@ def _seen_alone(made: tables.Segment) -> dict[str, np.ndarray]:
 
 
 def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, start: int) -> None:
+    """Write the tables and the event of the capture window at the segment's step `start`."""
     number = made.segment * 100 + _window_starts(made.recipe).index(start)
     path = folder.window(number)
     if made.recipe.leader_only:

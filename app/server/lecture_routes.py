@@ -45,7 +45,7 @@ async def picture(_request: Request) -> Response:
 
 @explained
 async def command(request: Request) -> Response:
-    """`POST /api/lecture/{command}`: what a key of the page does."""
+    """`POST /api/lecture/{command}`: act on a key of the lecturer's page; answer its new state."""
     host = state.lab().lectures
     match request.path_params["command"]:
         case "forward":

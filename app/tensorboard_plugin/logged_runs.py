@@ -33,6 +33,7 @@ class LoggedRuns:
 
 
 def _search(root: Path) -> dict[str, RunEntry]:
+    """Find runs breadth first in at most `MOST_FOLDERS` folders; `root` may be a run itself."""
     if holds_run(root):
         found = [entry for entry in list_runs(root.parent) if entry.path == root]
     else:

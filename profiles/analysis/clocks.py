@@ -71,7 +71,7 @@ class ClockAnswer:
 
     @property
     def sentence(self) -> str:
-        """For people: what is known, and how well."""
+        """The clock's difference from the reference, with its uncertainty, or why it is unknown."""
         if self.source == "reference":
             return "the reference for all clocks"
         if self.source == "same host":
@@ -79,7 +79,8 @@ class ClockAnswer:
         if self.offset_ms is None or self.uncertainty_ms is None:
             return f"not known, and not compared with any other: {self.reason}"
         drift = "" if self.drift_ppm is None else f", drifting by {self.drift_ppm:+.2f} ppm"
-        # By how much this clock is behind or before the reference's.
+        # `offset_ms` is added to this clock to get the reference's: a clock that is ahead has a
+        # negative offset, and is shown with a plus.
         how = f"{-self.offset_ms:+.3f} ms against the reference"
         return f"{how} (±{self.uncertainty_ms:.3f} ms){drift}"
 

@@ -182,7 +182,10 @@ def _rows(buffer: Bytes, starts: Ints, length: int) -> Words:
 
 
 def _by_length(lengths: Ints) -> Iterator[tuple[int, Ints]]:
-    """Yield each length with the indices of the events that have it."""
+    """Yield each length with the indices of the events that have it.
+
+    Events longer than `_LONGEST` come together, as the length `_LONGEST + 1`.
+    """
     short = np.minimum(lengths, _LONGEST + 1).astype(np.uint16)
     counts = np.bincount(short)
     if np.count_nonzero(counts) == 1:

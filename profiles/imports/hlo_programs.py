@@ -124,10 +124,11 @@ class _Program:
         return self._roots[computation]
 
     def _find_root_metadata(self, computation: int) -> Any:
+        """Return the metadata of the instruction that a computation returns, or None."""
         called = self._computations.get(computation)
         if called is None:
             return None
-        # The root is the last instruction but in programs that were changed afterwards.
+        # Usually the last instruction; XLA passes may append others after it.
         for place in reversed(called.instructions):
             instruction = self._parsed(place)
             if instruction is not None and instruction.id == called.root:

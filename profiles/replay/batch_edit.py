@@ -66,7 +66,11 @@ def other_batch(known: Replays, batch: int) -> OtherBatch:
 
 
 def _passes(graph: StepGraph) -> Bools:
-    """Return which nodes are ops that gradients waited for: those of the two passes."""
+    """Return which nodes are ops of the forward and backward pass.
+
+    These are the ops from which a dependency leads to the start of a collective of gradients, that
+    is of more than `SMALL_BYTES`. Raises ReplayError if there is no such collective.
+    """
     nodes = graph.nodes
     entries = of_category(graph, (ENTER,)) & (nodes.bytes > SMALL_BYTES)
     if not entries.any():

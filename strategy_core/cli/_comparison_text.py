@@ -54,7 +54,7 @@ def print_each(found: Sequence[AgainstFirst], console: Console | None = None) ->
             out.print(plain_text(f"{number}: {item.name} cannot be compared: {item.reason}"))
         else:
             verdict, rest = answer(item.compared)
-            out.print(plain_text(f"{number}: {item.name} as B, {item.compared.a_name} as A"))
+            out.print(plain_text(f"{number}: {item.name} as B, {item.compared.a[0].name} as A"))
             out.print(Text(plain(verdict), style="bold") + Text(plain(rest)))
             for warning in item.compared.warnings:
                 out.print(plain_text(warning, "yellow"))

@@ -6,7 +6,7 @@ import json
 import sys
 from collections import deque
 from statistics import median
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -23,16 +23,6 @@ from strategy_lab.profiles.run.events import (
 from strategy_lab.profiles.run.tail import Told
 
 _RECENT_STEPS = 20
-
-
-class Reporter(Protocol):
-    """Takes the events of a run as they come."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *exception: Any) -> None: ...
-
-    def show(self, told: Told) -> None: ...
 
 
 class JsonLines:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from strategy_core.cli._options import add_set
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_lab.profiles.errors import SpecError
@@ -47,12 +48,8 @@ def add_spec_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", nargs="?", metavar="SPEC.yaml", help="a RunSpec as YAML or JSON")
     for field in FLAG_FIELDS:
         parser.add_argument(flag_of(field), dest=field, help=_HELP[field], **_OPTIONS[field])
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="any RunSpec field by its dotted path, the value as YAML: capture.every_step=true",
+    add_set(
+        parser, "any RunSpec field by its dotted path, the value as YAML: capture.every_step=true"
     )
     parser.add_argument(
         "--inject",

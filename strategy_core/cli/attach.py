@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from strategy_core.cli._live import open_live_page
+from strategy_core.cli._options import add_output, add_runs, add_set
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing import startup_file
 from strategy_core.tracing.attaching import Attachment, waiting_programs
@@ -37,27 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps", type=int, metavar="N", help=f"how many (default: {_DEFAULT_STEPS})"
     )
     parser.add_argument("--seconds", type=float, help="or for how long")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="the folder to record into (default: a new one beside the program's)",
-    )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        metavar="DIR",
-        help="folder of run folders, for the list (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="what is captured, as for trace (default: capture.every_step=true)",
-    )
+    add_output(parser, "the folder to record into (default: a new one beside the program's)")
+    add_runs(parser, "folder of run folders, for the list")
+    add_set(parser, "what is captured, as for trace (default: capture.every_step=true)")
     parser.add_argument(
         "--within",
         type=float,

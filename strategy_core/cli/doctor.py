@@ -6,9 +6,9 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 import strategy_core.cli
+from strategy_core.cli._options import add_runs
 from strategy_core.cli._plain import plain
 from strategy_core.doctor.check import Check
 from strategy_core.doctor.report import examine
@@ -19,9 +19,7 @@ HELP = "check this installation: TensorFlow, GPUs, limits, extras"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Exit codes: 0 training can run here, 1 it cannot."
     parser.add_argument("--json", action="store_true", help="one JSON document")
-    parser.add_argument(
-        "--runs", type=Path, default=Path("runs"), help="folder of run folders to check"
-    )
+    add_runs(parser, "folder of run folders to check")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from strategy_core.cli._options import add_output
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.profiles.imports.import_run import import_profile
@@ -22,13 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an .xplane.pb file, a folder plugins/profile/TIME or the log directory above it (the "
         "newest session), or a trace.json; each may be packed with gzip",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="the new run folder (default: runs/ and the name of the session)",
-    )
+    add_output(parser, "the new run folder (default: runs/ and the name of the session)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 
+from strategy_core.cli._options import add_runs
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.extras import require
 
@@ -18,12 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "The agent reads runs, and changes nothing. It talks to this process over stdin and "
         "stdout, or over HTTP on 127.0.0.1 with a token. Needs the extra mcp."
     )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        help="folder of run folders (default: %(default)s)",
-    )
+    add_runs(parser)
     parser.add_argument(
         "--allow-run",
         action="store_true",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from strategy_core.cli._options import add_output
 from strategy_core.cli._repeat import add_repeat_arguments, repeat
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
@@ -20,13 +21,7 @@ HELP = "run a strategy and record it"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_spec_arguments(parser)
     add_repeat_arguments(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="the run folder (default: a new one in runs/)",
-    )
+    add_output(parser, "the run folder (default: a new one in runs/)")
     parser.add_argument("--json", action="store_true", help="events and the summary as JSON lines")
 
 

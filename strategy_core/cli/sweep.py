@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+from strategy_core.cli._options import add_runs
 from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import signals_stop
@@ -82,12 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", metavar="NAME", help="go on with a sweep that was interrupted")
     parser.add_argument("--show", metavar="NAME", help="only show what a sweep has found")
     parser.add_argument("--dry-run", action="store_true", help="list the configurations, run none")
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        help="folder of the runs and of the sweep's file (default: %(default)s)",
-    )
+    add_runs(parser, "folder of the runs and of the sweep's file")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object")
     parser.add_argument("--markdown", metavar="FILE", help="append a report for people")
     parser.add_argument("--csv", metavar="FILE", help="write the table")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 from strategy_core.cli._live import open_live_page
+from strategy_core.cli._options import add_output, add_runs, add_set
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
@@ -18,7 +18,6 @@ from strategy_lab.profiles.run.new_name import numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run a program of your own, unchanged, and record it"
-_PREFIX = "capture."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,26 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Options come before the program; everything after the program is the program's own."
     )
     parser.usage = "strategy-lab trace [options] (SCRIPT | -m MODULE | -c CODE) [arguments]"
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="the run folder (default: a new one in --runs)",
-    )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        metavar="DIR",
-        help="folder of run folders (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="what is captured: a field of RunSpec's capture by its dotted path, such as "
+    add_output(parser, "the run folder (default: a new one in --runs)")
+    add_runs(parser)
+    add_set(
+        parser,
+        "what is captured: a field of RunSpec's capture by its dotted path, such as "
         "capture.every_step=true (repeatable)",
     )
     parser.add_argument(

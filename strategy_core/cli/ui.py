@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
+from strategy_core.cli._options import add_runs
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
 
@@ -16,12 +16,7 @@ HELP = "open the lab in the browser"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        help="folder of run folders (default: %(default)s)",
-    )
+    add_runs(parser)
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
     )

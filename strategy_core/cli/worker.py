@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from strategy_core.cli import run as run_here
+from strategy_core.cli._options import add_output
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
 from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
@@ -46,13 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CHECKPOINT",
         help="start from this training state, the same on every host: RUN/worker-0-0/checkpoint",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="RUN",
-        help="the run folder, shared by all hosts, or one on each host, to be merged with "
-        "`collect`",
+    add_output(
+        parser,
+        "the run folder, shared by all hosts, or one on each host, to be merged with `collect`",
     )
     parser.add_argument("--json", action="store_true", help="events and the summary as JSON lines")
 

@@ -240,9 +240,11 @@ def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
 
 
 def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
-    """A loop for a segment that still has the previous one's loop.
+    """Return a new loop for a segment that was copied from the previous one with its loop.
 
-    It reads `dataset` or, if None, the data that the previous loop has not read yet.
+    It trains the same variables: with parameter servers those `held` there, as shards if the
+    weights are split. It reads `dataset` or, if None, the data that the previous loop has not
+    read yet.
     """
     spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
     if isinstance(before.loop, CoordinatorLoop):

@@ -119,7 +119,11 @@ class _Worker:
         self._process.kill()
 
     def watch(self, take: Any) -> Message | None:
-        """Until it ends: None where it did all its cases, else the fault that ended it."""
+        """Hand each result to `take` until the process ends.
+
+        Return None after its last case, otherwise the fault that ended it. A process that takes
+        too long is killed; time in which the machine kept it waiting does not count.
+        """
         began, cpu, held_up = time.monotonic(), self._cpu_s(), self._held_up_s()
         while True:
             try:

@@ -84,14 +84,6 @@ class RunComparison:
     warnings: tuple[str, ...]
 
     @property
-    def a_name(self) -> str:
-        return self.a[0].name
-
-    @property
-    def b_name(self) -> str:
-        return self.b[0].name
-
-    @property
     def a_segment(self) -> int:
         return self.a[0].segment
 

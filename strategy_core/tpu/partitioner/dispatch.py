@@ -59,6 +59,11 @@ def partition(template: Template, inputs: Sequence[Value], group: CoreGroup) -> 
 
 
 def _apply(op: PartitionedOp) -> list[Value]:
+    """Emit the op on the cores and return its outputs.
+
+    An op with a split input follows its type's rule; one with whole inputs runs on every core
+    alike, or on core 0 if it is stateful. Raises NoRule if it must run on gathered inputs instead.
+    """
     if any(isinstance(value, CoreHandles) for value in op.inputs):
         return variables.on_every_core(op)
     if any(isinstance(value, tf.Tensor) and value.dtype == tf.resource for value in op.inputs):

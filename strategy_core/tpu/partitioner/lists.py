@@ -52,7 +52,10 @@ def spread(value: tf.Tensor, layout: Layout, shape: Sequence[Size], group: CoreG
 
 
 def collect(value: Sharded, core: int, group: CoreGroup) -> tf.Tensor:
-    """A partitioned list as a list of whole elements on one core."""
+    """Return a partitioned list as a list of whole elements on one core.
+
+    Each core stacks its tiles, so that one gather serves all elements.
+    """
     stacked = []
     for k in group.cores:
         with group.on(k, "list"):
@@ -88,7 +91,7 @@ def from_tensor(op: PartitionedOp) -> list[Value]:
     assert isinstance(value, Sharded)
     value = op.group.release(value, [0])
     layout, shape = value.layout.pick(list(range(1, len(value.shape)))), value.shape[1:]
-    return [_made(op, layout, shape, value.tiles, _elements(op, shape, layout))[0]]
+    return [_on_tiles(op, layout, shape, value.tiles, _elements(op, shape, layout))[0]]
 
 
 @_rule("TensorListGetItem")
@@ -103,20 +106,20 @@ def get_item(op: PartitionedOp) -> list[Value]:
 @_rule("TensorListSetItem")
 def set_item(op: PartitionedOp) -> list[Value]:
     mine, items = _with_item(op, 2)
-    return [_made(op, mine.layout, mine.shape, mine.tiles, op.whole(1), items)[0]]
+    return [_on_tiles(op, mine.layout, mine.shape, mine.tiles, op.whole(1), items)[0]]
 
 
 @_rule("TensorListPushBack")
 def push_back(op: PartitionedOp) -> list[Value]:
     mine, items = _with_item(op, 1)
-    return [_made(op, mine.layout, mine.shape, mine.tiles, items)[0]]
+    return [_on_tiles(op, mine.layout, mine.shape, mine.tiles, items)[0]]
 
 
 @_rule("TensorListPopBack")
 def pop_back(op: PartitionedOp) -> list[Value]:
     mine = _list(op)
     elements = _elements(op, mine.shape, mine.layout)
-    return list(_made(op, mine.layout, mine.shape, mine.tiles, elements))
+    return list(_on_tiles(op, mine.layout, mine.shape, mine.tiles, elements))
 
 
 @_rule("TensorListStack")
@@ -153,7 +156,7 @@ def elementwise(op: PartitionedOp) -> list[Value]:
     ]
     lists = [value for value in operands if isinstance(value, Sharded)]
     require(all(each.layout == guide.layout for each in lists), "lists split differently")
-    return [_made(op, guide.layout, guide.shape, *[each.tiles for each in lists])[0]]
+    return [_on_tiles(op, guide.layout, guide.shape, *[each.tiles for each in lists])[0]]
 
 
 def _list(op: PartitionedOp) -> Sharded:
@@ -186,9 +189,13 @@ def _element_shape(shape: Sequence[Size], layout: Layout, core: int) -> list[int
     return [-1 if size is None else size for size in tile_shape(shape, layout, core)]
 
 
-def _made(
+def _on_tiles(
     op: PartitionedOp, layout: Layout, shape: Sequence[Size], *operands: Sequence[tf.Tensor]
 ) -> list[Sharded]:
+    """Run a list op on every core with that core's `operands`; return each output over all cores.
+
+    `layout` and `shape` are those of an element; an output that is a list keeps its element's type.
+    """
     columns = op.per_core(*operands, keep_handles=False)
     dtype = _element_dtype(op)
     return [

@@ -17,6 +17,7 @@ from tests.synthetic import write_run
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs, each named by what sets it apart; `other` has other op names."""
     folder = tmp_path_factory.mktemp("runs")
     common = {"steps": 120, "windows": 1, "window_steps": 4}
     write_run(folder / "quick", seed=1, **common)

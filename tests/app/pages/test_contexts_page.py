@@ -109,7 +109,7 @@ def test_a_program_that_hit_a_limit_says_so(started: list[Pretended], tmp_path: 
     assert "stopped after 180 s, the longest it may run" in text_of(at)
 
 
-def test_another_program_is_recorded_at_once_in_the_place_of_the_first(
+def test_a_changed_program_ends_the_recording_of_the_previous_one(
     started: list[Pretended], tmp_path: Path
 ) -> None:
     at = with_own_program(tmp_path)

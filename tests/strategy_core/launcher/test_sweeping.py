@@ -156,6 +156,7 @@ def test_a_killed_sweep_makes_no_finished_run_again(tmp_path: Path) -> None:
     machine.meanwhile = lambda _run: None
     again = machine.sweeping(load(tmp_path, killed.sweep.name), tmp_path)
     again.go()
+    # The fourth run was killed, so it is the only one that is made twice.
     assert machine.names[3] == machine.names[4]
     del machine.names[3]
     assert len(set(machine.names)) == len(machine.names)

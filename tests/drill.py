@@ -38,6 +38,7 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, sync_playwright
 
+from strategy_core.processes.timeouts import CLOSING_S
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.run.events import StepDone
@@ -46,15 +47,14 @@ from tests import lab_access
 from tests.conftest import PATIENCE_MS, launch_chromium
 from tests.e2e.following import wait_until
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S
 
 MARK = "STRATEGY_LAB_DRILL"
 """Environment variable that every process of a round inherits: what is left is found by it."""
 GONE_WITHIN_S = 30.0
 """On a machine that is busy with other things, too: what a process holds takes time to free."""
-STOPPED_WITHIN_S = PATIENCE_S
-"""A stopped converter is given up after 3 s; a new one then converts the last captures, which took
-over 60 s at a load of 20 on two cores."""
+STOPPED_WITHIN_S = CLOSING_S + GONE_WITHIN_S
+"""A worker that is asked to stop waits up to CLOSING_S for the conversion of its last captures,
+also if it has to give up a stopped converter first (`Windows.finish`)."""
 STARTING_S = 12.0
 STEPPING_S = 6.0
 VICTIMS = (

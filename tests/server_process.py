@@ -36,6 +36,7 @@ def server_process(
     log: Path,
     *arguments: str,
     module: str = "strategy_lab.app",
+    port_option: str = "--port",
     program: Sequence[str] = (),
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
@@ -48,7 +49,7 @@ def server_process(
     Without an `environment` its token is that of `lab_access`.
     """
     port = free_port("127.0.0.1", 0)
-    command = [*(program or module_command(module)), "--port", str(port), *arguments]
+    command = [*(program or module_command(module)), port_option, str(port), *arguments]
     inherited = lab_access.environment() if environment is None else environment
     with log.open("wb") as output:
         process = subprocess.Popen(

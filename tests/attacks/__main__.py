@@ -10,20 +10,33 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.attacks.attempts import EVERYWHERE, ON_LOOPBACK, WITHOUT_TOKEN, Attack
-from tests.attacks.victim import Victim, victim
+from tests.attacks.attempts import (
+    EVERYWHERE,
+    ON_AGENTS_SERVER,
+    ON_LOOPBACK,
+    WITHOUT_TOKEN,
+    Attack,
+)
+from tests.attacks.victim import Victim, agents_victim, victim
 
-LABS: dict[str, tuple[tuple[str, ...], str, tuple[Attack, ...]]] = {
-    "as started by default": ((), "127.0.0.1", ON_LOOPBACK),
-    "--host 0.0.0.0": ((), "0.0.0.0", EVERYWHERE),
-    "--host 0.0.0.0 --no-token": (("--no-token",), "0.0.0.0", WITHOUT_TOKEN),
+Start = Callable[[Path], AbstractContextManager[Victim]]
+LABS: dict[str, tuple[Start, tuple[Attack, ...]]] = {
+    "A lab as started by default": (victim, ON_LOOPBACK),
+    "A lab --host 0.0.0.0": (partial(victim, host="0.0.0.0"), EVERYWHERE),
+    "A lab --host 0.0.0.0 --no-token": (
+        lambda folder: victim(folder, "--no-token", host="0.0.0.0"),
+        WITHOUT_TOKEN,
+    ),
+    "strategy-lab mcp --http": (agents_victim, ON_AGENTS_SERVER),
 }
-"""Arguments and address of each lab, and what is tried on it."""
+"""By title how each is started in a folder, and what is tried on it."""
 _TESTS = (
     "tests/e2e/test_access_in_browser.py",
     "tests/app/forms/test_trusted_paths.py",
@@ -45,12 +58,9 @@ def attacked(lab: Victim, attacks: tuple[Attack, ...]) -> Iterator[tuple[str, st
 
 def main() -> int:
     through = 0
-    for title, (arguments, host, attacks) in LABS.items():
-        print(f"A lab {title}")
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            victim(Path(folder), *arguments, host=host) as lab,
-        ):
+    for title, (start, attacks) in LABS.items():
+        print(title)
+        with tempfile.TemporaryDirectory() as folder, start(Path(folder)) as lab:
             for name, how in attacked(lab, attacks):
                 through += how is not None
                 print(f"  {'refused' if how is None else 'GOT THROUGH'}  {name}", flush=True)

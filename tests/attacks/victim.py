@@ -14,6 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.policy import cookie_name
 from tests.lab_access import cookie_value
@@ -64,16 +65,19 @@ class Victim:
         *,
         method: str = "GET",
         address: str = "127.0.0.1",
+        body: bytes = b"",
     ) -> Answer:
         """Send exactly these bytes: no library mends the path or adds a header except Host."""
         sent = {"Host": self.host, "Connection": "close", "Accept": "text/html", **(headers or {})}
+        if body:
+            sent["Content-Length"] = str(len(body))
         data = b""
         with socket.create_connection((address, self.port), ANSWER_WITHIN_S) as connection:
-            connection.sendall(_request(method, target, sent))
+            connection.sendall(_request(method, target, sent) + body)
             while received := connection.recv(65536):
                 data += received
-        head, _, body = data.partition(b"\r\n\r\n")
-        return _answer(head, body)
+        head, _, answered = data.partition(b"\r\n\r\n")
+        return _answer(head, answered)
 
     def listen(self, path: str, headers: Mapping[str, str] | None = None) -> str:
         """What comes of a WebSocket: `HTTP 403`, `closed 4401`, or `open`."""
@@ -120,6 +124,25 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
     with server_process(folder / "lab.log", *given, environment=environment) as lab:
         token = _printed_token(lab)
         yield Victim(lab.pid, lab.port, token, runs, lab.log.read_text())
+
+
+@contextmanager
+def agents_victim(folder: Path) -> Iterator[Victim]:
+    """`strategy-lab mcp --http`, whose routes are none of the lab's."""
+    runs = folder / "runs"
+    write_run(runs / RUN, steps=20, windows=1)
+    environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
+    with server_process(
+        folder / "mcp.log",
+        "--runs",
+        str(runs),
+        program=(*module_command("strategy_core"), "mcp"),
+        port_option="--http",
+        environment=with_own_code(environment),
+    ) as server:
+        printed = server.log.read_text()
+        token = printed.rpartition("Authorization: Bearer ")[2].strip()
+        yield Victim(server.pid, server.port, token, runs, printed)
 
 
 def _printed_token(lab: ServerProcess) -> str | None:

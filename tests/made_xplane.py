@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tests.profiles.capture.xspace_builder import integer, message
+
 
 @dataclass
 class MadeLine:
@@ -31,8 +33,8 @@ class MadePlane:
 
 def xspace(planes: Sequence[MadePlane], hosts: Sequence[str] = ()) -> bytes:
     """Return a serialized XSpace."""
-    parts = [field_bytes(1, _plane(plane)) for plane in planes]
-    return b"".join([*parts, *(field_bytes(4, host.encode()) for host in hosts)])
+    parts = [message(1, _plane(plane)) for plane in planes]
+    return b"".join([*parts, *(message(4, host.encode()) for host in hosts)])
 
 
 def started(start_ns: int) -> MadePlane:
@@ -52,63 +54,45 @@ def _plane(plane: MadePlane) -> bytes:
     kinds, stats = _Names(), _Names()
     for name in plane.kinds:
         kinds.id(name)
-    lines = [field_bytes(3, _line(line, kinds, stats)) for line in plane.lines]
-    own = [field_bytes(6, _stat(name, value, stats)) for name, value in plane.stats.items()]
+    lines = [message(3, _line(line, kinds, stats)) for line in plane.lines]
+    own = [message(6, _stat(name, value, stats)) for name, value in plane.stats.items()]
     entries = [
-        field_bytes(4, field_number(1, number) + field_bytes(2, _kind(plane, name, number, stats)))
+        message(4, integer(1, number) + message(2, _kind(plane, name, number, stats)))
         for name, number in kinds.ids.items()
     ]
     named = [
-        field_bytes(
+        message(
             5,
-            field_number(1, number)
-            + field_bytes(2, field_number(1, number) + field_bytes(2, name.encode())),
+            integer(1, number) + message(2, integer(1, number) + message(2, name.encode())),
         )
         for name, number in stats.ids.items()
     ]
-    return b"".join([field_bytes(2, plane.name.encode()), *lines, *entries, *named, *own])
+    return b"".join([message(2, plane.name.encode()), *lines, *entries, *named, *own])
 
 
 def _kind(plane: MadePlane, name: str, number: int, stats: _Names) -> bytes:
     display, values = plane.kinds.get(name, ("", {}))
-    parts = [field_number(1, number), field_bytes(2, name.encode())]
-    parts += [field_bytes(4, display.encode())] if display else []
-    return b"".join([*parts, *(field_bytes(5, _stat(key, v, stats)) for key, v in values.items())])
+    parts = [integer(1, number), message(2, name.encode())]
+    parts += [message(4, display.encode())] if display else []
+    return b"".join([*parts, *(message(5, _stat(key, v, stats)) for key, v in values.items())])
 
 
 def _line(line: MadeLine, kinds: _Names, stats: _Names) -> bytes:
-    parts = [field_number(1, line.thread), field_bytes(2, line.name.encode())]
-    parts += [field_number(3, line.timestamp_ns)] if line.timestamp_ns else []
+    parts = [integer(1, line.thread), message(2, line.name.encode())]
+    parts += [integer(3, line.timestamp_ns)] if line.timestamp_ns else []
     for name, offset_ps, duration_ps, values in line.events:
-        event = [field_number(1, kinds.id(name))]
-        event += [field_number(2, offset_ps)] if offset_ps else []  # proto3 omits zeros
-        event += [field_number(3, duration_ps)] if duration_ps else []
-        event += [field_bytes(4, _stat(key, value, stats)) for key, value in values.items()]
-        parts.append(field_bytes(4, b"".join(event)))
+        event = [integer(1, kinds.id(name))]
+        event += [integer(2, offset_ps)] if offset_ps else []  # proto3 omits zeros
+        event += [integer(3, duration_ps)] if duration_ps else []
+        event += [message(4, _stat(key, value, stats)) for key, value in values.items()]
+        parts.append(message(4, b"".join(event)))
     return b"".join(parts)
 
 
 def _stat(name: str, value: int | str | bytes, stats: _Names) -> bytes:
     """Return a number as an unsigned value, a text as a reference."""
     if isinstance(value, bytes):
-        return field_number(1, stats.id(name)) + field_bytes(6, value)
+        return integer(1, stats.id(name)) + message(6, value)
     if isinstance(value, str):
-        return field_number(1, stats.id(name)) + field_number(7, stats.id(value))
-    return field_number(1, stats.id(name)) + (field_number(3, value) if value else b"")
-
-
-def field_number(number: int, value: int) -> bytes:
-    return _number(number << 3) + _number(value)
-
-
-def field_bytes(number: int, value: bytes) -> bytes:
-    return _number(number << 3 | 2) + _number(len(value)) + value
-
-
-def _number(value: int) -> bytes:
-    value &= (1 << 64) - 1
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
+        return integer(1, stats.id(name)) + integer(7, stats.id(value))
+    return integer(1, stats.id(name)) + (integer(3, value) if value else b"")

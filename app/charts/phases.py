@@ -1,4 +1,4 @@
-"""Chart of the mean step of each replica: one bar, with the phases stacked in a fixed order."""
+"""Chart of the mean step of each replica or worker: one bar, its phases in a fixed order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
-from strategy_lab.profiles.tables.schema import CATEGORIES
 
 
 def breakdown(
-    names: Sequence[str], phases: Mapping[str, Sequence[float | None]], *, unit: str = "ms"
+    names: Sequence[str],
+    phases: Mapping[str, Sequence[float | None]],
+    *,
+    unit: str = "ms",
+    colours: Mapping[str, str] = PHASE_COLOURS,
 ) -> go.Figure:
-    """Stacked horizontal bars; `phases[name][i]` is phase `name` of row `i`, None left out."""
+    """Stacked horizontal bars in the order of `colours`, which has the colour of each phase.
+
+    `phases[name][i]` is phase `name` of row `i`, None left out.
+    """
     chart = figure(
         height=min(130 + 30 * len(names), 700),
         x_title=f"{unit} per step",
@@ -22,7 +28,7 @@ def breakdown(
         hovermode="y unified" if len(names) <= 16 else "closest",
     )
     shown = [label(name, 30) for name in names]
-    for phase in CATEGORIES:
+    for phase, colour in colours.items():
         values = phases.get(phase)
         if values is None or (phase == "delay" and not any(values)):
             continue
@@ -31,7 +37,7 @@ def breakdown(
             x=list(values),
             name=phase_name(phase),
             orientation="h",
-            marker={"color": PHASE_COLOURS[phase], "line": {"width": 0}},
+            marker={"color": colour, "line": {"width": 0}},
             hovertemplate=f"{phase_name(phase)} %{{x:.4~g}} {unit}<extra></extra>",
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")

@@ -12,9 +12,7 @@ import plotly.graph_objects as go
 from strategy_lab.app.charts.base import alpha, figure, label, mark_moment
 from strategy_lab.profiles.reporting.palette import (
     GREY,
-    SERVING_COLOURS,
     SIDE_COLOURS,
-    phase_name,
     replica_colour,
 )
 from strategy_lab.profiles.tables.columns import Floats
@@ -30,26 +28,6 @@ class AbsenceMark:
     title: str
     lost_s: float
     back_s: float | None
-
-
-def worker_steps(names: Sequence[str], phases: Mapping[str, Sequence[float | None]]) -> go.Figure:
-    """A bar per worker: input, pull, compute, push of a typical step (ms)."""
-    chart = figure(height=min(130 + 34 * len(names), 640), x_title="ms per step", barmode="stack")
-    for phase, values in phases.items():
-        if phase == "delay" and not any(values):
-            continue
-        chart.add_bar(
-            y=[label(name, 30) for name in names],
-            x=list(values),
-            name=phase_name(phase),
-            orientation="h",
-            marker={"color": SERVING_COLOURS[phase], "line": {"width": 0}},
-            hovertemplate=f"{phase_name(phase)} %{{x:.4~g}} ms<extra></extra>",
-        )
-    chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
-    chart.update_xaxes(showgrid=True, rangemode="tozero")
-    chart.update_layout(legend_traceorder="normal")
-    return chart
 
 
 def closures(

@@ -16,7 +16,7 @@ from strategy_lab.app.forms.configure import launch, new_run
 from strategy_lab.app.forms.spec_summary import asked
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
-from strategy_lab.app.widgets.links import open_step, page_link
+from strategy_lab.app.widgets.links import RUN_PAGES, open_step, page_link
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.title import set_title
 from strategy_lab.profiles.errors import LabError
@@ -27,17 +27,7 @@ from strategy_lab.profiles.spec.run_spec import parse_spec
 LOOK_EVERY_S = 0.5
 LOOK_EVERY_ENDED_S = 3.0
 """At a run that is over: another one may be recorded under its name."""
-NEXT = (
-    ("overview", "Overview"),
-    ("timeline", "Timeline"),
-    ("film", "Step film"),
-    ("what_if", "What if"),
-    ("communication", "Communication"),
-    ("placement", "Placement"),
-    ("compare", "Compare"),
-    ("runs", "Report and exports"),
-)
-
+NEXT = (*RUN_PAGES, ("runs", "Report and exports"))
 SERVERS = ("servers", "Servers")
 
 

@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from strategy_core.planning.spec_text import FLAG_FIELDS
 from strategy_lab.profiles.reporting.spec_changes import flatten
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-ALWAYS = (
-    "strategy",
-    "workers",
-    "parameter_servers",
-    "devices",
-    "workload",
-    "data",
-    "global_batch_size",
-    "steps",
-    "seed",
-    "loop",
-    "cross_device_ops",
-    "num_packs",
-)
+ALWAYS = (*FLAG_FIELDS, "num_packs")
 UNSAID = (("workers", 1), ("parameter_servers", 0))
 WHERE_SET = (
     "learning_rate",

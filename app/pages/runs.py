@@ -8,7 +8,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.downloads import show_downloads
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.links import page_link
+from strategy_lab.app.widgets.links import RUN_PAGES, page_link
 from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
@@ -21,16 +21,6 @@ from strategy_lab.app.widgets.together import show_together
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
-
-LINKS = (
-    ("overview", "Overview"),
-    ("timeline", "Timeline"),
-    ("film", "Step film"),
-    ("what_if", "What if"),
-    ("communication", "Communication"),
-    ("placement", "Placement"),
-    ("compare", "Compare"),
-)
 
 
 def page() -> None:
@@ -74,7 +64,7 @@ def _show_list(runs: list[RunEntry]) -> None:
 def _links(profile: Profile) -> tuple[tuple[str, str], ...]:
     """The pages that have something to say of a run."""
     has_cores = any(segment.core_devices for segment in profile.segments)
-    return (*LINKS, ("cores", "TPU cores")) if has_cores else LINKS
+    return (*RUN_PAGES, ("cores", "TPU cores")) if has_cores else RUN_PAGES
 
 
 def _choose(clicked: RunEntry) -> None:

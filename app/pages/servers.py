@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates, worker_steps
+from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
@@ -20,6 +21,7 @@ from strategy_lab.profiles.analysis.parameter_server import (
 )
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.reporting.palette import SERVING_COLOURS
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 
@@ -96,7 +98,7 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
         )
     else:
         phases = {name: [item.phases_ms[name] for item in found.workers] for name in SERVED_PARTS}
-        chart = worker_steps(list(names.values()), phases)
+        chart = breakdown(list(names.values()), phases, colours=SERVING_COLOURS)
         st.plotly_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
     show_table(
         "servers_workers",

@@ -12,18 +12,14 @@ import streamlit as st
 
 from strategy_lab.app.server.state import lab
 from strategy_lab.app.server.viewers import current_viewer
+from strategy_lab.app.widgets.links import RUN_PAGES
 from strategy_lab.app.widgets.title import LAB, set_title
 
 APP = Path(__file__).parents[1]
 
 PAGES = (
     ("lab", "Lab"),
-    ("overview", "Overview"),
-    ("timeline", "Timeline"),
-    ("film", "Step film"),
-    ("what_if", "What if"),
-    ("communication", "Communication"),
-    ("placement", "Placement"),
+    *(item for item in RUN_PAGES if item[0] != "compare"),
     ("cores", "TPU cores"),
     ("servers", "Servers"),
     ("contexts", "Contexts"),

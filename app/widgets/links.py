@@ -6,6 +6,16 @@ from pathlib import Path
 
 import streamlit as st
 
+RUN_PAGES = (
+    ("overview", "Overview"),
+    ("timeline", "Timeline"),
+    ("film", "Step film"),
+    ("what_if", "What if"),
+    ("communication", "Communication"),
+    ("placement", "Placement"),
+    ("compare", "Compare"),
+)
+"""Pages about a run of any strategy, by the name in their address, with their title."""
 PAGES = Path(__file__).parents[1] / "pages"
 
 

@@ -78,7 +78,7 @@ def measured(joined: Joined) -> CollectiveRows:
         size,
         total,
         ops.start_ns[at],
-        _group_max(group, ops.start_ns[at]),
+        group_max(group, ops.start_ns[at]),
         ops.end_ns[at],
         kinds,
         "measured",
@@ -188,7 +188,8 @@ def _labels(*columns: Ints) -> Ints:
     return np.asarray(label.ravel(), np.int64)
 
 
-def _group_max(group: Ints, values: Ints) -> Ints:
+def group_max(group: Ints, values: Ints) -> Ints:
+    """Return for each row the largest value of its group; groups are numbered from 0."""
     if not len(group):
         return values
     best = np.full(int(group.max()) + 1, np.iinfo(np.int64).min)

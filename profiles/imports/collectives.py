@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.capture.collectives import group_max
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import COLLECTIVE, Spans
@@ -72,7 +73,7 @@ def find_collectives(
         np.where(rows.instance >= 0, rows.instance, kind * (1 << 20) + turn),
         np.where(known > 1, known, -1),
         np.where(rows.bytes >= 0, rows.bytes, size_of[rows.op] if len(rows) else rows.bytes),
-        _group_max(group, rows.start_ns),
+        group_max(group, rows.start_ns),
     )
 
 
@@ -118,11 +119,3 @@ def _labels(*columns: Ints) -> Ints:
         _, place = np.unique(column, return_inverse=True)
         label = np.unique(label * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1]
     return label
-
-
-def _group_max(group: Ints, values: Ints) -> Ints:
-    if not len(group):
-        return values
-    best = np.full(int(group.max()) + 1, np.iinfo(np.int64).min)
-    np.maximum.at(best, group, values)
-    return best[group]

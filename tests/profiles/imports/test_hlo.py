@@ -12,26 +12,27 @@ from strategy_lab import profiles
 from strategy_lab.profiles.imports.hlo_programs import read_program
 from strategy_lab.profiles.imports.import_run import import_profile
 from strategy_lab.profiles.imports.proto_fields import DamagedError
-from tests.made_xplane import MadeLine, MadePlane, field_bytes, field_number, started, xspace
+from tests.made_xplane import MadeLine, MadePlane, started, xspace
+from tests.profiles.capture.xspace_builder import integer, message
 from tests.profiles.imports.made import MS, START_NS
 
 RECORDED = Path(__file__).parents[2] / "data" / "imported"
 
 
 def instruction(name: str, opcode: str, number: int, *more: bytes, floats: int = 1000) -> bytes:
-    shape = field_number(2, 11) + field_bytes(3, field_number(0, floats)[1:])
-    parts = [field_bytes(1, name.encode()), field_bytes(2, opcode.encode()), field_bytes(3, shape)]
-    return field_bytes(2, b"".join([*parts, field_number(35, number), *more]))
+    shape = integer(2, 11) + message(3, integer(0, floats)[1:])
+    parts = [message(1, name.encode()), message(2, opcode.encode()), message(3, shape)]
+    return message(2, b"".join([*parts, integer(35, number), *more]))
 
 
 def program(*computations: bytes) -> bytes:
-    return field_bytes(1, b"".join(field_bytes(3, each) for each in computations))
+    return message(1, b"".join(message(3, each) for each in computations))
 
 
 def origin(op_name: str, file: str, line: int) -> bytes:
-    return field_bytes(
+    return message(
         7,
-        field_bytes(2, op_name.encode()) + field_bytes(3, file.encode()) + field_number(4, line),
+        message(2, op_name.encode()) + message(3, file.encode()) + integer(4, line),
     )
 
 
@@ -66,7 +67,7 @@ def test_a_kernel_of_nccl_has_the_bytes_of_its_instruction(
     opcode: str, expected: int, tmp_path: Path
 ) -> None:
     operand = instruction("param", "parameter", 1, floats=2000)
-    ran = instruction(f"{opcode}.1", opcode, 2, field_number(36, 1))
+    ran = instruction(f"{opcode}.1", opcode, 2, integer(36, 1))
     kinds = {"jit_step(1)": ("", {"Hlo Proto": program(operand + ran)})}
     stats = {"hlo_op": f"{opcode}.1", "program_id": 1, "correlation_id": 3}
     kernels = [("ncclDevKernel_AllReduce_Sum_f32_RING_LL()", MS, 2 * MS, stats)]
@@ -82,9 +83,9 @@ def test_a_kernel_of_nccl_has_the_bytes_of_its_instruction(
 
 def test_a_fusion_without_an_origin_has_that_of_its_result() -> None:
     root = instruction("add.1", "add", 8, origin("model/add", "train.py", 7))
-    called = root + field_number(5, 4) + field_number(6, 8)
-    fused = instruction("fusion.1", "fusion", 9, field_bytes(38, field_number(0, 4)[1:]))
-    data = program(called, fused + field_number(5, 5))
+    called = root + integer(5, 4) + integer(6, 8)
+    fused = instruction("fusion.1", "fusion", 9, message(38, integer(0, 4)[1:]))
+    data = program(called, fused + integer(5, 5))
     found = read_program(data, 0, len(data), {b"fusion.1"})
     assert found["fusion.1"].op_name == "model/add"
     assert found["fusion.1"].source_line == "train.py:7"

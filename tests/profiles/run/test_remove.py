@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Launched
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS
-from strategy_lab.profiles.run.liveness import process_started_ns
-from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.remove import folder_bytes, remove_run
+from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
 
@@ -32,13 +28,7 @@ def test_what_is_left_of_a_run_can_be_deleted_too(tmp_path: Path) -> None:
 
 
 def test_a_run_in_use_stays(tmp_path: Path) -> None:
-    run = tmp_path / "live"
-    started_ns = process_started_ns(os.getpid())
-    assert started_ns is not None
-    create_run_file(run)
-    log = EventLog(run / LAUNCHER_EVENTS)
-    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
-    log.close()
+    run = begin_run(tmp_path / "live", steps=5)
     with pytest.raises(RunFolderError, match="live is in use and cannot be deleted"):
         remove_run(run)
     assert (run / "run.json").exists()

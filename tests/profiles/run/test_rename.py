@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Launched
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS
-from strategy_lab.profiles.run.liveness import process_started_ns
-from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.rename import rename_run
+from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
 
@@ -68,13 +63,7 @@ def test_nothing_is_ever_replaced(tmp_path: Path, taken: str) -> None:
 
 
 def test_a_run_in_use_keeps_its_name(tmp_path: Path) -> None:
-    run = tmp_path / "live"
-    started_ns = process_started_ns(os.getpid())
-    assert started_ns is not None
-    create_run_file(run)
-    log = EventLog(run / LAUNCHER_EVENTS)
-    log.write(Launched(0, 0, os.getpid(), started_ns, from_spare=False))
-    log.close()
+    run = begin_run(tmp_path / "live", steps=5)
     with pytest.raises(RunFolderError, match="live is in use and cannot be renamed"):
         rename_run(run, "dead")
     assert run.is_dir()

@@ -13,6 +13,8 @@ LABEL_OUT_OF_RANGE = re.compile(
 )
 INDEX_OUT_OF_RANGE = re.compile(r"indices\[[\d,]*\] = (-?\d+) is not in \[0, (\d+)\)")
 NO_GRADIENTS = "No gradients provided"
+NO_TENSORBOARD = "TensorBoard is not installed"
+"""What `tf.summary.scalar` and others raise without the package `tensorboard`."""
 PYTHON_TRACEBACK = "Traceback (most recent call last)"
 """Occurs in the message of an error that Python code raised inside an op."""
 ABOUT_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from strategy_core.private_tf.error_texts import NO_TENSORBOARD
 from strategy_core.runtime.error_message import cause
 from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.extras import EXTRAS
 
 
 @contextmanager
@@ -22,6 +24,8 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
 
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
         problem = f"{what} raised {said(path, error)}"
+        if NO_TENSORBOARD in str(error):
+            advice = EXTRAS["tensorboard"].advice
         raise SpecError(problem, advice=advice, field="workload") from error
 
 

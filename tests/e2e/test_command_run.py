@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from strategy_core.cli import _repeat
@@ -21,6 +22,7 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_core.planning import workload_catalog
 from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
+from strategy_lab.profiles.run.events import WindowCaptured
 from tests.e2e.following import events, wait_until
 from tests.patience import PATIENCE_S
 from tests.processes import is_living
@@ -213,3 +215,18 @@ def test_two_specs_are_run_in_turns_and_compared(
     out, err = capsys.readouterr()
     assert "in these two runs" in out
     assert err.count("run 1 of 1") == 2
+
+
+def test_a_step_of_many_packs_on_eight_devices_is_captured_at_once(tmp_path: Path) -> None:
+    """Its first capture has taken minutes."""
+    run, allowed_s = tmp_path / "run", 60
+    spec = ("--devices", "cpu:8", "--workload", "digits-cnn", "--global-batch-size", "64")
+    packs = ("--set", "cross_device_ops=collective-ring", "--set", "bytes_per_pack=1000")
+    every = ("--set", "capture.every_step=true", "--set", "capture.window_steps=2")
+    command = [*LAB, "run", *spec, *packs, *every, "--steps", "4", "-o", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=allowed_s, check=False)
+    assert done.returncode == 0, done.stderr
+    profile = profiles.load(run)
+    assert profile.events(WindowCaptured)[0].error is None
+    calls = profile.table("collectives").filter(pc.field("step") == 2)
+    assert calls.num_rows / 8 > 4  # packs of a step

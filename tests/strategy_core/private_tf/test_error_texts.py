@@ -128,3 +128,13 @@ def test_what_xla_refuses_names_its_node() -> None:
     assert refused is not None
     assert not error_texts.XLA_PREFIX.search(refused)
     assert error_texts.XLA_NODE.search(refused), refused
+
+
+def test_a_summary_without_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorflow as tf
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "tensorboard"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)  # as if it was not installed
+    error = error_of(lambda: tf.summary.scalar("x", 1.0, 0))
+    assert error_texts.NO_TENSORBOARD in str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,25 @@ def test_a_workloads_own_train_step_trains_the_same_with_marks_and_delays(tmp_pa
     compute_ms = (steps[:, :, 1] - steps[:, :, 0]).min(axis=0) / 1e6
     assert compute_ms[2] >= DELAY_MS
     assert max(compute_ms[0], compute_ms[1], compute_ms[3]) < DELAY_MS
+
+
+def test_a_summary_without_tensorboard_names_the_line_and_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.strategy_core.in_memory import opened
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "tensorboard"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)  # as if it was not installed
+    with_summary = OWN_STEP.replace("    return", '    tf.summary.scalar("x", loss, 0)\n    return')
+    text = GOOD + with_summary
+    line = text[: text.index("tf.summary")].count("\n") + 1
+    training, _ = opened(devices="cpu:2", workload=written(tmp_path, text), global_batch_size=8)
+    with pytest.raises(
+        SpecError, match=rf"TensorBoard is not installed.*\(line {line}\)"
+    ) as caught:
+        training.run_step()
+    assert "pip install 'strategy-lab[tensorboard]'" in str(caught.value.advice)
 
 
 MISTAKES = {

@@ -17,7 +17,7 @@ Lines = Mapping[str, tuple[Floats, Floats]]
 
 
 def memory(lines: Lines) -> go.Figure:
-    """`lines[name] = (step, bytes in use)`."""
+    """`lines[name] = (step, bytes in use)`; more than `FEW` lines are drawn as their spread."""
     chart = figure(
         x_title="step", y_title="in use", height=260, showlegend=True, hovermode="x unified"
     )

@@ -73,6 +73,7 @@ class ResourceView:
                 self._memory[str(use.worker)] = use.resident_bytes
 
     def _count(self, worker: str, event: LinkBytes) -> None:
+        """Note a worker's bytes per second since its previous count of the links' totals."""
         now = _Counted(
             event.at_ns,
             sum(link.sent_bytes for link in event.links),

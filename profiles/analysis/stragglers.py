@@ -171,6 +171,7 @@ def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers
 
 
 def _gather(profile: Profile, segment: int) -> Work:
+    """Each replica's own work by step, from timestamps or captures, whichever has more steps."""
     steps = step_times(profile, segment)
     marks = of_segment(profile.table("marks"), segment)
     captured = of_segment(profile.table("replica_steps"), segment)

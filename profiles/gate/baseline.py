@@ -7,7 +7,6 @@ as its unit, as `compare` has.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,11 @@ from strategy_lab.profiles.analysis.compare.comparison import TimedRun
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
-from strategy_lab.profiles.errors import AnalysisError, RunFolderError, SpecError
+from strategy_lab.profiles.errors import AnalysisError, SpecError
 from strategy_lab.profiles.gate.exact import GROUPS, Exact, exact_facts
 from strategy_lab.profiles.gate.times import parts_of_step
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.user_input.files import find_file
+from strategy_lab.profiles.user_input.files import find_file, replace_file
 from strategy_lab.profiles.user_input.text import first_line, shown
 
 if TYPE_CHECKING:
@@ -147,14 +146,7 @@ def check_same(runs: Sequence[tuple[str, str | None, int | None]]) -> None:
 
 def save(baseline: Baseline, file: Path) -> None:
     """Write the file whole; raises RunFolderError."""
-    text = msgspec.json.format(msgspec.json.encode(baseline), indent=1) + b"\n"
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(text)
-        draft.replace(file)
-    except OSError as error:
-        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+    replace_file(file, msgspec.json.format(msgspec.json.encode(baseline), indent=1) + b"\n")
 
 
 def read_baseline(file: str | Path) -> Baseline:

@@ -7,8 +7,6 @@ interruption.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import msgspec
 
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
-from strategy_lab.profiles.user_input.files import find_file
+from strategy_lab.profiles.user_input.files import find_file, replace_file
 from strategy_lab.profiles.user_input.text import first_line, shown
 
 SCHEMA_VERSION = 1
@@ -122,16 +120,8 @@ def sweep_file(runs: Path, name: str) -> Path:
 
 def save(sweep: Sweep, runs: Path) -> None:
     """Replace the file of a sweep at once; raises RunFolderError."""
-    file = sweep_file(runs, sweep.name)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        runs.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n")
-        draft.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+    content = msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n"
+    replace_file(sweep_file(runs, sweep.name), content)
 
 
 def load(runs: Path, name: str) -> Sweep:

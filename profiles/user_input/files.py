@@ -6,11 +6,13 @@ would wait for ever. Each case raises SpecError with a message for the user.
 
 from __future__ import annotations
 
+import contextlib
 import stat
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.user_input.text import MAX_BYTES, first_line, shown
 
 _KINDS = (
@@ -82,6 +84,32 @@ def read_text(path: Path, what: str, field: str = "") -> str:
         raise SpecError(
             f"{what} {path} is not text in UTF-8", advice="Save it as UTF-8", field=field
         ) from None
+
+
+def write_text(path: str | Path, text: str, mode: str = "w") -> None:
+    """Write a text file, or append to it with mode `a`; raises RunFolderError."""
+    try:
+        with Path(path).open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file whole and make its folder; a reader sees the old content or the new one.
+
+    Raises RunFolderError; the old content then stays.
+    """
+    # A process id would not be unique: hosts may share the disk.
+    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
 
 
 def _unquoted(text: str | Path) -> str:

@@ -11,6 +11,7 @@ from strategy_core.contexts import child, course
 from strategy_core.contexts.shipped import DEVICES, STRATEGY, shipped
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.stepper import page
+from strategy_lab.profiles.user_input.files import write_text
 
 HELP = "record how a program moves between replica and cross-replica context"
 
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(recording))
     if args.output:
-        _write(args.output, page(recording))
+        write_text(args.output, page(recording))
     if not args.json:
         switches = sum(entry["switch"] for entry in recording["trace"]["entries"])
         where = f" -> {args.output}" if args.output else "; -o PAGE.html writes the page"
@@ -67,10 +68,3 @@ def _source(program: str) -> str:
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise SpecError(f"The program {file} cannot be read: {error.strerror}") from None
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"The page {path} cannot be written: {error.strerror}") from None

@@ -6,17 +6,17 @@ import argparse
 import json
 import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
+from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.gate.baseline import read_baseline, read_run
 from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
 from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import EXIT_CODES, GateReport, gate
 from strategy_lab.profiles.gate.text import accept_command, open_questions
 from strategy_lab.profiles.gate.time_checks import LEAST
+from strategy_lab.profiles.user_input.files import write_text
 from strategy_lab.profiles.user_input.text import shown
 
 HELP = "check runs against an accepted baseline"
@@ -97,11 +97,7 @@ def _write_files(args: argparse.Namespace, report: GateReport, least: float, acc
     )
     for path, mode, text in files:
         if path:
-            try:
-                with Path(path).open(mode, encoding="utf-8") as file:
-                    file.write(text)
-            except OSError as error:
-                raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
+            write_text(path, text, mode)
 
 
 def _share(text: str) -> float:

@@ -18,13 +18,13 @@ from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
-from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
 from strategy_lab.profiles.sweep.results import Results, results
 from strategy_lab.profiles.sweep.text import interval_text, time_left
+from strategy_lab.profiles.user_input.files import write_text
 
 HELP = "find the fastest configuration of a workload on this machine"
 EPILOG = (
@@ -154,7 +154,7 @@ def _end(args: argparse.Namespace, found: Results) -> int:
         (args.csv, "w", as_csv),
     ):
         if path:
-            _write(path, mode, text(found))
+            write_text(path, text(found), mode)
     if args.json:
         print(json.dumps(as_json(found), allow_nan=False))
     else:
@@ -162,14 +162,6 @@ def _end(args: argparse.Namespace, found: Results) -> int:
 
         print_sweep(found, args.runs)
     return 0 if found.winner is not None else 1
-
-
-def _write(path: str, mode: str, text: str) -> None:
-    try:
-        with Path(path).open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _say(line: str) -> None:

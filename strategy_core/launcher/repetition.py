@@ -8,7 +8,6 @@ random: a drift then adds to the noise and favours neither side. The plan lies b
 from __future__ import annotations
 
 import json
-import os
 import random
 import secrets
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,7 @@ from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.rename import rename_run
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.tables.store import Profile, load
+from strategy_lab.profiles.user_input.files import replace_file
 
 PLAN_VERSION = 1
 MOST_AUTO = 60
@@ -71,13 +71,7 @@ class Plan:
     def save(self) -> None:
         """Write the plan whole; raises RunFolderError."""
         document = {"schema_version": PLAN_VERSION, "seed": self.seed, **self._asked()}
-        draft = self.file.with_name(f".{self.file.name}.{os.getpid()}")
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            draft.replace(self.file)
-        except OSError as error:
-            raise RunFolderError(f"{self.file} cannot be written: {error.strerror}") from error
+        replace_file(self.file, (json.dumps(document, indent=1) + "\n").encode())
 
     def _asked(self) -> dict[str, Any]:
         return {side: self.spec(side).to_json() for side in self.sides}

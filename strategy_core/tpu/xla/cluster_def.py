@@ -79,7 +79,7 @@ class ClusterDef:
                     self._add(called, body, emission_order(body, body.outputs))
 
     def nodes(self) -> Iterator[tuple[Scope, Any]]:
-        """Every needed NodeDef of the cluster, with its scope."""
+        """Every needed NodeDef, with its scope: of the graph those marked as the cluster's."""
         top = self.scopes[""]
         for node in self.definition.node:
             if node.name in top.ops and "_tpu_replicate" in node.attr and node.op not in DROPPED:

@@ -1,4 +1,4 @@
-"""A TPU's mesh: chips side by side, a square per core, coloured by the replica that has it."""
+"""A TPU's mesh: a box per core, coloured by its replica, and the links between them by bytes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,16 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure
-from strategy_lab.profiles.reporting.palette import ink_on, replica_colour
+from strategy_lab.profiles.analysis.mesh_links import AXES, MeshLink
+from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.palette import GREY, ink_on, replica_colour
 
-_GAP = 0.35
-"""Space between chips, in cores."""
+_WIDTH, _HEIGHT = 0.66, 0.6
+"""Size of a core's box; the rest of its cell, 1 by 1, is for links."""
+_CHIP_GAP = 0.3
+_WIDEST_PX = 8.0
+_MOST_COLUMNS = 4
+"""In wider meshes the bytes of links do not fit beside them: they appear on hover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,36 +30,90 @@ class CorePlace:
     """What is written on it, first line bold; markup already escaped."""
 
 
-def mesh(places: Sequence[CorePlace], shape: Sequence[int]) -> go.Figure:
-    """Draw every core; x goes right with the chip's cores inside, y and then z go down."""
+def mesh(
+    places: Sequence[CorePlace], shape: Sequence[int], links: Sequence[MeshLink] = ()
+) -> go.Figure:
+    """Draw every core and link; x goes right with the chip's cores inside, y and then z go down.
+
+    A link's width is proportional to its bytes.
+    """
     x_size, y_size, z_size, per_chip = shape
-    columns = x_size * (per_chip + _GAP) - _GAP
-    rows = z_size * (y_size + _GAP) - _GAP
-    chart = figure(height=int(min(90 + 74 * rows, 620)), showlegend=False)
+    columns = x_size * (per_chip + _CHIP_GAP) - _CHIP_GAP
+    rows = z_size * (y_size + _CHIP_GAP) - _CHIP_GAP
+    chart = figure(height=int(min(90 + 96 * rows, 760)), showlegend=False)
+    most = max((link.bytes for link in links), default=0.0)
+    for link in links:
+        _add_link(
+            chart, link, shape, most, is_labelled=x_size * per_chip <= _MOST_COLUMNS and most > 0
+        )
     for place in places:
-        x, y, z, core = place.coordinates
-        left = x * (per_chip + _GAP) + core
-        top = z * (y_size + _GAP) + y
+        left, top = _corner(place.coordinates, shape)
         colour = replica_colour(place.replica)
         chart.add_shape(
             type="rect",
-            x0=left + 0.03,
-            x1=left + 0.97,
-            y0=top + 0.05,
-            y1=top + 0.95,
-            line={"color": colour, "width": 2},
+            x0=left,
+            x1=left + _WIDTH,
+            y0=top,
+            y1=top + _HEIGHT,
+            line={"width": 0},
             fillcolor=colour,
             layer="below",
         )
         chart.add_scatter(
-            x=[left + 0.5],
-            y=[top + 0.5],
+            x=[left + _WIDTH / 2],
+            y=[top + _HEIGHT / 2],
             mode="text",
             text=["<br>".join((f"<b>{place.lines[0]}</b>", *place.lines[1:]))],
             textfont={"color": ink_on(colour)},
-            hovertext=f"({x}, {y}, {z}, {core})",
+            hovertext=str(place.coordinates),
             hoverinfo="text",
         )
-    chart.update_xaxes(visible=False, range=[-0.1, columns + 0.1], fixedrange=True)
-    chart.update_yaxes(visible=False, range=[rows, -0.1], fixedrange=True)
+    # Links along z leave to the right of the last column.
+    chart.update_xaxes(visible=False, range=[-0.05, columns], fixedrange=True)
+    chart.update_yaxes(visible=False, range=[rows - 0.3, -0.1], fixedrange=True)
     return chart
+
+
+def _corner(place: Sequence[int], shape: Sequence[int]) -> tuple[float, float]:
+    x, y, z, core = place
+    _, y_size, _, per_chip = shape
+    return x * (per_chip + _CHIP_GAP) + core, z * (y_size + _CHIP_GAP) + y
+
+
+def _add_link(
+    chart: go.Figure, link: MeshLink, shape: Sequence[int], most: float, *, is_labelled: bool
+) -> None:
+    (left, top), (right, bottom) = _corner(link.start, shape), _corner(link.end, shape)
+    axis = AXES[link.axis]
+    across = left + _WIDTH / 2
+    if axis == "y":
+        x, y = [across, across], [top + _HEIGHT, bottom]
+        at, position = (across, (top + _HEIGHT + bottom) / 2), "middle right"
+    elif axis == "z":  # around the boxes in between
+        side = left + _WIDTH + 0.05 + 0.06 * (link.start[1] % 3)
+        x = [left + _WIDTH, side, side, left + _WIDTH]
+        y = [top + 0.25 * _HEIGHT] * 2 + [bottom + 0.25 * _HEIGHT] * 2
+        at, position = (side, top + _HEIGHT + 0.2), "middle right"
+    else:
+        x, y = [left + _WIDTH, right], [top + 0.75 * _HEIGHT] * 2
+        at, position = (right, top + 0.88 * _HEIGHT), "bottom left"
+    size = units.size(link.bytes)
+    hover = f"{axis}: {link.start} to {link.end}, {size} a step"
+    chart.add_scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": GREY, "width": 1 + _WIDEST_PX * (link.bytes / most if most else 0)},
+        hovertext=hover,
+        hoverinfo="text",
+    )
+    chart.add_scatter(
+        x=[at[0]],
+        y=[at[1]],
+        mode="text",
+        text=[f"  {size}" if is_labelled else ""],
+        textposition=position,
+        textfont={"size": 11},
+        hovertext=hover,
+        hoverinfo="text",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import methodcaller
 
 import streamlit as st
@@ -18,6 +19,7 @@ from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.cores import Cores, cores
+from strategy_lab.profiles.analysis.mesh_links import AXES, MeshLinks, mesh_links
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
@@ -25,6 +27,9 @@ from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.event_parts import CoreTraffic
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.store import Profile
+
+_AXIS_NAMES = ("x", "y", "z", "cores of a chip")
 
 
 def page() -> None:
@@ -57,14 +62,55 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
             for item in found.cores
             if item.coordinates
         ]
-        st.plotly_chart(
-            mesh(places, found.expansion.topology), key="cores_mesh", alt="The mesh of cores"
-        )
+        show_mesh(places, found.expansion.topology, opened.ask(_links, segment))
     show_times(found)
     show_cores(found, short)
     show_communications(found)
     show_fallbacks(found)
     show_on_tpu(opened.ask(tpu_check, segment))
+
+
+def _links(profile: Profile, segment: SegmentOpened) -> MeshLinks:
+    return mesh_links(profile, segment, cores(profile, segment))
+
+
+def show_mesh(places: Sequence[CorePlace], topology: Sequence[int], found: MeshLinks) -> None:
+    """The mesh with its links, and what each axis carries."""
+    chart = mesh(places, topology, found.links)
+    st.plotly_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
+    if found.reason:
+        st.caption(f"{found.reason[0].upper()}{found.reason[1:]}.")
+        return
+    axes = [axis for axis in range(len(AXES)) if found.of_axis(axis)]
+    if axes:
+        show_table(
+            "cores_axes",
+            axes,
+            {
+                "axis": text("Axis", _AXIS_NAMES.__getitem__),
+                "links": number("Links", lambda axis: len(found.of_axis(axis))),
+                "bytes": number(
+                    "Bytes/step, all links",
+                    lambda axis: sum(link.bytes for link in found.of_axis(axis)),
+                    format="localized",
+                ),
+                "most": number(
+                    "Bytes/step, busiest link",
+                    lambda axis: max(link.bytes for link in found.of_axis(axis)),
+                    format="localized",
+                ),
+            },
+        )
+    unsized = (
+        f" {units.counted(found.num_unsized, 'send')} of unknown size not counted."
+        if found.num_unsized
+        else ""
+    )
+    st.caption(
+        "Derived: the emulated cores' sends in captured steps, both directions together, each "
+        "routed along x, then y, z and the chip's cores: an axis carries sum(bytes * distance). "
+        "A real TPU has rings and wrap-around links, so its links carry other amounts." + unsized
+    )
 
 
 def sentence(found: Cores, segment: SegmentOpened) -> str:

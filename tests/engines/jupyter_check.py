@@ -7,13 +7,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect
 
 from strategy_core.processes.free_port import free_port
 from strategy_core.processes.import_path import with_own_code
+from strategy_lab import profiles
 from tests.engines.serving import serving
+from tests.strategy_core.notebook.test_magic import FIRST, SETUP
 from tests.synthetic import write_run
 
 PREFIX = "/user/ann"
@@ -27,6 +30,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jupyter") / "notebooks"
     folder.mkdir()
     write_run(folder / "runs" / "made", straggler=(2, 30.0))
+    cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, FIRST)]
+    # Without a kernel's name JupyterLab asks for it in a dialog.
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+    nbformat.write(notebook, folder / "training.ipynb")
     return folder
 
 
@@ -81,3 +89,21 @@ def test_only_who_is_logged_in_to_jupyter_reaches_the_lab(jupyter: str, page: Pa
     route = f"{jupyter}/strategy-lab/api/runs/made/timeline"
     assert requests.get(route, headers=foreign, timeout=60).status_code == 403
     assert page.request.get(route).ok
+
+
+def test_a_recorded_cell_draws_its_profile_below_itself(
+    jupyter: str, page: Page, folder: Path
+) -> None:
+    page.goto(f"{jupyter}/lab/tree/training.ipynb")
+    expect(page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(2)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    outputs = page.locator(".jp-Notebook .jp-CodeCell").last.locator(".jp-OutputArea-output")
+    expect(outputs.filter(has_text="recording into runs/first")).to_be_visible(timeout=300_000)
+    report = outputs.frame_locator("iframe")
+    headline = report.get_by_role("heading", level=1)
+    expect(headline).to_contain_text("mirrored on 2 replicas", timeout=300_000)
+    # JupyterLab scrolls as it goes on drawing, so Playwright's own scrolling finds it never still.
+    outputs.locator("iframe").evaluate("frame => frame.scrollIntoView()")
+    expect(headline).to_be_in_viewport()
+    assert profiles.load(folder / "runs" / "first").table("steps").num_rows == 10

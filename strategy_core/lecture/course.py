@@ -19,6 +19,7 @@ ORDER = (
     "first_step",
     "bytes_of_a_ring",
     "central_variables",
+    "slow_input",
     "who_waits",
     "without_the_straggler",
 )

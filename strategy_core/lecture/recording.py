@@ -86,4 +86,15 @@ STRAGGLER = Run(
 )
 MIRRORED = Run("mirrored", {"strategy": "mirrored", "devices": "cpu:4", **_FAST})
 CENTRAL = Run("central-storage", {"strategy": "central-storage", "devices": "cpu:4", **_FAST})
-RUNS = (STRAGGLER, MIRRORED, CENTRAL)
+SLOW_INPUT = Run(
+    "slow-input",
+    {
+        "strategy": "mirrored",
+        "devices": "cpu:4",
+        "workload": "synthetic",
+        "workload_options": {"parameters": 20_000, "flops_per_example": 120_000, "read_ms": 100},
+        "global_batch_size": 64,
+        **_FAST,
+    },
+)
+RUNS = (STRAGGLER, MIRRORED, CENTRAL, SLOW_INPUT)

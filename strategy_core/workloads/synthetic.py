@@ -1,4 +1,4 @@
-"""A workload of chosen size: parameters to all-reduce, and FLOPs per example to compute.
+"""A workload of chosen size: parameters to all-reduce, FLOPs per example, time to read a batch.
 
 A stack of square dense layers, each applied as often as the FLOPs ask for, learns to imitate a
 fixed random linear map. An application of a layer of w x w weights costs 6 w^2 FLOPs per example
@@ -8,6 +8,7 @@ fixed random linear map. An application of a layer of w x w weights costs 6 w^2 
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import keras
@@ -33,12 +34,15 @@ def build_model(*, parameters: int = 1_000_000, flops_per_example: int = 6_000_0
     return keras.Model(inputs, keras.layers.Dense(1)(hidden))
 
 
-def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) -> tf.data.Dataset:
+def build_dataset(
+    global_batch_size: int, seed: int, *, first_example: int = 0, read_ms: float = 0.0
+) -> tf.data.Dataset:
     """Return an endless dataset of `(features, target)` batches.
 
     An example is computed from its number, so any process makes the same one: features are sines
     of the number at fixed random frequencies, the target is tanh of a fixed random linear map.
     `seed` only shuffles; `first_example` is the position in the shuffled order to start from.
+    Each batch takes `read_ms` milliseconds longer to read, one at a time, as from a slow disk.
     """
     frequencies = tf.random.stateless_uniform((NUM_FEATURES,), (0, 1), 0.1, 3.0)
     # Scaled so that the map's values are of order 1, where tanh does not saturate.
@@ -48,7 +52,18 @@ def build_dataset(global_batch_size: int, seed: int, *, first_example: int = 0) 
         features = tf.sin(tf.cast(index[:, None], tf.float32) * frequencies)
         return features, tf.tanh(features @ teacher)
 
-    return shuffled_indices(NUM_EXAMPLES, global_batch_size, seed, first_example).map(examples)
+    def slowly(index: tf.Tensor) -> tf.Tensor:
+        read: tf.Tensor = tf.numpy_function(_read, (index, read_ms), index.dtype)
+        read.set_shape(index.shape)
+        return read
+
+    indices = shuffled_indices(NUM_EXAMPLES, global_batch_size, seed, first_example)
+    return (indices.map(slowly) if read_ms else indices).map(examples)
+
+
+def _read(index: Any, read_ms: float) -> Any:
+    time.sleep(float(read_ms) / 1000)  # TensorFlow hands over a NumPy scalar
+    return index
 
 
 def build_optimizer(*, learning_rate: float = 0.01) -> Any:

@@ -31,7 +31,7 @@ def lecture(open_page: Open, server: Server) -> Iterator[Page]:
     state = page.request.get(server.address("api/lecture")).json()
     while state["scene"] or state["is_revealed"]:
         state = page.request.post(server.address("api/lecture/back")).json()
-    expect(page.get_by_text("1/10", exact=True)).to_be_visible()
+    expect(page.get_by_text("1/11", exact=True)).to_be_visible()
     expect(page.locator(".why")).to_have_count(0)
     page.keyboard.press("o")
     expect(page.locator(".link")).to_be_visible()
@@ -78,7 +78,7 @@ def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) 
     question = lecture.locator("h1").inner_text()
     for each in (first, second):
         expect(each.locator("h1")).to_have_text(question)
-        expect(each.get_by_text("Question 1 of 10")).to_be_visible()
+        expect(each.get_by_text("Question 1 of 11")).to_be_visible()
         assert each.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     first.locator("[data-choice='1']").click()
     expect(lecture.get_by_text("1 answer ·")).to_be_visible()
@@ -109,7 +109,7 @@ def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) 
     lecture.keyboard.press("Escape")
     lecture.keyboard.press("ArrowRight")
     expect(lecture.get_by_text("2/10", exact=True)).to_be_visible()
-    expect(first.get_by_text("Question 2 of 10")).to_be_visible()
+    expect(first.get_by_text("Question 2 of 11")).to_be_visible()
     expect(first.get_by_text("Tap your answer.")).to_be_visible()
     assert counts(lecture) == ["0", "0", "0"]
 

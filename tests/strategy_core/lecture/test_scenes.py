@@ -31,6 +31,7 @@ EXPECTED = {
     "first_step": "50 times or more",
     "bytes_of_a_ring": "142 kB",
     "central_variables": "all on one device",
+    "slow_input": "it waits for the batch",
     "who_waits": "the other replicas",
     "without_the_straggler": "a quarter",
 }
@@ -70,8 +71,8 @@ def test_the_recording_of_the_lab_answers_the_question(name: str) -> None:
     assert question.why.endswith(".")
 
 
-def test_a_course_has_ten_scenes() -> None:
-    assert len(SCENES) == len(EXPECTED) == 10
+def test_every_scene_of_the_course_has_an_expected_answer() -> None:
+    assert list(SCENES) == list(EXPECTED)
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -120,6 +121,14 @@ def test_a_run_answers_by_its_own_figures(tmp_path: Path) -> None:
     question = SCENES["who_waits"].ask(profiles.load(run))
     assert right(question) == "the other replicas"
     assert "late by 2.80 ms" in question.evidence
+
+
+def test_a_step_that_does_not_wait_for_its_batch_has_another_answer(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=2)
+    question = SCENES["slow_input"].ask(profiles.load(run))
+    assert right(question) == "it computes"
+    waited, rest = question.bars
+    assert waited.value < rest.value
 
 
 def test_a_longer_prediction_is_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:

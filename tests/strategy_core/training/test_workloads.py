@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,18 @@ def test_a_stream_starts_anywhere_whatever_the_batch() -> None:
     np.testing.assert_array_equal(late, whole[33:61])
     with pytest.raises(SpecError, match="global_batch_size=51 is more than the 50 examples"):
         shuffled_indices(50, 51, seed=3)
+
+
+def test_synthetic_takes_as_long_to_read_a_batch_as_asked() -> None:
+    from strategy_core.training.workload import load
+
+    slow = load("synthetic", {"read_ms": 60.0}).build_dataset(8, 0)
+    reader, other = iter(slow), iter(load("synthetic", {}).build_dataset(8, 0))
+    next(reader)
+    started = time.monotonic()
+    for _ in range(3):
+        features, _ = next(reader)
+    assert time.monotonic() - started >= 3 * 0.06
+    for _ in range(4):
+        expected, _ = next(other)
+    np.testing.assert_array_equal(features, expected)

@@ -8,7 +8,7 @@ over all its links, the sum of size times distance: sum(bytes * |difference on t
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ def mesh_links(profile: Profile, segment: SegmentOpened, found: Cores) -> MeshLi
     if not found.num_steps:
         return MeshLinks((), reason="the bytes over links need a captured step")
     rows = of_segment(profile.table("transfers"), segment.segment)
-    carried: Counter[tuple[Place, Place]] = Counter()
+    carried: defaultdict[tuple[Place, Place], float] = defaultdict(float)
     num_unsized = 0
     for tensor, source, target, size in zip(
         texts(rows, "tensor"),

@@ -108,7 +108,7 @@ def test_phones_answer_and_see_whether_it_was_right(lecture: Page, phone: Open) 
     assert frame.evaluate("node => node.isConnected")
     lecture.keyboard.press("Escape")
     lecture.keyboard.press("ArrowRight")
-    expect(lecture.get_by_text("2/10", exact=True)).to_be_visible()
+    expect(lecture.get_by_text("2/11", exact=True)).to_be_visible()
     expect(first.get_by_text("Question 2 of 11")).to_be_visible()
     expect(first.get_by_text("Tap your answer.")).to_be_visible()
     assert counts(lecture) == ["0", "0", "0"]
@@ -139,8 +139,8 @@ def test_a_phone_says_that_the_lecture_is_over(lecture: Page, phone: Open) -> No
 
 
 def test_every_scene_fits_a_projector(lecture: Page) -> None:
-    for number in range(1, 11):
-        expect(lecture.get_by_text(f"{number}/10", exact=True)).to_be_visible()
+    for number in range(1, 12):
+        expect(lecture.get_by_text(f"{number}/11", exact=True)).to_be_visible()
         for part in (".choices", "footer"):
             expect(lecture.locator(part)).to_be_in_viewport(ratio=0.99)
         if lecture.locator("pre").count():

@@ -144,8 +144,8 @@ $(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
 	@touch $@
 
 # Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
-FIGURES := startup reconfigure live_page timeline pages summary exports context_tracer compare_noise \
-	capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server
+FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
+	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server
 figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 

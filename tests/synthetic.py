@@ -21,6 +21,7 @@ from strategy_lab.profiles.run import event_parts, events
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file, uid_of
+from strategy_lab.profiles.tables.merged_windows import merge_windows
 from strategy_lab.profiles.tables.recorded import checksum
 from tests import synthetic_tables as tables
 from tests.synthetic_recipe import (
@@ -328,6 +329,8 @@ def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, sta
             tables=files,
         )
     )
+    if "merged" not in made.recipe.missing:
+        merge_windows(path)
 
 
 def _parse(argv: Sequence[str] | None) -> tuple[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ milliseconds at a time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -29,6 +30,8 @@ from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
 from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.tables.merged_windows import merge_windows
+from strategy_lab.profiles.tables.parquet_file import UnreadableTableError
 
 _LOOK_AT_PARENT_EVERY_S = 1.0
 
@@ -110,8 +113,12 @@ def main() -> None:
     rehearse()
     also = {"import_ms": time.process_time() * 1e3}
     for line in _lines():
-        print(json.dumps(Job(**json.loads(line)).run() | also), flush=True)
+        job = Job(**json.loads(line))
+        print(json.dumps(job.run() | also), flush=True)
         also = {}
+        # A run whose copies could not be written reads more slowly, and is otherwise the same.
+        with contextlib.suppress(OSError, UnreadableTableError):
+            merge_windows(Path(job.folder))
 
 
 if __name__ == "__main__":

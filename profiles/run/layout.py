@@ -13,6 +13,7 @@ RUN/
     window-000003/                  one per capture window, renamed into place when complete
       spans.parquet  replica_steps.parquet  core_steps.parquet
       collectives.parquet  transfers.parquet  causes.parquet
+    merged-000000/                  copies of the windows 0 to 15, a file per table, to read faster
     contexts-000.parquet            contexts of a segment's first step, where asked for;
     contexts-000.json               the same as a recording to step through
     xplane/plugins/profile/...      raw captures, the layout that TensorBoard opens

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_lab.profiles.tables.recorded import checksum
 from strategy_lab.profiles.tables.row_check import fitting_rows
 from strategy_lab.profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS, MOST_ROWS, TABLES
 
@@ -65,6 +67,12 @@ def content_of(path: Path) -> bytes | Path:
         raise UnreadableTableError(reason)
     with _arrow_errors():
         return path if path.stat().st_size > _MOST_BYTES_AT_ONCE else path.read_bytes()
+
+
+def content_checksum(content: bytes | Path) -> int:
+    """Return the CRC-32 of what `content_of` returned. Raises UnreadableTableError."""
+    with _arrow_errors():
+        return zlib.crc32(content) if isinstance(content, bytes) else checksum(content)
 
 
 def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Table, list[str]]:

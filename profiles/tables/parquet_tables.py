@@ -5,20 +5,21 @@ A damaged file, or a row that does not fit its table, is left out and named in a
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
+from strategy_lab.profiles.tables.merged_windows import by_group, read_copy
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
+    content_checksum,
     content_of,
     fit,
     read_columns,
 )
-from strategy_lab.profiles.tables.recorded import RecordedFile, checksum
+from strategy_lab.profiles.tables.recorded import RecordedFile
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
 Noted = Callable[[str], None]
@@ -68,11 +69,15 @@ def read_table(
     that differs is left out and named in a note.
     """
     read = []
-    for path in files:
-        try:
-            read.append((path, *_read(name, path, recorded.get(path))))
-        except UnreadableTableError as error:
-            noted(f"{path.name} in {path.parent.name} {error}: left out of {name}")
+    for group in by_group(name, files):
+        if (copy := read_copy(name, group, recorded)) is not None:
+            read.append((*copy, list[str]()))
+            continue
+        for path in group:
+            try:
+                read.append((path, *_read(name, path, recorded.get(path))))
+            except UnreadableTableError as error:
+                noted(f"{path.name} in {path.parent.name} {error}: left out of {name}")
     whole = _all_fitting(name, [part for _path, part, _lacking in read if part.num_rows])
     if whole is not None:
         for path, _part, lacking in read:
@@ -92,21 +97,14 @@ def read_table(
 
 def _read(name: str, path: Path, wanted: RecordedFile | None) -> tuple[pa.Table, list[str]]:
     content = content_of(path)
-    is_as_written = wanted is None or wanted.crc32 is None or _checksum(content) == wanted.crc32
-    if wanted and wanted.crc32 is not None and is_as_written and not wanted.num_rows:
+    crc32 = wanted.crc32 if wanted else None
+    is_as_written = crc32 is None or content_checksum(content) == crc32
+    if wanted and crc32 is not None and is_as_written and not wanted.num_rows:
         return TABLES[name].empty_table(), []  # empty files are common and slow to read
     part, lacking = read_columns(name, content, wanted.num_rows if wanted else None)
     if not is_as_written:
         raise UnreadableTableError("is not what the run wrote")
     return part, lacking
-
-
-def _checksum(content: bytes | Path) -> int | None:
-    """Return the checksum of a file, or None if it cannot be read."""
-    try:
-        return zlib.crc32(content) if isinstance(content, bytes) else checksum(content)
-    except OSError:
-        return None
 
 
 def _all_fitting(name: str, parts: list[pa.Table]) -> pa.Table | None:

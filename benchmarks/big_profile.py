@@ -1,0 +1,94 @@
+"""How long analyses of a profile of 10,000,000 spans take, and their memory.
+
+    python -m benchmarks.big_profile [--quick] [--spans 10000000]
+
+Each analysis is a fresh process, interpreter start and printing included: `summary`, self times of
+ops by SQL, the report, and the timeline (layout, then the whole run cut to 1,400 pixels, one
+capture window cut likewise, and a search). A capture window has 4,000 spans.
+Bounds: 3 s and 1.5 GB each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.synthetic import write_run
+
+SPANS_PER_STEP = 400
+STEPS_PER_WINDOW = 10
+BOUND_S = 3.0
+BOUND_BYTES = 1.5e9
+
+TIMELINE = """
+import sys
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.timeline import cut_view, find_spans, lay_out
+
+timeline = lay_out(Profile.load(sys.argv[1]))
+cut_view(timeline, 0, timeline.length_ns, 1400)
+cut_view(timeline, timeline.steps["start"][0], timeline.steps["end"][9], 1400)
+find_spans(timeline, "Conv")
+print(timeline.num_spans)
+"""
+BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by 3 desc"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="100,000 spans, one round")
+    parser.add_argument("--spans", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    spans, rounds = (100_000, 1) if options.quick else (options.spans, options.rounds)
+    windows = max(spans // SPANS_PER_STEP // STEPS_PER_WINDOW, 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Path(scratch) / "run"
+        write_run(
+            run,
+            steps=windows * STEPS_PER_WINDOW + 20,
+            windows=windows,
+            checksums=True,
+            ops_per_step=SPANS_PER_STEP // 4 - 3,
+        )
+        lab = [sys.executable, "-m", "strategy_core"]
+        analyses = {
+            "summary": [*lab, "summary", str(run), "--json"],
+            "ops by SQL": [*lab, "sql", str(run), BY_OP],
+            "report": [*lab, "export", str(run), "--format", "html", "-o", f"{scratch}/a.html"],
+            "timeline": [sys.executable, "-c", TIMELINE, str(run)],
+        }
+        for name, command in analyses.items():
+            _report(name, [_measure(command) for _ in range(rounds)])
+
+
+def _measure(command: list[str]) -> tuple[float, int]:
+    """Seconds, and the peak memory in bytes of the process and of those that it started."""
+    begun = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}.")
+    return time.perf_counter() - begun, used.ru_maxrss * 1024  # KiB on Linux
+
+
+def _report(name: str, rounds: list[tuple[float, int]]) -> None:
+    times, peaks = zip(*rounds, strict=True)
+    median, peak = statistics.median(times), max(peaks)
+    print(
+        f"{name:>10}: {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
+        f"{median / BOUND_S:.2f} of {BOUND_S} s; {peak / 1e6:,.0f} MB, "
+        f"{peak / BOUND_BYTES:.2f} of {BOUND_BYTES / 1e9} GB",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Copies of 16 capture windows in one file per table, so that a long run opens quickly.
+
+A Parquet file of a window has some hundred rows, and opening it takes longer than reading a hundred
+times as many rows. The process that converts captures merges each 16 windows as soon as they are
+complete, at lowest priority. The windows' own files stay the record: a copy is read only if its
+index names exactly the files that the events report, with their checksums. Otherwise, and if
+the copy is damaged or missing, the files of the windows are read.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from strategy_lab.profiles.tables.parquet_file import (
+    UnreadableTableError,
+    content_checksum,
+    content_of,
+    read_columns,
+)
+from strategy_lab.profiles.tables.recorded import RecordedFile
+from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
+
+NUM_WINDOWS = 16
+_PREFIX = "window-"
+_INDEX = "index.json"
+_MOST_BYTES = 16 << 20
+"""Files that are larger together are not merged: they gain little, and merging needs memory."""
+_MOST_INDEX_BYTES = 1 << 20
+
+
+class _Copy(msgspec.Struct, frozen=True):
+    """The copy of one table."""
+
+    num_rows: int
+    crc32: int
+    windows: dict[str, int]
+    """The CRC-32 of each copied file, by the name of its window's folder."""
+
+
+def merge_windows(window: Path) -> None:
+    """Merge the windows up to the one in the folder `window` if it completes a group.
+
+    The copies appear at once, as a folder beside the windows. Raises OSError if a write fails,
+    UnreadableTableError if a file of a window cannot be read.
+    """
+    number = _number(window)
+    if (number + 1) % NUM_WINDOWS:
+        return
+    folder = _folder(window)
+    windows = [
+        path
+        for of_group in range(number + 1 - NUM_WINDOWS, number + 1)
+        if (path := window.with_name(f"{_PREFIX}{of_group:06d}")).is_dir()
+    ]
+    scratch = folder.with_name(f".{folder.name}.part")
+    try:
+        scratch.mkdir(exist_ok=True)
+        copies = {
+            name: copy
+            for name in WINDOW_TABLES
+            if (copy := _write(name, [path / f"{name}.parquet" for path in windows], scratch))
+        }
+        (scratch / _INDEX).write_bytes(msgspec.json.encode(copies))
+        shutil.rmtree(folder, ignore_errors=True)
+        scratch.rename(folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _write(name: str, files: Sequence[Path], folder: Path) -> _Copy | None:
+    """Write one table; None if a window lacks it, or has it with other columns."""
+    is_whole = bool(files) and all(file.is_file() for file in files)
+    if not is_whole or sum(file.stat().st_size for file in files) > _MOST_BYTES:
+        return None
+    parts, windows = [], {}
+    for file in files:
+        content = content_of(file)
+        windows[file.parent.name] = content_checksum(content)
+        parts.append(read_columns(name, content)[0])
+    if any(part.schema != TABLES[name] for part in parts):
+        return None
+    table = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
+    path = folder / f"{name}.parquet"
+    few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    pq.write_table(table, path, compression="lz4", use_dictionary=few, write_statistics=False)
+    return _Copy(table.num_rows, content_checksum(content_of(path)), windows)
+
+
+def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield the files of a table that a copy may hold together; all alone if it has no windows."""
+    if name not in WINDOW_TABLES:
+        yield from ([file] for file in files)
+        return
+    for _, group in groupby(files, key=lambda file: _folder(file.parent)):
+        yield list(group)
+
+
+def read_copy(
+    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+) -> tuple[Path, pa.Table] | None:
+    """Return the copy of these files and its rows, not yet checked by `fit`; None if there is none.
+
+    `recorded` has the checksum of each file according to the events.
+    """
+    if len(files) < 2:
+        return None
+    folder = _folder(files[0].parent)
+    checksums = {file.parent.name: recorded[file].crc32 for file in files if file in recorded}
+    try:
+        copy = _index(folder).get(name)
+        if copy is None or copy.windows != checksums or len(checksums) < len(files):
+            return None
+        path = folder / f"{name}.parquet"
+        return path, _read(name, path, copy)
+    except (OSError, msgspec.MsgspecError, RecursionError, UnreadableTableError):
+        return None  # the windows have the same rows
+
+
+def _read(name: str, path: Path, copy: _Copy) -> pa.Table:
+    if not copy.num_rows:
+        return TABLES[name].empty_table()
+    content = content_of(path)
+    if content_checksum(content) != copy.crc32:
+        raise UnreadableTableError("is not what the run wrote")
+    return read_columns(name, content, copy.num_rows)[0]
+
+
+def _index(folder: Path) -> dict[str, _Copy]:
+    path = folder / _INDEX
+    if not path.is_file() or path.stat().st_size > _MOST_INDEX_BYTES:
+        return {}
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, _Copy])
+
+
+def _folder(window: Path) -> Path:
+    """Return the folder of the copies that a window's group has."""
+    return window.with_name(f"merged-{_number(window) // NUM_WINDOWS * NUM_WINDOWS:06d}")
+
+
+def _number(window: Path) -> int:
+    return int(window.name.removeprefix(_PREFIX))

@@ -36,7 +36,17 @@ from tests.synthetic_recipe import (
     strategy_of,
 )
 
-__all__ = ["HOSTILE", "Recipe", "write_run"]
+__all__ = ["HOSTILE", "TWO_HOSTS", "Recipe", "write_run"]
+
+
+TWO_HOSTS: dict[str, Any] = {
+    "replicas": 4,
+    "workers": 2,
+    "hosts": ("a", "b"),
+    "clock_ahead_ms": (0.0, 50.0),
+    "leader_only": True,
+}
+"""Two hosts whose clocks differ by 50 ms; only the first one's steps are captured."""
 
 
 def write_run(folder: str | Path, **options: Any) -> Path:

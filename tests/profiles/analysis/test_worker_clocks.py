@@ -12,19 +12,11 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.clocks import worker_clocks
 from strategy_lab.profiles.analysis.stragglers import stragglers
-from tests.synthetic import write_run
+from tests.synthetic import TWO_HOSTS, write_run
 
 
 def load(path: Path, **options: Any) -> profiles.Profile:
-    known: dict[str, Any] = {
-        "replicas": 4,
-        "workers": 2,
-        "steps": 200,
-        "hosts": ("a", "b"),
-        "clock_ahead_ms": (0.0, 50.0),
-        "leader_only": True,
-        "straggler": (3, 30.0),
-    }
+    known = TWO_HOSTS | {"steps": 200, "straggler": (3, 30.0)}
     return profiles.load(write_run(path / "run", **(known | options)))
 
 

@@ -16,22 +16,14 @@ from strategy_lab.profiles.clocks.estimate import Clocks, estimate_clocks
 from strategy_lab.profiles.clocks.fit import fit_line
 from strategy_lab.profiles.run.event_files import EventSource, source_of
 from tests.event_records import source
-from tests.synthetic import write_run
+from tests.synthetic import TWO_HOSTS, write_run
 from tests.synthetic_recipe import EPOCH_NS
 
 SECOND = 1_000_000_000
 
 
 def two_hosts(path: Path, **options: Any) -> profiles.Profile:
-    known: dict[str, Any] = {
-        "replicas": 4,
-        "workers": 2,
-        "steps": 300,
-        "hosts": ("a", "b"),
-        "clock_ahead_ms": (0.0, 50.0),
-        "clock_drift_ppm": (0.0, 40.0),
-        "leader_only": True,
-    }
+    known = TWO_HOSTS | {"steps": 300, "clock_drift_ppm": (0.0, 40.0)}
     return profiles.load(write_run(path / "run", **(known | options)))
 
 

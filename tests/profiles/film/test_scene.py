@@ -15,7 +15,7 @@ from strategy_lab.profiles.film import FilmStep, Scene, film_steps, make_scene, 
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 from tests.profiles.served_run import PARTS_MS, write_served_run
-from tests.synthetic import write_run
+from tests.synthetic import TWO_HOSTS, write_run
 
 DATA = Path(__file__).parents[2] / "data"
 RECORDED = {
@@ -32,15 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "sixteen": {"replicas": 16, "ops_per_step": 4},
     "central": {"replicas": 4, "strategy": "central-storage"},
     "cores": {"replicas": 2, "strategy": "tpu", "cores_per_replica": 2},
-    "workers": {
-        "replicas": 4,
-        "workers": 2,
-        "hosts": ("a", "b"),
-        "clock_ahead_ms": (0.0, 50.0),
-        "leader_only": True,
-        "straggler": (3, 30.0),
-        "collective_bytes": (2_097_152,),
-    },
+    "workers": TWO_HOSTS | {"straggler": (3, 30.0), "collective_bytes": (2_097_152,)},
     "marks": {"replicas": 2, "workers": 2, "windows": 0},
 }
 

@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 
 from strategy_lab import profiles
-from tests.synthetic import write_run
+from tests.synthetic import TWO_HOSTS, write_run
 
 PHASES = ("compute", "delay", "wait", "transfer", "input", "idle")
 
 
 def load(path: Path, **options: Any) -> profiles.Profile:
-    known: dict[str, Any] = {
-        "replicas": 4,
-        "workers": 2,
+    known = TWO_HOSTS | {
         "steps": 120,
-        "hosts": ("a", "b"),
         "clock_ahead_ms": (0.0, -50.0),
-        "leader_only": True,
         "straggler": (3, 30.0),
         "collective_bytes": (2_097_152,),
     }

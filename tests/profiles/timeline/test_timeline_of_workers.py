@@ -12,22 +12,13 @@ from strategy_lab import profiles
 from strategy_lab.profiles.exports.chrome_trace import trace_events
 from strategy_lab.profiles.timeline import cut_view, lay_out
 from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock
-from tests.synthetic import write_run
+from tests.synthetic import TWO_HOSTS, write_run
 
 MS = 1_000_000
 
 
 def load(path: Path, **options: Any) -> profiles.Profile:
-    known: dict[str, Any] = {
-        "replicas": 4,
-        "workers": 2,
-        "steps": 120,
-        "hosts": ("a", "b"),
-        "clock_ahead_ms": (0.0, 50.0),
-        "leader_only": True,
-        "straggler": (3, 30.0),
-        "collective_bytes": (2_097_152,),
-    }
+    known = TWO_HOSTS | {"steps": 120, "straggler": (3, 30.0), "collective_bytes": (2_097_152,)}
     return profiles.load(write_run(path / "run", **(known | options)))
 
 

@@ -14,6 +14,7 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.prediction.link import read_link, ready_links
 from strategy_lab.profiles.prediction.scaling import (
     CURVE,
+    ON_PAPER,
     ScaledStep,
     ScalingPrediction,
     predict_scaling,
@@ -82,7 +83,7 @@ def _explanation(found: ScalingPrediction) -> str:
         else f"{found.batch_per_replica:g} examples per replica. "
     )
     notes = " ".join(f"{note}." for note in found.notes)
-    return f"{told}{notes} On paper: arithmetic beyond what such predictions were checked against."
+    return f"{told}{notes} {ON_PAPER}"
 
 
 def _measured(found: ScalingPrediction) -> list[str]:

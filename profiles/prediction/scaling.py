@@ -44,6 +44,10 @@ MOST_REPLICAS = 1_024
 CURVE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 CHECKED_TIMES = 4
 """The benchmark checks predictions of up to so many times the recorded replicas."""
+ON_PAPER = (
+    f"On paper: more than {CHECKED_TIMES} times the recorded replicas, or conditions that were not "
+    "recorded. Such predictions were not checked against measurements."
+)
 ERROR_PER_DOUBLING = 0.1
 """Nine of ten predictions of `benchmarks.scaling` are off by less, per doubling."""
 MOST_SHARING = 16

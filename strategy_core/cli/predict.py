@@ -106,7 +106,9 @@ def _print(found: ScalingPrediction) -> None:
     for note in found.notes:
         print(plain(f"{note}."))
     if any(item.basis == "on paper" for item in found.rows):
-        print("On paper: arithmetic beyond what such predictions were checked against.")
+        from strategy_lab.profiles.prediction.scaling import ON_PAPER
+
+        print(ON_PAPER)
 
 
 def _row(item: ScaledStep) -> str:

@@ -51,7 +51,9 @@ def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
     assert answer.headers["location"] == "./?run=one"  # a proxy may serve the lab below a prefix
 
 
-@pytest.mark.parametrize("name", ["..%2fsecret%2frun", "%2e%2e", "nobody", "..%5csecret", "%00"])
+@pytest.mark.parametrize(
+    "name", ["..%2fsecret%2frun", "%2e%2e", "nobody", "..%5csecret", "%00", "x" * 300, "é" * 200]
+)
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_outside_the_runs_folder_can_be_named(path: str, name: str, client: Client) -> None:
     assert client.get(f"/api/runs/{name}/{path}").status in (400, 404)

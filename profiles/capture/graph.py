@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.injected_delay import is_injected
+from strategy_lab.profiles.tables.parquet_file import UnreadableTableError, read_other
 
 _NAME = pa.dictionary(pa.int32(), pa.string())
 GRAPH_SCHEMA = pa.schema(
@@ -229,10 +230,7 @@ def read_graph(
     path: Path, replica_devices: Sequence[str], core_devices: Sequence[Sequence[str]] = ()
 ) -> Graph:
     """Read the graph of a segment. Raises RunFolderError if the file is not a graph."""
-    try:
-        rows = pq.read_table(path, schema=GRAPH_SCHEMA).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise RunFolderError(f"{path.name} is not a graph in Parquet format: {error}") from None
+    rows = read_graph_rows(path).to_pylist()
     return Graph(
         [
             Node(index, **{**row, "inputs": tuple(row["inputs"] or ())})
@@ -241,6 +239,17 @@ def read_graph(
         replica_devices,
         core_devices,
     )
+
+
+def read_graph_rows(path: Path) -> pa.Table:
+    """Return one row per node, with the columns of `GRAPH_SCHEMA`.
+
+    Raises RunFolderError if the file is not a graph.
+    """
+    try:
+        return read_other(path, GRAPH_SCHEMA, ("function", "name", "op", "device"))
+    except UnreadableTableError as error:
+        raise RunFolderError(f"{path.name} {error}") from None
 
 
 def write_graph(nodes: Sequence[Node], path: Path) -> None:

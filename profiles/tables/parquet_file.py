@@ -10,7 +10,7 @@ import functools
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -103,6 +103,27 @@ def read_columns(
         # For a small file, starting threads takes longer than reading it.
         use_threads = file.metadata.num_rows >= _MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
+
+
+def read_other(path: Path, schema: pa.Schema, required: Sequence[str]) -> pa.Table:
+    """Return the rows of a file outside of the tables; columns that it lacks are null.
+
+    Raises UnreadableTableError if the file is damaged or too large, or has other types or a null in
+    a required column.
+    """
+    content = content_of(path)
+    source = pa.BufferReader(content) if isinstance(content, bytes) else content
+    with _arrow_errors():
+        with pq.ParquetFile(source) as file:
+            _check_size(path.stem, file.metadata)
+            names = file.schema_arrow.names
+            found = file.read([name for name in schema.names if name in names])
+        table = _conform(found, schema)
+        table.validate(full=True)
+    for name in required:
+        if table[name].null_count:
+            raise UnreadableTableError(f"has rows without {name}")
+    return table
 
 
 def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:

@@ -35,6 +35,7 @@ from strategy_lab.profiles.analysis.model_graph.served import served_picture
 from strategy_lab.profiles.analysis.sends import Send, sends
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS
+from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.reporting.device_names import in_order
 from strategy_lab.profiles.tables.columns import of_segment, texts
 
@@ -78,8 +79,9 @@ def model_picture(profile: Profile, segment: int, unfolded: tuple[str, ...] = ()
         return served or ModelPicture(segment, reason=_why_none(profile))
     try:
         nodes = read_nodes(files)
-    except (OSError, pa.ArrowException) as error:
-        return ModelPicture(segment, reason=f"its graph cannot be read: {error}")
+    except RunFolderError as error:
+        why = str(error).removesuffix(".")
+        return ModelPicture(segment, reason=f"its graph cannot be used: {why}")
     found = sort_nodes(nodes)
     parts: _Parts = defaultdict(lambda: defaultdict(_Part))
     _count(nodes, found, parts)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from strategy_lab.profiles.capture.graph import GRAPH_SCHEMA, RECEIVES, SENDS
+from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, read_graph_rows
 from strategy_lab.profiles.run.layout import WorkerFolder
 
 if TYPE_CHECKING:
@@ -56,10 +55,10 @@ def graph_files(profile: Profile, segment: int) -> list[Path]:
 
 
 def read_nodes(files: list[Path]) -> GraphNodes:
-    """Read the files. Raises OSError or pyarrow.ArrowException if one is damaged."""
+    """Read the files. Raises RunFolderError if one is not a graph."""
     found = GraphNodes()
     for number, path in enumerate(files):
-        _add(found, number, pq.read_table(path, schema=GRAPH_SCHEMA))
+        _add(found, number, read_graph_rows(path))
     return found
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -101,6 +106,46 @@ def test_a_run_without_a_graph_says_why() -> None:
     found = model_picture(profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
     assert found.reason == "the run has no graph of this segment"
     assert not found.blocks
+
+
+def _enormous(file: Path) -> None:
+    one = pq.read_table(file, columns=["function", "name", "op", "device"]).slice(0, 1)
+    thousand = pa.concat_tables([one] * 1000).combine_chunks()
+    pq.write_table(pa.concat_tables([thousand] * 1001), file)
+
+
+def _without_names(file: Path) -> None:
+    table = pq.read_table(file)
+    at = table.column_names.index("name")
+    pq.write_table(table.set_column(at, "name", pa.nulls(table.num_rows, pa.string())), file)
+
+
+def _a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_enormous, "has 1,001,000 rows, more than 1,000,000"),
+        (_without_names, "has rows without name"),
+        (_a_pipe, "is not a file"),
+        (_cut, "is cut off"),
+    ],
+)
+def test_a_damaged_graph_says_why(
+    damage: Callable[[Path], None], said: str, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(DATA / "captured_step", tmp_path / "run"))
+    (graph,) = run.rglob("graph-000.parquet")
+    damage(graph)
+    picture = model_picture(profiles.load(run), 0)
+    assert picture.reason == f"its graph cannot be used: graph-000.parquet {said}"
 
 
 def test_an_eager_program_has_ops_without_a_layer() -> None:

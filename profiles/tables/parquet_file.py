@@ -24,7 +24,7 @@ from strategy_lab.profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS,
 _MAGIC = b"PAR1"
 _SMALLEST_BYTES = 12
 """Two magics and the footer's length. A file cut right after its first magic ends with a magic."""
-_MANY_ROWS = 100_000
+_MANY_ROWS = 50_000
 _MOST_BYTES_AT_ONCE = 8 << 20
 LARGEST_BYTES = 2 << 30
 """Largest decompressed size of a file's columns, according to its footer."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from tests.profiles.sweep.made_sweep import made_sweep, played
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
+CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
 PAGES = {
     "lab": ("", {}),
     "a run in the lab": ("", {"run": "axe-a"}),
@@ -25,7 +28,9 @@ PAGES = {
     "communication": ("communication", {"run": "axe-a"}),
     "film": ("film", {"run": "axe-a"}),
     "what if": ("what_if", {"run": "axe-a"}),
-    "placement": ("placement", {"run": "axe-a"}),
+    "what if of a captured step": ("what_if", {"run": "axe-captured"}),
+    "film of a captured step": ("film", {"run": "axe-captured"}),
+    "placement": ("placement", {"run": "axe-captured"}),
     "cores": ("cores", {"run": "axe-cores"}),
     "servers": ("servers", {"run": "axe-a"}),
     "contexts": ("contexts", {}),
@@ -35,6 +40,7 @@ PAGES = {
     "new sweep": ("sweep", {"sweep": "New sweep"}),
     "runs": ("runs", {}),
 }
+SELF_CONTAINED = ("report/axe-a", "report/axe-captured", "report/axe-captured/film")
 NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
 FINDINGS = """async () => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"] });
@@ -48,6 +54,7 @@ def runs(server: Server) -> Server:
     server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
     server.write_run("axe-b", steps=60, windows=1, seed=4)
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
+    shutil.copytree(CAPTURED, server.runs / "axe-captured")
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)
     return server
 
@@ -65,9 +72,27 @@ def visit(open_page: Callable[..., Page], runs: Server) -> Visit:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("name", "query"), PAGES.values(), ids=PAGES)
 def test_axe_finds_nothing(visit: Visit, name: str, query: dict[str, str], scheme: str) -> None:
-    page = visit(name, query, color_scheme=scheme, bypass_csp=True)
-    page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    assert page.evaluate(FINDINGS) == []
+    assert findings(visit(name, query, color_scheme=scheme, bypass_csp=True)) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", SELF_CONTAINED)
+def test_axe_finds_nothing_in_a_page_to_keep(
+    open_page: Visit, runs: Server, path: str, scheme: str
+) -> None:
+    page = open_page(runs.address(path), color_scheme=scheme, bypass_csp=True)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    assert findings(page) == []
+
+
+def findings(page: Page) -> list[str]:
+    """What axe finds in the page and in each of its frames, as the film and the stepper are."""
+    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    found: list[str] = []
+    for frame in page.frames:
+        frame.evaluate(axe)
+        found += frame.evaluate(FINDINGS)
+    return found
 
 
 def test_a_deep_link_asks_for_nothing_that_is_not_there(open_page: Visit, runs: Server) -> None:

@@ -147,7 +147,7 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
         raise PredictionError(f"The batch size of {profile.name} is not known")
     if injected_delays(segment):
         raise PredictionError(
-            f"{profile.name} has an injected delay: which of more replicas would have one is open",
+            f"{profile.name} has an injected delay: which added replicas would have one is unknown",
             advice="Record the run without --inject",
         )
     if profile.absent_workers(segment):

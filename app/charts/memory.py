@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from strategy_lab.app.charts.base import alpha, figure, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
 from strategy_lab.profiles.reporting.downsample import envelope
-from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, replica_colour
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, device_colour
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
@@ -25,24 +25,26 @@ def memory(lines: Lines) -> go.Figure:
         _add_spread(chart, lines)
     else:
         for number, (name, (step, used)) in enumerate(lines.items()):
-            _add_line(chart, name, step, used, replica_colour(number))
+            _add_line(chart, name, step, used, device_colour(number))
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 
 
-def memory_over_step(lines: Sequence[tuple[str, Sequence[float], Sequence[int]]]) -> go.Figure:
-    """Draw `(name, ms from the step's start, bytes held from then on)` of each device."""
+def memory_over_step(
+    lines: Mapping[int, tuple[str, Sequence[float], Sequence[int]]],
+) -> go.Figure:
+    """Draw `(name, ms from the step's start, bytes held from then on)` of devices, by position."""
     chart = figure(
         x_title="ms into the step", y_title="held", height=260, showlegend=True, hovermode="x"
     )
-    for number, (name, at_ms, held) in enumerate(lines):
+    for number, (name, at_ms, held) in lines.items():
         chart.add_scatter(
             x=list(at_ms),
             y=list(held),
             mode="lines",
             name=label(name, 40),
             line={
-                "color": replica_colour(number) if len(lines) > 1 else SERIES_COLOUR,
+                "color": device_colour(number) if len(lines) > 1 else SERIES_COLOUR,
                 "width": 2,
                 "shape": "hv",
             },
@@ -73,7 +75,7 @@ def _add_spread(chart: go.Figure, lines: Lines) -> None:
     _add_line(chart, f"median of {len(lines)}", spread.step, spread.middle, GREY)
     if spread.outstanding is not None:
         name = list(lines)[spread.outstanding]
-        _add_line(chart, name, *lines[name], replica_colour(spread.outstanding))
+        _add_line(chart, name, *lines[name], device_colour(spread.outstanding))
 
 
 def _add_line(

@@ -19,6 +19,7 @@ from strategy_lab.profiles.tables.columns import Floats
 
 Counts = npt.NDArray[np.int64]
 _NUM_BINS = 60
+_STEPS_PER_BIN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,16 @@ def step_rates(finished_s: Mapping[str, Floats], absences: Sequence[AbsenceMark]
     """Steps a second of each worker over time."""
     chart = figure(height=260, x_title="seconds", y_title="steps/s")
     end = max((float(times.max()) for times in finished_s.values() if len(times)), default=1.0)
-    edges = np.linspace(0, max(end, 1e-9), _NUM_BINS + 1)
+    # Bins of a step or two would draw jumps between whole numbers of steps, not a rate.
+    most_steps = max(map(len, finished_s.values()), default=0)
+    num_bins = max(min(_NUM_BINS, most_steps // _STEPS_PER_BIN), 1)
+    edges = np.linspace(0, max(end, 1e-9), num_bins + 1)
     for index, (name, times) in enumerate(finished_s.items()):
         counts, _ = np.histogram(times, edges)
         chart.add_scatter(
             x=(edges[:-1] + edges[1:]) / 2,
             y=counts / (edges[1] - edges[0]),
-            mode="lines",
+            mode="lines" if num_bins > 1 else "markers",
             name=label(name, 30),
             line={"color": replica_colour(index), "width": 2},
             hovertemplate=f"{label(name, 30)}: %{{y:.3~g}} steps/s at %{{x:.1f}} s<extra></extra>",

@@ -174,7 +174,7 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             "place": text(
                 "On the mesh",
                 lambda core: str(core.coordinates) if core.coordinates else None,
-                width="small",
+                width=110,
             ),
             "device": text("Device", lambda core: plain(short[core.device]), width=105),
             "ops": number("Ops", lambda core: core.num_ops, width="small", format="localized"),

@@ -47,7 +47,11 @@ def show_step_memory(opened: OpenRun, segment: int) -> None:
     short = short_names(item.device for item in found.devices)
     st.markdown(as_markdown(peak_sentence(highest, short[highest.device])))
     shown = sorted(found.devices, key=lambda item: -item.peak_bytes)[:FEW]
-    lines = [(short[i.device], i.at_ms, i.bytes) for i in found.devices if i in shown]
+    lines = {
+        number: (short[item.device], item.at_ms, item.bytes)
+        for number, item in enumerate(found.devices)
+        if item in shown
+    }
     chart = memory_over_step(lines)
     st.plotly_chart(chart, key="overview_step_memory", alt="Memory by device over one step")
     st.caption(

@@ -10,12 +10,13 @@ import pytest
 from strategy_lab.app.charts import comparing, steps
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.matrix import traffic
-from strategy_lab.app.charts.memory import memory
+from strategy_lab.app.charts.memory import memory, memory_over_step
 from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.charts.serving import step_rates
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, device_colour, phase_name
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import load
 
@@ -170,3 +171,17 @@ def test_memory_of_many_is_a_band_with_the_highest_named() -> None:
     told = {trace.name: trace.y[-1] for trace in chart.data}
     assert (told["lowest"], told["highest"]) == (100, 300)
     assert told["median of 16"] == np.median([y[-1] for _, y in lines.values()])
+
+
+def test_the_rate_of_a_short_served_run_has_no_jumps_between_whole_steps() -> None:
+    chart = step_rates({"worker 0": np.arange(0.1, 3.0, 0.1)}, [])
+    rates = np.asarray(chart.data[0].y)
+    assert len(rates) == 5
+    assert np.ptp(rates) / rates.mean() < 0.35
+    assert step_rates({"worker 0": np.array([0.5])}, []).data[0].mode == "markers"
+
+
+def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:
+    line = ("CPU:0", [0.0, 1.0], [10, 20])
+    chart = memory_over_step({1: line, 3: line})
+    assert [trace.line.color for trace in chart.data] == [device_colour(1), device_colour(3)]

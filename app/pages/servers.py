@@ -120,13 +120,14 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
             "wall": number("Working, ms", lambda item: item.wall_ms, width="small", format="%.2f"),
             "queue": number("Queued, ms", lambda item: item.queue_ms, width="small", format="%.2f"),
             "return": number(
-                "Result delivery, ms", lambda item: item.return_ms, width="small", format="%.2f"
+                "Delivery, ms", lambda item: item.return_ms, width="small", format="%.2f"
             ),
         },
     )
     st.caption(
         "Measured by timestamps inside each step, on the worker's clock: means of its typical "
-        "steps without the first. " + FEEDS[found.feed]
+        "steps without the first. Delivery: from the end of the push until the coordinator has the "
+        "result. " + FEEDS[found.feed]
     )
 
 

@@ -120,4 +120,5 @@ def test_the_page_tells_of_every_core(run: profiles.Profile) -> None:
     page = open_page("cores", run.path.parent, run=run.path.name)
     assert not page.exception
     assert "replicas of" in text_of(page)
-    assert next(len(frame.value) for frame in page.dataframe) == 8, "a row per core"
+    rows = [len(frame.value) for frame in page.dataframe if "core" in frame.value]
+    assert rows == [8], "a row per core"

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from strategy_lab.profiles.analysis.communication import row_weights
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bus_factor import bus_factor
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment
-from strategy_lab.profiles.tables.sql import run_query
+from strategy_lab.profiles.tables.sql import open_sandbox, reader_of
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -62,15 +63,15 @@ _CALLS = """
         select *, dense_rank() over (
             partition by step, op, group_size
             order by instance, case when instance < 0 then name end) as place
-        from collectives where segment = {segment})
+        from collectives)
     select op, place, group_size, replica, any_value(name) as name,
            min(instance) as first_instance, max(instance) as last_instance,
            list(coalesce(step, -1)) as steps, avg(bytes) as bytes,
-           avg(wait_ms) filter ({timed}) as wait_ms,
-           avg(transfer_ms) filter ({timed}) as transfer_ms, any_value(source) as source,
+           avg(wait_ms) filter (is_timed) as wait_ms,
+           avg(transfer_ms) filter (is_timed) as transfer_ms, any_value(source) as source,
            any_value(bytes_source) as bytes_source,
-           sum(bytes::double) filter ({timed} and transfer_ms is not null) as moved_bytes,
-           sum(transfer_ms) filter ({timed} and bytes is not null) as moving_ms
+           sum(bytes::double) filter (is_timed and transfer_ms is not null) as moved_bytes,
+           sum(transfer_ms) filter (is_timed and bytes is not null) as moving_ms
     from placed group by op, place, group_size, replica order by op, group_size, place, replica
 """
 
@@ -79,9 +80,12 @@ def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ..
     """The collectives of a segment's captured steps, the largest traffic first."""
     captured = of_segment(profile.table("replica_steps"), segment)
     step = ints(captured, "step")
-    typical = ", ".join(map(str, typical_steps(step, floats(captured, "wall_ms")).tolist()))
-    timed = f"step in ({typical})" if typical else "true"
-    rows = run_query(profile, _CALLS.format(segment=int(segment), timed=timed)).to_pylist()
+    typical = typical_steps(step, floats(captured, "wall_ms"))
+    table = of_segment(profile.table("collectives"), segment)
+    is_timed = np.isin(ints(table, "step"), typical) if len(typical) else np.full(len(table), True)
+    table = table.append_column("is_timed", pa.array(is_timed))
+    with open_sandbox(_CALLS, {"collectives": table}) as connection:
+        rows = reader_of(connection, _CALLS).read_all().to_pylist()
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["op"], row["group_size"], row["place"]), []).append(row)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import in_order
-from strategy_lab.profiles.tables.columns import of_segment
+from strategy_lab.profiles.tables.columns import ints, of_segment
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -69,14 +71,14 @@ class StepMemory:
 
 def step_memory(profile: Profile, segment: int) -> StepMemory:
     """Return the memory over the newest captured step of a segment that has tensors."""
-    rows = of_segment(profile.table("tensors"), segment).to_pylist()
-    if not rows:
+    table = of_segment(profile.table("tensors"), segment)
+    if not table.num_rows:
         return StepMemory(segment, reason=profile.unknown.get("tensors", NO_TENSORS))
-    step = max(row["step"] for row in rows)
+    step = int(ints(table, "step").max())
+    rows = table.filter(pa.array(ints(table, "step") == step)).to_pylist()
     held: dict[tuple[int, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        if row["step"] == step:
-            held[row["worker"], row["device"] or ""].append(row)
+        held[row["worker"], row["device"] or ""].append(row)
     variables = _variables(profile, segment)
     starts = {
         worker: min(

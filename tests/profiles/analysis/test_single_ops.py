@@ -11,6 +11,7 @@ import pytest
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.communication import communication
 from strategy_lab.profiles.analysis.sends import sends
+from strategy_lab.profiles.tables import sql
 from strategy_lab.profiles.tables.store import load
 from tests.synthetic import write_run
 
@@ -80,3 +81,11 @@ def test_rows_of_different_replicas_that_the_profiler_missed_take_no_call_away(
     ends = zip(rows["step"].to_pylist(), rows["replica"].to_pylist(), strict=True)
     pq.write_table(rows.filter(pa.array([end not in missed for end in ends])), file)
     assert [call.per_step for call in collective_calls(load(run), 0)] == [1, 1]
+
+
+def test_the_query_does_not_grow_with_the_captured_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = load(write_run(tmp_path / "run", steps=320, windows=30))
+    monkeypatch.setattr(sql, "LONGEST_QUERY", 2_000)
+    assert collective_calls(run, 0)

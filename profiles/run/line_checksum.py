@@ -12,7 +12,6 @@ import zlib
 
 _KEY = b'"line_crc32"'
 _START = b"," + _KEY + b':"'
-_LENGTH = len(_START) + 8 + len(b'"}')
 
 
 def sealed(line: bytes) -> bytes:
@@ -23,9 +22,9 @@ def sealed(line: bytes) -> bytes:
 
 def is_sound(line: bytes) -> bool:
     """Return whether a line has the checksum of its bytes, or has none."""
-    if line[-_LENGTH : -_LENGTH + len(_START)] == _START:
-        return line[-10:] == b'%08x"}' % zlib.crc32(line[:-_LENGTH])
-    return _KEY not in line  # a rewritten line has the key elsewhere
+    body, found, rest = line.rpartition(_START)
+    # A rewritten line has the key elsewhere.
+    return rest == b'%08x"}' % zlib.crc32(body) if found else _KEY not in line
 
 
 def are_sound(lines: bytes) -> bool:

@@ -51,14 +51,12 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     known = [item for item in shown if item.bytes]
     if known:
         most = max(known, key=lambda item: item.bytes or 0)
-        size = units.size(most.bytes)
-        if len(known) > 1 and all(item.bytes == most.bytes for item in known):
-            st.markdown(f"Each of {len(known)} pairs of devices: {size} per step.")
-        else:
-            st.markdown(
-                f"Most bytes per step: **{as_markdown(short[most.send_device])}** to "
-                f"**{as_markdown(short[most.recv_device])}**, {size}."
-            )
+        num_equal = sum(item.bytes == most.bytes for item in known) - 1
+        as_many = f"; as many on {units.counted(num_equal, 'other pair')}" if num_equal else ""
+        st.markdown(
+            f"Most bytes per step: **{as_markdown(short[most.send_device])}** to "
+            f"**{as_markdown(short[most.recv_device])}**, {units.size(most.bytes)}{as_many}."
+        )
     unknown = sum(item.bytes is None for item in shown)
     note = {
         "measured": (

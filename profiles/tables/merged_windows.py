@@ -1,8 +1,8 @@
 """Copies of 16 capture windows in one file per table, so that a long run opens quickly.
 
-A Parquet file of a window has some hundred rows, and opening it takes longer than reading a hundred
-times as many rows. The process that converts captures merges each 16 windows as soon as they are
-complete, at lowest priority. The windows' own files stay the record: a copy is read only if its
+Opening the small Parquet file of a window takes longer than reading its rows. The process that
+converts captures merges each 16 windows as soon as they are complete. The windows' own files stay
+the record: a copy is read only if its
 index names exactly the files that the events report, with their checksums. Otherwise, and if
 the copy is damaged or missing, the files of the windows are read.
 """

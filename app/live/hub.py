@@ -16,6 +16,9 @@ from strategy_lab.profiles.user_input.text import shown
 
 POLL_S = 0.025
 """Interval at which a run with viewers is read: at most 40 updates per second."""
+POLL_PER_VIEWER_S = 0.003
+"""With more than eight viewers the interval grows with their number, so that the server sends at
+most 333 messages per second: it may share its cores with the training."""
 POLL_ENDED_S = 0.5
 """Interval once the run is over; still read, because a run may be continued by hand."""
 MAX_KEPT = 8
@@ -35,6 +38,11 @@ def run_folder(runs: Path, run_id: str) -> Path:
     except (OSError, ValueError):
         pass  # not there, longer than a name can be, or with a null byte
     raise RunFolderError(f"There is no run {shown(run_id)} in the runs folder")
+
+
+def interval_s(poll_s: float, num_viewers: int) -> float:
+    """Return the interval at which a run is read for so many viewers."""
+    return max(poll_s, num_viewers * POLL_PER_VIEWER_S)
 
 
 class Hub:
@@ -170,4 +178,5 @@ class _Pump:
             # A run that grows is alive even if its status says otherwise: one that is being copied
             # here, or another host's.
             is_quiet = self._live.status.is_over and not has_grown
-            await asyncio.sleep(self._poll_ended_s if is_quiet else self._poll_s)
+            due_s = interval_s(self._poll_s, self.num_viewers)
+            await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)

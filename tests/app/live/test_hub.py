@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.live.hub import Hub, run_folder
+from strategy_lab.app.live.hub import POLL_S, Hub, interval_s, run_folder
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import StepDone
@@ -67,6 +67,11 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
         return seen
 
     assert asyncio.run(look()) == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_many_viewers_together_get_at_most_333_messages_per_second() -> None:
+    assert [interval_s(POLL_S, viewers) for viewers in (1, 8)] == [POLL_S, POLL_S]
+    assert max(viewers / interval_s(POLL_S, viewers) for viewers in range(1, 200)) < 334
 
 
 def test_a_run_recorded_again_in_the_same_inode_is_another_one(tmp_path: Path) -> None:

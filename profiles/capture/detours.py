@@ -63,7 +63,8 @@ def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
     """
     here = [node for node in nodes if node.op not in RECEIVES]
     inputs = {node.index: _data_inputs(graph, node) for node in here}
-    found = {index for index, producers in inputs.items() if producers}
+    own = {node.index for node in here if _is_at_home(graph, node)}
+    found = {index for index, producers in inputs.items() if producers and index not in own}
     wrong = [index for index in inputs if index not in found]
     wrong += [
         index
@@ -79,6 +80,16 @@ def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
                 found.discard(consumer.index)
                 wrong.append(consumer.index)
     return [node for node in here if node.index in found]
+
+
+def _is_at_home(graph: Graph, node: Node) -> bool:
+    """Return whether the name's scope is that of the replica whose device the op runs on.
+
+    With central storage on another replica's device, ops that take variables alone receive every
+    input from there as well. The first replica's ops have no scope of their own.
+    """
+    replica = graph.replica_of.get(node.device)
+    return replica is not None and f"replica_{replica}" in node.name.split("/")
 
 
 def _others(inputs: list[Node]) -> list[Node]:

@@ -21,8 +21,10 @@ from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
 
 _SUM = "AddN"
 _COMBINERS = {_SUM: ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
-EMULATED = frozenset({"halo-exchange"})
-"""Scopes that name an exchange between emulated TPU cores."""
+LAB_MARKS = "lab-marks"
+"""Scope in which the lab's own step gathers the replicas' timestamps."""
+_NAMED = frozenset({"halo-exchange", LAB_MARKS})
+"""Scopes that say what an exchange is: between emulated TPU cores, or of the lab itself."""
 _SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "Cast"})
 """Ops whose output still counts as the result (a mean is a scaled sum)."""
 
@@ -68,16 +70,16 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
             continue  # unpacks values that are already reduced
         returned = all(d in results for d in contributions if d != node.device)
         everywhere, here = _COMBINERS[node.op]
-        op = _emulated(node) or (everywhere if returned else here)
+        op = _scope_name(node) or (everywhere if returned else here)
         reductions.append(
             Reduction(node.index, node.device, op, node.bytes, contributions, results)
         )
     return reductions
 
 
-def _emulated(node: Node) -> str | None:
-    """Return the TPU operation that an op of emulated cores is part of, by name scope, or None."""
-    return next((part for part in node.name.split("/") if part in EMULATED), None)
+def _scope_name(node: Node) -> str | None:
+    """Return what the scopes of a node's name say that it is part of; None if nothing."""
+    return next((part for part in node.name.split("/") if part in _NAMED), None)
 
 
 def _has_foreign_input(graph: Graph, node: Node) -> bool:

@@ -38,7 +38,7 @@ TERMS: dict[str, str] = {
     "launch gap": "The time from all that an op waits for being done until the op starts.",
     "leader": "Worker 0 of a cluster. Its steps are the run's, and it saves checkpoints.",
     "marks": "Timestamps inside the graph, on every step of each replica: inputs ready, gradients "
-    "ready, gradients reduced.",
+    "ready, gradients reduced. At the end of a step the collective `lab-marks` gathers them.",
     "measured": "Read from a clock, a counter of the system or an event of the profiler.",
     "parameter server": "A process that holds variables. Workers read them and send updates to it.",
     "placement": "Which device each op and variable is on, as TensorFlow's runtime decided.",

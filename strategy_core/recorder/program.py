@@ -20,6 +20,7 @@ from strategy_core.cluster.discovery.task_address import Place
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.planning import strategy_catalog
+from strategy_core.recorder.examples import num_examples
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
@@ -52,21 +53,34 @@ class ProgramRecorder:
         self._global_batch_size = global_batch_size
         self._variables = variables
         self._is_open = False
+        self._num_fetched: int | None = None
+        """Examples of the batch that `dataset()` yielded and no step has taken."""
 
     def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
         """Context manager around one training step: the call of the `tf.function` and its input.
 
-        If the batches come from `dataset()`, the step includes fetching its batch. Raises no errors
-        of its own once the run folder exists: a failure to record never ends the training.
+        If the batches come from `dataset()`, the step includes fetching its batch, and has as many
+        examples as that if `examples` does not say otherwise. Raises no errors of its own once the
+        run folder exists: a failure to record never ends the training.
         """
         self.open()
-        return self.recorder.step(examples if examples is not None else self._global_batch_size)
+        known = (examples, self._num_fetched, self._global_batch_size)
+        self._num_fetched = None
+        return self.recorder.step(next((each for each in known if each is not None), None))
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the same batches, and count the time to fetch each as the input time of its
         step."""
         self.open()
-        return self.recorder.dataset(batches)
+        return self._counted(self.recorder.dataset(batches))
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        place = _place()
+        # In a cluster a process knows its own share of a batch alone.
+        is_whole = place is None or len(place.cluster) == 1
+        for batch in batches:
+            self._num_fetched = num_examples(batch) if is_whole else None
+            yield batch
 
     def open(self) -> None:
         """Open the segment if it is not open.
@@ -138,7 +152,8 @@ def record(
       strategy: the `tf.distribute.Strategy` of the steps. Default: the strategy in scope, or else
         the strategy with the most replicas that the program has created.
       capture: how much to record. Default: as in a RunSpec.
-      global_batch_size: examples per step, for the throughput, which is unknown without it.
+      global_batch_size: examples per step, for the throughput. Batches of `recorder.dataset()` are
+        counted instead, except in a cluster.
       variables: tf.Variables, or a function that returns them, to list under their own names.
 
     Raises RunFolderError if the folder cannot be created. An exception in the program is recorded

@@ -8,6 +8,7 @@ import weakref
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from strategy_core.recorder.examples import num_examples
 from strategy_core.tracing.units import Unit
 
 if TYPE_CHECKING:
@@ -57,20 +58,3 @@ class OfThread(threading.local):
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""
-
-
-def num_examples(batch: Any) -> int | None:
-    """Examples in a batch: the first axis of its first tensor, over all replicas of the process."""
-    import tensorflow as tf
-
-    leaves = tf.nest.flatten(batch)
-    if not leaves:
-        return None
-    parts = getattr(leaves[0], "values", None) if hasattr(leaves[0], "values") else None
-    sizes = [_first_axis(part) for part in (parts or (leaves[0],))]
-    return None if None in sizes else sum(size for size in sizes if size is not None)
-
-
-def _first_axis(tensor: Any) -> int | None:
-    shape = getattr(tensor, "shape", None)
-    return int(shape[0]) if shape is not None and len(shape) and shape[0] is not None else None

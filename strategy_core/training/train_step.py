@@ -19,6 +19,7 @@ from strategy_core.recorder.marks import clock_s
 from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_core.training.workload import Workload
+from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import NUM_MARKS
 
@@ -87,7 +88,8 @@ def build_step(
         if not with_marks:
             return total
         per_replica = strategy.experimental_local_results(marks)
-        return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
+        with tf.name_scope(LAB_MARKS):
+            return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
 
     return train_step
 

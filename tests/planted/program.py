@@ -29,9 +29,10 @@ CAPTURE = Capture(every_step=True)
 
 
 def strategy() -> tf.distribute.Strategy:
+    """Two replicas, and a device that no replica has."""
     (cpu,) = tf.config.list_physical_devices("CPU")
-    two = [tf.config.LogicalDeviceConfiguration()] * 2
-    tf.config.set_logical_device_configuration(cpu, two)
+    three = [tf.config.LogicalDeviceConfiguration()] * 3
+    tf.config.set_logical_device_configuration(cpu, three)
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
@@ -39,6 +40,24 @@ def in_memory() -> tf.data.Dataset:
     features = np.random.default_rng(0).normal(size=(BATCH * 8, FEATURES)).astype("f")
     data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
     return data.repeat().batch(BATCH, drop_remainder=True).prefetch(8)
+
+
+def in_memory_with_a_rest() -> tf.data.Dataset:
+    features = np.random.default_rng(0).normal(size=(BATCH + 2, FEATURES)).astype("f")
+    data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
+    return data.batch(BATCH).repeat().prefetch(8)
+
+
+def of_changing_length() -> tf.data.Dataset:
+    """A little shorter, batch after batch."""
+
+    def batches() -> Iterator[Any]:
+        for number in range(STEPS):
+            features = np.ones((2 * BATCH - 2 * number, FEATURES), "f")  # planted
+            yield features, features[:, :1]
+
+    shapes = (tf.TensorSpec((None, FEATURES)), tf.TensorSpec((None, 1)))
+    return tf.data.Dataset.from_generator(batches, output_signature=shapes)
 
 
 def slow_generator() -> tf.data.Dataset:
@@ -67,6 +86,8 @@ def loop(
     scale_of: Callable[[int], Any] = lambda _step: 1.0,
     after: Callable[[Any], Any] = lambda loss: loss,
     in_replica: Callable[[tf.Tensor], tf.Tensor] = lambda features: features,
+    data_of: Callable[[], tf.data.Dataset] = in_memory,
+    compiled: bool = True,
 ) -> None:
     """A custom loop; each argument is where one program differs from the healthy one."""
     mirrored = strategy()
@@ -82,17 +103,58 @@ def loop(
         weights.assign_sub(1e-3 * replica.all_reduce("sum", gradient))
         return loss
 
-    @tf.function
     def train_step(batch: Any, scale: Any) -> tf.Tensor:
         losses = mirrored.run(replica_step, args=(*batch, scale))
         return mirrored.reduce("mean", losses, axis=None)
 
-    batches = mirrored.experimental_distribute_dataset(in_memory())
+    step_of = tf.function(train_step) if compiled else train_step
+    batches = mirrored.experimental_distribute_dataset(data_of())
     with lab.record(run, mirrored, capture=CAPTURE, global_batch_size=BATCH) as recorder:
         for number, batch in zip(range(STEPS), recorder.dataset(batches), strict=False):
             with recorder.step() as step:
-                loss = train_step(batch, scale_of(number))
+                loss = step_of(batch, scale_of(number))
                 step.result(loss=after(loss))
+
+
+def lookups(run: str, densely: Callable[[tf.IndexedSlices], tf.Tensor]) -> None:
+    """A table of 8 MB, of which a step uses a few rows."""
+    mirrored = strategy()
+    with mirrored.scope():
+        table = tf.Variable(tf.zeros((65_536, 32)))
+
+    def replica_step(features: tf.Tensor, _labels: tf.Tensor) -> tf.Tensor:
+        rows = tf.cast(tf.abs(features) * 1000, tf.int32)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.gather(table, rows) - 1.0) ** 2)
+        gradient = densely(tape.gradient(loss, table))
+        replica = tf.distribute.get_replica_context()
+        table.assign_sub(replica.all_reduce("sum", gradient))
+        return loss
+
+    @tf.function
+    def train_step(batch: Any) -> tf.Tensor:
+        return mirrored.reduce("mean", mirrored.run(replica_step, args=batch), axis=None)
+
+    batches = mirrored.experimental_distribute_dataset(in_memory())
+    with lab.record(run, mirrored, capture=CAPTURE, global_batch_size=BATCH) as recorder:
+        for _, batch in zip(range(STEPS), recorder.dataset(batches), strict=False):
+            with recorder.step() as step:
+                step.result(loss=train_step(batch))
+
+
+def reading_elsewhere(run: str, megabytes: int) -> None:
+    """Both replicas read a table on a device that neither has."""
+    tables: list[tf.Variable] = []
+
+    def look_up(features: tf.Tensor) -> tf.Tensor:
+        return features + tf.reduce_sum(tables[0].read_value(), axis=0)
+
+    def data() -> tf.data.Dataset:
+        with tf.device("CPU:2"):  # planted
+            tables.append(tf.Variable(tf.zeros((megabytes * 1_000_000 // 256, FEATURES))))
+        return in_memory()
+
+    loop(run, in_replica=look_up, data_of=data)
 
 
 def host_work(loss: tf.Tensor) -> float:
@@ -102,17 +164,41 @@ def host_work(loss: tf.Tensor) -> float:
     return value
 
 
-def pinned(features: tf.Tensor) -> tf.Tensor:
-    """The first replica's own work on the other replica's device."""
-    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-    if tf.get_static_value(tf.convert_to_tensor(replica)) == 0:
+def pinned(features: tf.Tensor, replica: int = 0) -> tf.Tensor:
+    """A replica's own work on the other replica's device."""
+    if is_replica(replica):
         features = tf.ensure_shape(features, (BATCH // 2, FEATURES))
-        with tf.device("CPU:1"):  # planted
+        with tf.device(f"CPU:{1 - replica}"):  # planted
             large = tf.tile(features, [64, 8])
             for _ in range(2):
                 large = tf.matmul(large, tf.matmul(large, large, transpose_a=True)) * 1e-6
             features = features + large[: BATCH // 2, :FEATURES] * 1e-9
     return features
+
+
+def is_replica(number: int) -> bool:
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    return bool(tf.get_static_value(tf.convert_to_tensor(replica)) == number)
+
+
+def late(features: tf.Tensor, replica: int) -> tf.Tensor:
+    """A replica with three times the work of the other."""
+    for _ in range(3 if is_replica(replica) else 1):  # planted
+        features = computing(features)
+    return features
+
+
+def in_python(features: tf.Tensor, work: Callable[[], Any]) -> tf.Tensor:
+    def python(values: Any) -> Any:
+        work()  # planted
+        return values
+
+    return tf.ensure_shape(tf.numpy_function(python, [features], tf.float32), features.shape)
+
+
+def pause(loss: Any) -> Any:
+    time.sleep(0.02)  # planted
+    return loss
 
 
 def computing(features: tf.Tensor) -> tf.Tensor:
@@ -123,13 +209,42 @@ def computing(features: tf.Tensor) -> tf.Tensor:
     return features + large[: tf.shape(features)[0], :FEATURES] * 1e-9
 
 
+def dense_product(gradient: tf.IndexedSlices) -> tf.Tensor:
+    return tf.convert_to_tensor(gradient) * 1e-3  # planted
+
+
+def dense_sum(gradient: tf.IndexedSlices) -> tf.Tensor:
+    return tf.add_n([gradient, gradient])  # planted
+
+
 PROGRAMS: dict[str, Callable[[str], None]] = {
     "healthy": lambda run: loop(run, in_replica=computing),
     "retracing": lambda run: loop(run, scale_of=lambda step: 1.0 + step / 1000),
+    "retracing-shapes": lambda run: loop(run, data_of=of_changing_length),
     "host-round-trip": lambda run: loop(run, after=host_work),
+    "host-pause": lambda run: loop(run, after=pause),
     "pinned-op": lambda run: loop(run, in_replica=pinned),
+    "pinned-op-back": lambda run: loop(run, in_replica=lambda each: pinned(each, 1)),
     "generator": lambda run: fit(run, slow_generator),
     "generator-prefetched": lambda run: fit(run, lambda: slow_generator().prefetch(4)),
+    "late-replica": lambda run: loop(run, in_replica=lambda each: late(each, 1)),
+    "late-replica-0": lambda run: loop(run, in_replica=lambda each: late(each, 0)),
+    "python-op": lambda run: loop(
+        run, in_replica=lambda each: in_python(each, lambda: sum(range(200_000)))
+    ),
+    "python-op-asleep": lambda run: loop(
+        run, in_replica=lambda each: in_python(each, lambda: time.sleep(0.02))
+    ),
+    "eager": lambda run: loop(run, compiled=False),
+    "eager-computing": lambda run: loop(run, compiled=False, in_replica=computing),
+    "partial-batch": lambda run: loop(run, data_of=in_memory_with_a_rest),
+    "partial-batch-computing": lambda run: loop(
+        run, data_of=in_memory_with_a_rest, in_replica=computing
+    ),
+    "dense-gradient": lambda run: lookups(run, dense_product),
+    "dense-gradient-sum": lambda run: lookups(run, dense_sum),
+    "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
+    "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
 }
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts, main_finding
 from strategy_lab.profiles.analysis.input_share import InputShare
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from tests.synthetic import write_run
 
 
@@ -209,6 +210,16 @@ def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_pa
     assert "small-collective" not in found
 
 
+def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path) -> None:
+    options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
+    profile = profiles.load(write_run(tmp_path / "run", **options))
+    facts = gather_facts(profile, profile.segments[0])
+    (use,) = facts.communication.collectives
+    own = replace(facts.communication, collectives=(replace(use, op=LAB_MARKS),))
+    found = {item.key for item in findings(replace(facts, communication=own))}
+    assert "small-collective" not in found
+
+
 def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), also_late=(2, 30.0)))
     facts = gather_facts(profile, profile.segments[0])
@@ -303,6 +314,13 @@ def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path
     little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)
     found = {item.key for item in findings(replace(facts, input=little))}
     assert "input-bound" not in found
+
+
+def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    facts = gather_facts(profile, profile.segments[0])
+    call = InputShare(0, 299, 0.6, 0.3, None, 0.6, 2.0, 299, 0.6)
+    assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
 
 
 def test_input_that_only_captures_can_see_is_told_as_asked_for_in_the_step(tmp_path: Path) -> None:

@@ -48,3 +48,13 @@ def test_a_gradient_that_is_not_sent_back_is_not_a_detour() -> None:
     placed.add("gradient", "Mul", 1)
     placed.add("update", "AssignSub", 0, "gradient")
     assert find_detours(placed.graph()) == ()
+
+
+def test_a_replicas_ops_on_its_own_device_that_take_variables_of_another_are_no_detour() -> None:
+    """Central storage on the first replica's device: a gain that is reshaped, and its gradient."""
+    placed = Placed()
+    placed.add("gain", "Mul", 0)
+    placed.add("replica_1/model/norm/Reshape", "Reshape", 1, "gain")
+    placed.add("gradient_tape/replica_1/model/norm/Mul", "Mul", 1, "replica_1/model/norm/Reshape")
+    placed.add("update", "AssignSub", 0, "gradient_tape/replica_1/model/norm/Mul")
+    assert find_detours(placed.graph()) == ()

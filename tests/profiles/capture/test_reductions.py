@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from strategy_lab.profiles.capture.reductions import find_reductions
+from strategy_lab.profiles.capture.reductions import LAB_MARKS, find_reductions
 from tests.profiles.capture.placed import BYTES, Placed
 
 
@@ -29,6 +29,14 @@ def test_a_concatenation_of_what_the_devices_made_is_a_gather() -> None:
         placed.add(f"values_{device}", "Mul", device)
     placed.add("values", "ConcatV2", 0, "values_0", "values_1")
     assert [item.op for item in find_reductions(placed.graph(), lambda _node: True)] == ["gather"]
+
+
+def test_the_lab_names_its_own_gather_of_timestamps() -> None:
+    placed = Placed()
+    for device in range(2):
+        placed.add(f"marks_{device}", "Pack", device)
+    placed.add(f"{LAB_MARKS}/concat", "ConcatV2", 0, "marks_0", "marks_1")
+    assert [item.op for item in find_reductions(placed.graph(), lambda _node: True)] == [LAB_MARKS]
 
 
 def test_a_result_that_goes_on_from_device_to_device_is_one_reduction() -> None:

@@ -84,6 +84,36 @@ def _of(events: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [event for event in events if event["kind"] == kind]
 
 
+def test_the_batches_of_a_dataset_are_counted_and_not_taken_for_full_ones(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    run = tmp_path / "mine"
+    with lab.record(run, strategy, global_batch_size=BATCH) as recorder:
+        for batch in recorder.dataset(dataset):
+            with recorder.step() as step:
+                step.result(loss=train_step(batch))
+        for own in (3, None):
+            with recorder.step(examples=own):
+                pass
+    examples = [step["examples"] for step in _of(_events(run), "step")]
+    assert examples == [BATCH] * 5 + [6, 3, BATCH]
+
+
+def test_a_batch_may_be_any_object() -> None:
+    import pandas as pd
+    import tensorflow as tf
+
+    from strategy_core.recorder.examples import num_examples
+
+    ragged = tf.ragged.constant([[1], [2, 3], []])
+    assert num_examples((ragged, 0)) == 3
+    assert num_examples({"a": pd.DataFrame({"x": [1, 2]})}) == 2
+    assert [num_examples(each) for each in ("text", 1.0, [], tf.constant(1), object())] == [
+        None
+    ] * 5
+
+
 def test_record_captures_a_tutorial_training_loop(tmp_path: Path) -> None:
     import strategy_core as lab
 

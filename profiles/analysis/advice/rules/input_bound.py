@@ -4,7 +4,8 @@
 
 Compares the wait for the batch with the step: more than 15 %, from the host's clock on every
 step, else from captured steps. Names the stage of the input pipeline that is at work for at least
-half of the wait, prefetched or not.
+half of the wait, prefetched or not. Without such a stage, a wait of less than 2 ms is the call of
+the iterator, not the input.
 
 ## Why is this slow
 
@@ -29,6 +30,8 @@ from strategy_lab.profiles.reporting import units
 KEY = "input-bound"
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
+SHORTEST_MS = 2.0
+"""To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python."""
 
 _RUN_AHEAD = (
     "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
@@ -62,12 +65,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
     if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
         stage = None  # it is not what the step waits for
+    shortest_ms = SHORTEST_MS if stage is None else 0.0
     if facts.input.share is not None:  # on every step: what captured ones add is the stage
-        if facts.input.is_input_bound:
+        if facts.input.is_input_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
             yield _measured_by_host(facts, stage)
         return
     wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
-    if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE:
+    if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE or waited < shortest_ms:
         return
     yield finding(
         facts,

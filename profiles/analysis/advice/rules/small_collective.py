@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for collectives of at most 64 KiB a call and fewer than 8 calls a step that take 10 % of the
-step or more; waiting for a replica that is late is left to that finding.
+step or more; waiting for a replica that is late is left to that finding. The lab's own gather of
+timestamps does not count.
 
 ## Why is this slow
 
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
 from strategy_lab.profiles.analysis.communication import CollectiveUse
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
 
 KEY = "small-collective"
@@ -41,6 +43,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     for use in facts.communication.collectives:
         size, transfer_ms = use.bytes_per_call, use.transfer_ms
         is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
+        is_small = is_small and use.op != LAB_MARKS
         if is_small and use.wait_ms is not None and transfer_ms is not None:
             # Waiting for a late replica is the cost of that one.
             wait_ms = max(0.0, use.wait_ms - late_ms)

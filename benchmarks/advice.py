@@ -1,0 +1,222 @@
+"""`python -m benchmarks.advice`: which planted causes the advice finds, and what it invents.
+
+    python -m benchmarks.advice [--quick] [--healthy 40] [--keep FOLDER]
+
+1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that nobody
+   wrote for it (`tests.planted.program`). Found: the rule's key is among the findings of the run.
+2. Healthy: runs of the built-in workloads in which nothing is planted.
+
+Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was
+not planted are invented, unless the planted cause entails them (`ENTAILED`). The other rules report
+a measured share above a threshold, such as steps whose Python takes long: on small models these are
+true of healthy runs as well, and are counted apart.
+
+    recall = planted causes found / planted
+    precision = findings of CAUSES that were planted or entailed / findings of CAUSES
+
+Not planted: `idle`, `memory-limit`, `not-captured`, `small-collective`, `unsteady`; and
+`other-algorithm`, because on virtual CPUs, which share memory, another one costs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.busy_machine import burning
+from strategy_core.launcher.launcher import Launcher
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.spec.run_spec import RunSpec
+
+PATIENCE_S = 300
+STEPS = 150
+CAUSES = frozenset(
+    {
+        "busy-machine", "dense-gradient", "detour", "eager-step", "host-round-trip", "input-bound",
+        "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch", "python-op",
+        "retracing", "shared-cores", "straggler", "variable-off-device",
+    }
+)  # fmt: skip
+ENTAILED = {
+    "detour": {"straggler"},
+    "retracing": {"partial-batch"},
+    "eager-step": {"straggler", "host-round-trip"},
+    "python-op": {"straggler"},
+}
+"""A replica whose op runs elsewhere is late; batches of changing length are partial; replicas of an
+eager step run in turn, and the last one is late; Python in two replicas takes turns for the GIL."""
+HALF: dict[str, Any] = {"capture": {"overhead_budget": 0.5}, "steps": 400}
+LARGE = {"parameters": 32_000_000, "flops_per_example": 1_000_000}
+LATE_3: dict[str, Any] = {"devices": "cpu:4", "inject": [{"replica": 3, "ms": 15.0}]}
+SLOW_LINK: dict[str, Any] = {
+    "strategy": "multi-worker-mirrored",
+    "workers": 2,
+    "devices": "cpu:1",
+    "workload": "synthetic",
+    "network": {"rate_mbit": 200.0},
+    "steps": 40,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run, and the rule whose cause was planted in it."""
+
+    planted: str | None
+    title: str
+    fields: dict[str, Any] | None = None
+    """Of a RunSpec; None: a program of `tests.planted` with that title."""
+    num_burners: int = 0
+
+
+def _spec(planted: str | None, title: str, num_burners: int = 0, **fields: Any) -> Case:
+    return Case(planted, title, {"devices": "cpu:2", "steps": STEPS, **fields}, num_burners)
+
+
+PLANTED = (
+    _spec("straggler", "a delay in one of 2", inject=[{"replica": 1, "ms": 30.0}]),
+    _spec("straggler", "a delay in one of 4", **LATE_3),
+    Case("straggler", "late-replica"),
+    Case("straggler", "late-replica-0"),
+    _spec("input-bound", "slow reads", workload="synthetic", workload_options={"read_ms": 40.0}),
+    Case("input-bound", "generator"),
+    Case("input-bound", "generator-prefetched"),
+    Case("retracing", "retracing"),
+    Case("retracing", "retracing-shapes"),
+    Case("host-round-trip", "host-round-trip"),
+    Case("host-round-trip", "host-pause"),
+    Case("detour", "pinned-op"),
+    Case("detour", "pinned-op-back"),
+    Case("python-op", "python-op"),
+    Case("python-op", "python-op-asleep"),
+    Case("eager-step", "eager"),
+    Case("eager-step", "eager-computing"),
+    Case("partial-batch", "partial-batch"),
+    Case("partial-batch", "partial-batch-computing"),
+    Case("dense-gradient", "dense-gradient"),
+    Case("dense-gradient", "dense-gradient-sum"),
+    Case("variable-off-device", "variable-elsewhere"),
+    Case("variable-off-device", "large-variable-elsewhere"),
+    _spec("many-small-collectives", "no packs", bytes_per_pack=1),
+    _spec("many-small-collectives", "no packs of a large model", workload="tiny-gpt",
+          bytes_per_pack=1, steps=40),
+    _spec("loss-lost", "a learning rate of 1e30", learning_rate=1e30),
+    _spec("loss-lost", "a learning rate of 1e30, tiny-gpt", learning_rate=1e30,
+          workload="tiny-gpt", steps=40),
+    _spec("shared-cores", "4 replicas", devices="cpu:4"),
+    _spec("shared-cores", "8 replicas", devices="cpu:8"),
+    _spec("tiny-batch", "4 examples a replica", global_batch_size=8),
+    _spec("tiny-batch", "8 examples a replica", workload="embedding", global_batch_size=16),
+    _spec("tracing", "5 steps", steps=5),
+    _spec("tracing", "5 steps of tiny-gpt", steps=5, workload="tiny-gpt"),
+    _spec("costly-capture", "half of the time", **HALF),
+    _spec("costly-capture", "half of the time, short steps", workload="digits-mlp", **HALF),
+    _spec("communication-exposed", "a large model", workload="synthetic", global_batch_size=8,
+          workload_options=LARGE),
+    _spec("communication-exposed", "a slow link", **SLOW_LINK),
+    _spec("short-steps", "steps of 3 ms", workload="digits-mlp"),
+    _spec("short-steps", "steps of 3 ms, central storage", workload="digits-mlp",
+          strategy="central-storage"),
+    _spec("dispatch", "steps of 2 ms", workload="digits-mlp", devices="cpu:1"),
+    _spec("dispatch", "steps of a tiny model", workload="digits-mlp", devices="cpu:1", loop="fit"),
+    _spec("busy-machine", "3 other programs", steps=600, num_burners=3),
+    _spec("busy-machine", "6 other programs", steps=600, num_burners=6),
+)  # fmt: skip
+
+
+def healthy(number: int) -> Iterator[Case]:
+    """Cases in which nothing is planted, of all workloads but resnet50, which takes minutes."""
+    workloads = ("digits-cnn", "digits-mlp", "embedding", "synthetic", "tiny-gpt")
+    kinds = itertools.product(("custom", "fit"), ("mirrored", "central-storage"), workloads)
+    made = 0
+    for loop, strategy, workload in itertools.cycle(kinds):
+        if loop == "fit" and strategy == "central-storage":
+            continue
+        if made == number:
+            return
+        made += 1
+        fields: dict[str, Any] = {"workload": workload, "strategy": strategy, "loop": loop}
+        steps = 40 if workload == "tiny-gpt" else STEPS
+        yield _spec(None, f"{workload}, {strategy}, {loop}", **fields, steps=steps, seed=made)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="one planted run, one healthy one")
+    parser.add_argument("--healthy", type=int, default=40)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
+    options = parser.parse_args()
+    planted, num_healthy = (PLANTED[:1], 1) if options.quick else (PLANTED, options.healthy)
+    cases = [*planted, *healthy(num_healthy)]
+    with _folder(options.keep) as folder, Launcher() as launcher:
+        told = [(case, _keys(launcher, case, folder / str(at))) for at, case in enumerate(cases)]
+    _report(told)
+
+
+@contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    with nullcontext(str(kept)) if kept else tempfile.TemporaryDirectory() as folder:
+        Path(folder).mkdir(exist_ok=True)
+        yield Path(folder)
+
+
+def _keys(launcher: Launcher, case: Case, folder: Path) -> list[str]:
+    """Make the run; return the keys of its findings."""
+    if case.fields is None:
+        command = [sys.executable, "-m", "tests.planted.program", case.title, str(folder.resolve())]
+        here = Path(__file__).parents[1]
+        made = subprocess.run(
+            command, timeout=PATIENCE_S, capture_output=True, text=True, cwd=here, check=False
+        )
+        if made.returncode:
+            raise SystemExit(f"The program {case.title!r} failed: {made.stderr[-500:]}")
+    else:
+        with burning(case.num_burners):
+            handle = launcher.launch(RunSpec.model_validate(case.fields), folder)
+            if not handle.wait(PATIENCE_S) or handle.status != "finished":
+                raise SystemExit(f"The run {case.title!r} did not finish: {handle.message}")
+    profile = profiles.load(folder)
+    keys = [item.key for item in findings(gather_facts(profile, profile.segments[0]))]
+    mark = "" if case.planted is None or case.planted in keys else "  MISSED"
+    print(f"{case.planted or 'healthy'}: {case.title}: {', '.join(keys)}{mark}", flush=True)
+    return keys
+
+
+def _report(told: Sequence[tuple[Case, list[str]]]) -> None:
+    planted = [(case.planted, keys) for case, keys in told if case.planted]
+    found = sum(rule in keys for rule, keys in planted)
+    print(f"\nrecall: {found} of {len(planted)} planted causes found", end="")
+    missed = Counter(rule for rule, keys in planted if rule not in keys)
+    print("; missed: " + ", ".join(f"{rule} {n}" for rule, n in missed.items()) if missed else "")
+    right, invented = 0, Counter[str]()
+    for case, keys in told:
+        allowed = {case.planted, *ENTAILED.get(case.planted or "", ())}
+        if "cpu:4" in str(case.fields) or "cpu:8" in str(case.fields):
+            allowed.add("shared-cores")  # on a machine of fewer cores
+        if "central-storage" in str(case.fields):
+            allowed.add("many-small-collectives")  # this strategy packs nothing
+        causes = [key for key in keys if key in CAUSES]
+        right += sum(key in allowed for key in causes)
+        invented += Counter(key for key in causes if key not in allowed)
+    total = right + invented.total()
+    print(f"precision: {right} of {total} named causes were planted or entailed", end="")
+    print("; others: " + ", ".join(f"{key} {n}" for key, n in invented.items()) if invented else "")
+    without = [keys for case, keys in told if case.planted is None]
+    blamed = sum(bool(CAUSES.intersection(keys)) for keys in without)
+    print(f"healthy: {blamed} of {len(without)} runs with a named cause; measured shares: ", end="")
+    shares = Counter(key for keys in without for key in keys if key not in CAUSES)
+    print(", ".join(f"{key} {n}" for key, n in shares.most_common()) or "none")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,13 +1,14 @@
 """`python -m benchmarks.replay`: how far replays and predictions are off, and how long they take.
 
-1. Replay error of built-in workloads x strategies x 2 and 4 devices: of each captured step against
-   its own replay with the launch gaps of others, and of each run's median step.
-2. What-if against doing it: an injected delay that the same run drops and takes up again, an
-   input that sleeps against one that does not (the latter still takes a little), twice and half the
-   batch, and gradients in packs against one pack (runs in turns).
+1. Replay error of built-in workloads x strategies x 2, 4 and 8 devices: of each captured step
+   against its own replay with the launch gaps of others, and of each run's median step.
+2. What-if against doing it: an injected delay removed, an input that sleeps against one that does
+   not (the latter still takes a little), twice and half the batch, and gradients in packs against
+   one pack.
 3. Time of one replay of 10,000 ops, and of a what-if on it.
 
-Loads of other processes change how long ops take, so the two sides of part 2 alternate.
+The sides of part 2 are runs in turns, the first of a pair now one, now the other, because loads of
+other processes change how long ops take. No spare worker: its imports last as long as a run.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
 from strategy_lab.profiles.replay.simulate import simulate
@@ -36,14 +37,12 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 
 WORKLOADS = ("digits-cnn", "digits-mlp", "embedding", "tiny-gpt")
 STRATEGIES = ("mirrored", "central-storage")
-NUM_DEVICES = (2, 4)
-BATCHES = ("digits-cnn", "digits-mlp")
+NUM_DEVICES = (2, 4, 8)
+DELAYS = (("tiny-gpt", 2, 30), ("tiny-gpt", 4, 30), ("digits-cnn", 2, 10), ("digits-cnn", 4, 30))
+"""Workload, number of devices, ms: steps 1.4 to 5 times as long as without."""
+BATCHES = ("digits-cnn", "tiny-gpt", "synthetic")
 PACK_BYTES = 20_000
-STEPS = 28
-BLOCK = 20
-WARM_UP = 120
-"""Steps before the first change."""
-DELAY = [{"replica": 1, "ms": 30.0}]
+STEPS = 60
 NUM_OPS = 10_000
 PATIENCE_S = 400
 SLEEPY = """
@@ -76,7 +75,7 @@ def main() -> None:
         _print_times()
     if asked.only == "time":
         return
-    with tempfile.TemporaryDirectory() as scratch, Launcher(spare=True) as launcher:
+    with tempfile.TemporaryDirectory() as scratch, Launcher() as launcher:
         lab = _Lab(launcher, Path(scratch))
         if asked.only in (None, "error"):
             _print_errors(lab, WORKLOADS[:1] if asked.quick else WORKLOADS)
@@ -136,8 +135,12 @@ def _error_text(known: Replays) -> str:
 
 
 def _print_what_ifs(lab: _Lab, num_pairs: int) -> None:
-    for num in NUM_DEVICES:
-        _print_pairs(f"delay removed, {num} devices", _delays(lab, num, num_pairs))
+    for workload, num, ms in DELAYS:
+        title = f"{workload}, {num} devices, delay of {ms} ms removed"
+        delay = [{"replica": 1, "ms": ms}]
+        sides = {"workload": workload, "devices": f"cpu:{num}"}
+        without, late = {**sides, "inject": []}, {**sides, "inject": delay}
+        _print_pairs(title, _pairs(lab, num_pairs, late, without, RemoveDelay()))
     _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
 
 
@@ -153,49 +156,36 @@ def _print_fields(lab: _Lab, num_pairs: int) -> None:
         _print_pairs(title, changed)
 
 
+Fields = dict[str, Any]
 Pair = tuple[WhatIf, float]
 """A prediction, and the measured length of the step with the change really made, in ms."""
 
 
-def _delays(lab: _Lab, num: int, num_pairs: int) -> Iterator[Pair]:
-    """Blocks of steps with and without the delay in one run.
-
-    A block with it is compared with the mean of those before and after: steps become faster for
-    some 100 steps, and a machine drifts.
-    """
-    blocks = 2 * num_pairs + 1
-    changes = [
-        {"step": WARM_UP + BLOCK * block, "changes": {"inject": [] if block % 2 else DELAY}}
-        for block in range(blocks - 1)
-    ]
-    steps = WARM_UP + BLOCK * (blocks - 1)
-    run = lab.run(devices=f"cpu:{num}", steps=steps, reconfigure=changes)
-    for late in range(1, blocks, 2):
-        beside = [replays(run, plain).measured_ms for plain in (late - 1, late + 1)]
-        yield what_if(run, late, [RemoveDelay()]), statistics.mean(beside)
-
-
 def _inputs(lab: _Lab, num_pairs: int) -> Iterator[Pair]:
-    for _ in range(num_pairs):
-        sides = []
-        for sleep_s in (0.04, 0.0):
-            file = lab.folder / f"input_{round(sleep_s * 1e3)}_ms.py"
-            file.write_text(SLEEPY.format(sleep_s=sleep_s))
-            sides.append(lab.run(devices="cpu:2", workload=str(file), steps=STEPS))
-        slow, quick = sides
-        yield what_if(slow, 0, [InputFree()]), replays(quick, 0).measured_ms
+    def side(sleep_s: float) -> Fields:
+        file = lab.folder / f"input_{round(sleep_s * 1e3)}_ms.py"
+        file.write_text(SLEEPY.format(sleep_s=sleep_s))
+        return {"workload": str(file), "devices": "cpu:2"}
+
+    yield from _pairs(lab, num_pairs, side(0.04), side(0.0), InputFree())
 
 
 def _changed(
     lab: _Lab, num_pairs: int, workload: str, field: str, before: int, after: int
 ) -> Iterator[Pair]:
-    """Runs with one value of a field and with the other, in turns."""
-    for _ in range(num_pairs):
-        first, second = (
-            lab.run(devices="cpu:2", workload=workload, steps=STEPS, **{field: value})
-            for value in (before, after)
-        )
-        edit = edit_of(first, 0, {field: after})
+    side = {"workload": workload, "devices": "cpu:2"}
+    yield from _pairs(lab, num_pairs, {**side, field: before}, {**side, field: after}, field)
+
+
+def _pairs(
+    lab: _Lab, num_pairs: int, before: Fields, after: Fields, change: Edit | str
+) -> Iterator[Pair]:
+    """Runs before and after a change, which is an edit or the field that differs, in turns."""
+    for number in range(num_pairs):
+        sides = (before, after) if number % 2 else (after, before)
+        runs = [lab.run(steps=STEPS, **side) for side in sides]
+        first, second = runs if number % 2 else reversed(runs)
+        edit = edit_of(first, 0, {change: after[change]}) if isinstance(change, str) else change
         assert edit is not None
         yield what_if(first, 0, [edit]), replays(second, 0).measured_ms
 

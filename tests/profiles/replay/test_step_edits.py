@@ -85,7 +85,8 @@ def test_sizes_that_are_alike_leave_all_of_the_latency_open() -> None:
 def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) -> None:
     twice = predict(known, [other_batch(known, 128)])
     assert twice.low_ms <= twice.predicted_ms <= twice.high_ms
-    assert twice.high_ms == pytest.approx(29)  # 10 ms more, if no op has a fixed part
+    # 10 ms of ops, of which each of the three has 30 to 100 us that stay.
+    assert 28.7 < twice.predicted_ms < twice.high_ms < 29
     assert other_batch(known, 128).title == "with a global batch of 128 instead of 64"
 
 

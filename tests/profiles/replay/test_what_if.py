@@ -75,7 +75,8 @@ def test_a_step_is_not_replayed_with_its_own_gaps() -> None:
 @pytest.mark.parametrize(
     ("edit", "predicted_ms"),
     [
-        (RemoveDelay(), 17.0),  # 5 + 10 + 2
+        (RemoveDelay(), 15.8),  # 5 + 10 + 2, less 4 % of 30
+        (RemoveDelay(recovered=0.0), 17.0),
         (InputFree(), 42.0),
         (Faster("communication", 2), 46.0),
         (Faster("Op2", 2), 42.0),
@@ -92,9 +93,21 @@ def test_each_edit_has_its_known_gain(
 
 
 def test_edits_combine(known: Replays) -> None:
-    found = predict(known, [RemoveDelay(), InputFree()])
+    found = predict(known, [RemoveDelay(recovered=0.0), InputFree()])
     assert found.predicted_ms == pytest.approx(12.0)
     assert len(found.edits) == 2
+
+
+def test_the_interval_without_a_delay_holds_what_idle_cores_may_have_cost(known: Replays) -> None:
+    found = predict(known, [RemoveDelay()])
+    assert (found.low_ms, found.high_ms) == pytest.approx((17 - 0.08 * 30, 17))
+
+
+def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
+    steps = [late_step(number) for number in range(4)]
+    for step in steps:
+        step.nodes.demand[:] = 0.0
+    assert predict(replays_of(steps), [RemoveDelay()]).predicted_ms == pytest.approx(17.0)
 
 
 def test_a_gain_is_told_with_its_interval_and_error(known: Replays) -> None:

@@ -37,7 +37,7 @@ class UnreadableTableError(Exception):
     """A file is left out. The message is the end of a sentence: `is cut off`."""
 
 
-def why_unreadable(path: Path) -> str | None:
+def _why_unreadable(path: Path) -> str | None:
     """Check the end of the file. Returns what is wrong as the end of a sentence, or None."""
     if not path.is_file():  # reading a pipe would block forever
         return "is not a file"
@@ -62,7 +62,7 @@ def content_of(path: Path) -> bytes | Path:
     Reading a small file once and parsing it in memory takes half as long as Arrow's reading by
     path. Raises UnreadableTableError.
     """
-    reason = why_unreadable(path)
+    reason = _why_unreadable(path)
     if reason is not None:
         raise UnreadableTableError(reason)
     with _arrow_errors():

@@ -80,19 +80,29 @@ def of_this_run(
 def _without_misplaced(
     sources: tuple[EventSource, ...],
 ) -> tuple[tuple[EventSource, ...], list[str]]:
-    """Remove a worker's file in the place of a launcher's, and the reverse, with a note for each.
+    """Remove each file that lies in the place of another, with a note.
 
     It may be a copy of another file of the run, whose events would count twice.
     """
     notes, kept = [], []
     for source in sources:
-        is_launcher = source.worker is None
-        if source.of_kind(WorkerStarted if is_launcher else Launched):
-            holds = "a worker" if is_launcher else "a launcher"
-            notes.append(f"{source.file} holds the events of {holds} and is ignored")
+        if writer := _other_writer(source):
+            notes.append(f"{source.file} holds the events of {writer} and is ignored")
         else:
             kept.append(source)
     return tuple(kept), notes
+
+
+def _other_writer(source: EventSource) -> str | None:
+    """Return who wrote a file that its place says another process wrote; None if it fits."""
+    started = {event.worker for event in source.of_kind(WorkerStarted)}
+    if source.worker is None:
+        return "a worker" if started else None
+    if source.of_kind(Launched):
+        return "a launcher"
+    if started and source.worker not in started:
+        return f"worker {min(started)}"
+    return None
 
 
 def _named(source: EventSource) -> set[str]:

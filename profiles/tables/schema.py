@@ -187,7 +187,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         *_IN_WINDOW,
         ("replica", REPLICA),
         ("device", NAME),
-        ("op", NAME, "all-reduce, all-gather, reduce-scatter, broadcast, reduce"),
+        ("op", NAME, "all-reduce, reduce, gather, ...; `lab-marks`: the lab's own timestamps"),
         ("name", NAME),
         ("instance", ANY_INT, "the same for all ranks of one collective"),
         ("group_size", REPLICA, "ranks that take part"),

@@ -44,7 +44,6 @@ from strategy_lab.profiles.tables.event_tables import (
 from strategy_lab.profiles.tables.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, marks_table
 from strategy_lab.profiles.tables.multi_worker import COMPLETED, complete_tables
-from strategy_lab.profiles.tables.parquet_file import why_unreadable
 from strategy_lab.profiles.tables.parquet_tables import read_table, table_files
 from strategy_lab.profiles.tables.recorded import (
     RecordedFile,
@@ -72,6 +71,8 @@ class Profile:
     files: dict[str, list[Path]]
     """Parquet files by table."""
     status: Status
+    _recorded: Mapping[Path, RecordedFile] = field(default_factory=dict, repr=False)
+    """The rows and checksums that the events report, by file."""
     _notes: list[str] = field(default_factory=list, repr=False)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
     _answers: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
@@ -85,17 +86,15 @@ class Profile:
         identity, sources, notes = of_this_run(found, read_sources(run))
         files = _files_of(run, sources)
         notes += missing_processes(run, sources, read_segments(sources))
+        recorded = recorded_files(run, sources)
         return cls(
             path=run,
             identity=identity,
             sources=sources,
             files=files,
             status=derive_status(sources),
-            _notes=[
-                *notes,
-                *_first_notes(run, found, sources, files),
-                *missing_files(recorded_files(run, sources)),
-            ],
+            _recorded={file.path: file for file in recorded},
+            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded)],
         )
 
     @property
@@ -155,11 +154,6 @@ class Profile:
 
     def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
         return read_table(name, self.files[name], noted, self._recorded)
-
-    @cached_property
-    def _recorded(self) -> dict[Path, RecordedFile]:
-        """The rows and checksums that the events report, by file."""
-        return {file.path: file for file in recorded_files(self.path, self.sources)}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -278,11 +272,9 @@ def _check_is_run(run: Path) -> None:
 
 
 def _first_notes(
-    run: Path,
-    identity: RunIdentity | None,
-    sources: Sequence[EventSource],
-    files: dict[str, list[Path]],
+    run: Path, identity: RunIdentity | None, sources: Sequence[EventSource]
 ) -> list[str]:
+    """Return the notes about `run.json` and events; those about a table come when it is read."""
     notes = []
     if identity is None:
         why = why_damaged(run)
@@ -290,10 +282,4 @@ def _first_notes(
         notes.append(f"{RUN_FILE} is {state}: the run's spec is unknown")
     for source in sources:
         notes += describe_left_out(source.file, source.left_out, source.num_missing)
-    notes += [
-        f"{path.name} in {path.parent.name} {reason}: left out of {name}"
-        for name, paths in files.items()
-        for path in paths
-        if (reason := why_unreadable(path)) is not None
-    ]
     return notes

@@ -19,6 +19,7 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.tables.schema import TABLES
 from tests.event_records import read_records, write_records
+from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
 
@@ -194,6 +195,13 @@ def test_events_in_the_place_of_other_events_do_not_count_twice(tmp_path: Path) 
     launcher.write_bytes(written)
     worker.write_bytes(written)
     assert "worker-0-0/events.jsonl holds the events of a launcher" in noted(run)
+
+
+def test_the_file_of_one_worker_in_the_place_of_another_is_noted(tmp_path: Path) -> None:
+    run = write_served_run(tmp_path / "run")
+    other = write_served_run(tmp_path / "other")
+    shutil.copy(worker_folder(other, 1).events, worker_folder(run, 0).events)
+    assert "worker-0-0/events.jsonl holds the events of worker 1 and is ignored" in noted(run)
 
 
 def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:

@@ -143,9 +143,10 @@ $(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
 	$(INSTALL) --require-hashes -r requirements-docs.lock
 	@touch $@
 
-# Every figure that the README claims, measured here; wants a quiet machine and about half an hour.
+# Every figure that the README claims, measured here; wants a quiet machine and more than an hour.
 FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
-	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server
+	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server \
+	replay scaling viewers busy_machine advice import_profile gate_calibration
 figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 

@@ -11,7 +11,8 @@ own. All is told by the run's events:
 - changes: from the command until its first step is done.
 
 The other programs leave the run a share of the machine, so what takes processor time alone takes
-longer by the inverse of that share. Usual steps are those of the same side.
+longer by the inverse of that share. Two rows show how much: Python code on one core and on two,
+without the lab. Usual steps are those of the same side.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "central-storage": {"strategy": "central-storage"},
 }
 _BURN = "while True: sum(range(100_000))"
+_WORK = "for _ in range(400): sum(range(100_000))"
 Side = dict[str, float]
 
 
@@ -89,7 +91,19 @@ def one_run(folder: Path, num_burners: int, nice: int) -> Side:
             handle.stop()
             handle.wait(120)
             found["stop"] = time.monotonic() - began
+            for num_cores in (1, 2):
+                found[f"Python alone, on {num_cores}"] = work_s(num_cores)
     return found
+
+
+def work_s(num_cores: int) -> float:
+    """Seconds that a program of one process for each core takes."""
+    began = time.monotonic()
+    one = f"{sys.executable} -c '{_WORK}'"
+    subprocess.run(
+        ["sh", "-c", f"{f' {one} & ' * num_cores} wait"], check=True, start_new_session=True
+    )
+    return time.monotonic() - began
 
 
 def held_up(folder: Path) -> tuple[float, float]:

@@ -219,6 +219,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--record", type=Path, metavar="FOLDER", help="real runs, kept there")
     parser.add_argument("--minutes", type=float, default=20.0, help="of recording; 0: read only")
+    parser.add_argument("--steps", type=int, default=60, help="of a recorded run")
     parser.add_argument("--controlled", type=int, metavar="BLOCKS", help="with --record: see above")
     parser.add_argument("--spread", type=float, default=0.02, help="of controlled runs, relative")
     options = parser.parse_args()
@@ -230,7 +231,7 @@ def main() -> None:
         )
         _print_recorded(controlled_blocks(options.record, options.controlled, options.spread))
     else:
-        _print_recorded(recorded_blocks(options.record, options.minutes))
+        _print_recorded(recorded_blocks(options.record, options.minutes, options.steps))
 
 
 if __name__ == "__main__":

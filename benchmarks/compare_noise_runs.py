@@ -33,20 +33,20 @@ _SEGMENT_STEPS = 24
 Block = dict[str, TimedRun]
 
 
-def recorded_blocks(folder: Path, minutes: float) -> list[Block]:
-    """Record blocks for so long, then read all that are whole, in order."""
+def recorded_blocks(folder: Path, minutes: float, steps: int) -> list[Block]:
+    """Record runs of so many steps for so long, then read all blocks that are whole, in order."""
     deadline = time.monotonic() + 60 * minutes
     if minutes > 0:
         with Launcher() as launcher:
-            more_ms = _more_ms(folder, launcher)
+            more_ms = _more_ms(folder, steps, launcher)
             number = 0
             while time.monotonic() < deadline:
                 number += 1
-                _record_block(folder, number, more_ms, launcher)
+                _record_block(folder, number, more_ms, steps, launcher)
     return _whole_blocks(folder)
 
 
-def _more_ms(folder: Path, launcher: Launcher) -> float:
+def _more_ms(folder: Path, steps: int, launcher: Launcher) -> float:
     """5 % of a step of A, from three runs at the beginning; kept in the folder."""
     file = folder / "delay.json"
     if file.exists():
@@ -54,20 +54,22 @@ def _more_ms(folder: Path, launcher: Launcher) -> float:
     medians = []
     for number in range(3):
         run = folder / f"calibrate-{number}"
-        _record(run, _spec(_LEAST_MS), launcher)
+        _record(run, _spec(_LEAST_MS, steps=steps), launcher)
         medians.append(timed_run(load(run), "A").time.median_ms)
     more_ms = DIFFERENCE * sorted(medians)[1]
     file.write_text(json.dumps({"more_ms": more_ms, "medians_ms": medians}) + "\n")
     return more_ms
 
 
-def _record_block(folder: Path, number: int, more_ms: float, launcher: Launcher) -> None:
+def _record_block(
+    folder: Path, number: int, more_ms: float, steps: int, launcher: Launcher
+) -> None:
     order = list(SIDES)
     random.Random(number).shuffle(order)
     for side in order:
         _record(
             folder / f"{number:04d}-{side}",
-            _spec(_LEAST_MS + (more_ms if side == "b" else 0.0)),
+            _spec(_LEAST_MS + (more_ms if side == "b" else 0.0), steps=steps),
             launcher,
         )
 

@@ -1,10 +1,16 @@
-"""`run.json`: the identity and the spec of a run, written atomically when the run is created."""
+"""`run.json`: the identity and the spec of a run, written atomically when the run is created.
+
+The file has a checksum of its values, because a digit that changes on the disk, in the global batch
+for example, would give valid JSON with another number. The checksum does not depend on the order of
+keys or on spaces. Earlier versions wrote none; their files are read as they are.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 import uuid
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +25,7 @@ from strategy_lab.profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS,
 from strategy_lab.profiles.spec.stored_spec import check_spec
 
 RUN_VERSION = 1
+_CHECKSUM = "values_crc32"
 WAITS = "wait"
 """`recorded_by` of a program that waits for `strategy-lab attach`."""
 
@@ -162,15 +169,28 @@ def _read(run: Path) -> RunIdentity | None:
         size = file.stat().st_size
         if size > LARGEST_RUN_FILE_BYTES:
             raise ValueError(f"it has {size} bytes, more than {LARGEST_RUN_FILE_BYTES}")
-        return _IDENTITY.decode(file.read_bytes())
+        content = file.read_bytes()
+        identity = _IDENTITY.decode(content)
+        document = msgspec.json.decode(content)
+        if document.pop(_CHECKSUM, None) not in (None, _checksum(document)):
+            raise ValueError("a value was changed after it was written: the checksum differs")
+        return identity
     except OSError as error:
         raise ValueError(error.strerror or "it cannot be read") from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _text_of(document: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+def _text_of(document: Json) -> bytes:
+    values = {key: value for key, value in document.items() if key != _CHECKSUM}
+    checked = values | {_CHECKSUM: _checksum(values)}
+    return msgspec.json.format(msgspec.json.encode(checked), indent=1) + b"\n"
+
+
+def _checksum(values: Json) -> str:
+    # As they will be read: decoding makes floats of integers beyond 64 bits.
+    as_read = msgspec.json.decode(msgspec.json.encode(values))
+    return f"{zlib.crc32(msgspec.json.encode(as_read, order='sorted')):08x}"
 
 
 _IDENTITY = msgspec.json.Decoder(RunIdentity)

@@ -31,7 +31,10 @@ _HEAD = f"""# The run folder
 
 The columns of the Parquet tables are in [tables](tables.md).
 
-`run.json` is one JSON object, written once. `events.jsonl` of each process and `launcher.jsonl`
+`run.json` is one JSON object, written once and replaced as a whole when the run is renamed or
+tagged. Its `values_crc32` is the CRC-32, in hexadecimal digits, of its other fields as JSON with
+sorted keys and without spaces. If it differs, `run.json` is damaged: the run's pages show what the
+events say, and a note says so. `events.jsonl` of each process and `launcher.jsonl`
 hold one JSON object per line, each an event with its `kind`. Readers ignore fields that they do not
 know. A line that does not fit the tables below is left out; the run's notes say how many lines, of
 which kind, and why, and how many lines are missing by the numbers of those that are there. NaN and

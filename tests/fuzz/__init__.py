@@ -9,7 +9,7 @@
 
 A case is a copy of a sound run with one to three mutations (`mutations`), or a wrong request
 (`requests`). The summary, the list of runs and one of ten cheap readers, in every fifth case also
-one of six expensive ones (`targets`), then have to answer, or to refuse in one sentence: no other
+one of seven expensive ones (`targets`), then have to answer, or to refuse in one sentence: no other
 exception, no more than 10 s, no more than 2 GB, and no number that differs from the sound run's
 without a note (`judge`). A case depends on its seed and number alone.
 """

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.json_mutations import CHECKSUM_KEY
+from tests.fuzz.json_mutations import has_checksum
 from tests.fuzz.mutation import Mutation
 from tests.fuzz.values import is_other_type
 
@@ -42,7 +42,7 @@ def mutate_bytes(file: Path, rng: random.Random) -> Mutation:
     before = file.read_bytes()
     file.unlink()
     file.write_bytes(data)
-    is_checked = file.suffix == ".parquet" or CHECKSUM_KEY.encode() in before
+    is_checked = file.suffix == ".parquet" or has_checksum(before.decode(errors="replace"))
     is_detectable = is_checked or not _may_be_measured(before, bytes(data))
     return Mutation(f"{file.parent.name}/{file.name}: {how} at {at} to {to}", is_detectable)
 

@@ -24,8 +24,7 @@ _REQUIRED = {
 _SAMPLED = ("clock", "memory", "links", "closure", "note", "placement", "environment")
 """Kinds of which a run may have any number: one more or less cannot be told."""
 
-CHECKSUM_KEY = '"line_crc32"'
-"""In lines with a checksum: any change of theirs is detectable."""
+_CHECKSUMS = ('"line_crc32"', '"values_crc32"')
 Place = tuple[Any, Any]
 """A container and a key of it."""
 
@@ -33,10 +32,11 @@ Place = tuple[Any, Any]
 def mutate_json(file: Path, rng: random.Random) -> Mutation:
     """Change one thing in a file of JSON or of JSON lines."""
     if file.suffix == ".json":
-        document = json.loads(file.read_text())
+        text = file.read_text()
+        document = json.loads(text)
         said, is_detectable = _change_record(document, rng)
         file.write_text(_dump(document))
-        return Mutation(f"{file.name}: {said}", is_detectable)
+        return Mutation(f"{file.name}: {said}", is_detectable or has_checksum(text))
     lines = file.read_text().splitlines()
     number = rng.randrange(len(lines))
     kind = json.loads(lines[number])["kind"]
@@ -48,12 +48,17 @@ def mutate_json(file: Path, rng: random.Random) -> Mutation:
     return Mutation(f"{file.parent.name}/{file.name} line {number} ({kind}): {said}", is_detectable)
 
 
+def has_checksum(text: str) -> bool:
+    """Whether any change of `run.json` or of a line is detectable."""
+    return any(key in text for key in _CHECKSUMS)
+
+
 def _record(lines: list[str], number: int, rng: random.Random) -> tuple[str, bool]:
     record = json.loads(lines[number])
     said, is_detectable = _change_record(record, rng)
-    has_checksum = CHECKSUM_KEY in lines[number]
+    is_checked = has_checksum(lines[number])
     lines[number] = _dump(record)
-    return said, is_detectable or has_checksum
+    return said, is_detectable or is_checked
 
 
 def _without(lines: list[str], number: int, _rng: random.Random) -> tuple[str, bool]:

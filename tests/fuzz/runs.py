@@ -1,4 +1,4 @@
-"""Sound runs of every kind, small, written without TensorFlow: what cases mutate."""
+"""Sound runs of every kind, small: what cases mutate. One was recorded, the others are made up."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from strategy_lab.profiles.run.layout import launcher_file
+from strategy_lab.profiles.run.manifest import change_run_file
+from strategy_lab.profiles.tables.merged_windows import NUM_WINDOWS
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import EPOCH_NS, write_run
 
+_RECORDED = Path(__file__).parents[1] / "data" / "captured_step"
 _SMALL = {"ops_per_step": 5, "window_steps": 3, "windows": 1, "checksums": True}
 _EARLIER = _SMALL | {"checksums": False}
 """Tables and event lines whose damage only their contents show."""
@@ -73,13 +76,21 @@ def _host(run: Path) -> None:
     """What one of two hosts wrote: to be collected."""
     write_run(run, replicas=4, workers=2, steps=12, **_SMALL)
     tasks = [{"role": "worker", "index": i, "address": f"h{i}:1"} for i in (0, 1)]
-    document = json.loads((run / "run.json").read_text())
-    document["cluster"] = {"run_id": "r", "tasks": tasks}
-    (run / "run.json").write_text(json.dumps(document))
+    change_run_file(run, {"cluster": {"run_id": "r", "tasks": tasks}})
     shutil.rmtree(run / "worker-1-0")
     lines = (run / "launcher.jsonl").read_text().splitlines()
     own = [line for line in lines if json.loads(line).get("worker", 0) == 0]
     _write_lines(launcher_file(run), own)
+
+
+def _long(run: Path) -> None:
+    """More windows than are copied into one file per table."""
+    write_run(run, replicas=2, steps=40, **_SMALL | {"windows": NUM_WINDOWS + 1, "window_steps": 1})
+
+
+def _recorded(run: Path) -> None:
+    """One step of digits-cnn on four CPU devices, with its graph."""
+    shutil.copytree(_RECORDED, run)
 
 
 _KINDS: dict[str, Callable[[Path], None]] = {
@@ -88,4 +99,6 @@ _KINDS: dict[str, Callable[[Path], None]] = {
     "tpu": _tpu,
     "served": _served,
     "host": _host,
+    "long": _long,
+    "recorded": _recorded,
 }

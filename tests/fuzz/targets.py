@@ -22,6 +22,7 @@ from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.analysis.memory import memory_use
+from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.analysis.overlap import overlaps
 from strategy_lab.profiles.analysis.parameter_server import parameter_serving
 from strategy_lab.profiles.analysis.placement import placement
@@ -88,6 +89,12 @@ def _sql(run: Path, _sound: Path) -> None:
     profile.sql("select device, sum(wall_ms) from replica_steps group by all order by 1")
 
 
+def _what_if(run: Path, _sound: Path) -> None:
+    text = _command("what-if", run, "--without-straggler", "--critical-path", "--json")
+    if text:
+        json.loads(text, parse_constant=_no_number)
+
+
 def _export(name: str) -> Target:
     def write(run: Path, _sound: Path) -> None:
         target = run.parent / f"export-{name}"
@@ -132,7 +139,7 @@ def _pages(run: Path, _sound: Path) -> None:
     for segment in profile.segments:
         for of_segment in (_findings, cores, parameter_serving, links):
             _ask(of_segment, profile, segment)
-        for of_number in (collective_calls, overlaps, sends, placement):
+        for of_number in (collective_calls, overlaps, sends, placement, model_picture):
             _ask(of_number, profile, segment.segment)
     if len(profile.segments) > 1:
         _ask(placement_change, profile, *[item.segment for item in profile.segments[:2]])
@@ -162,6 +169,7 @@ _EXPENSIVE: dict[str, Target] = {
     "compare with itself": _compare_with_itself,
     "sql": _sql,
     "pages": _pages,
+    "what-if": _what_if,
     "export html": _export("html"),
 }
 _CHEAP: dict[str, Target] = {

@@ -16,6 +16,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.routes import build_routes, close_reason
 from strategy_lab.app.widgets.opened import stamp_of
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.manifest import change_run_file, uid_of
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
 
@@ -143,9 +144,8 @@ def test_answers_of_a_run_do_not_outlive_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "one", steps=5, windows=0)
     before = stamp_of(run)
     times = {path: path.stat().st_mtime_ns for path in (run, *run.rglob("*"))}
-    document = json.loads((run / "run.json").read_text())
-    document["uid"] = document["uid"][::-1]  # a run of the same length, at the same time
-    (run / "run.json").write_text(json.dumps(document, indent=1) + "\n")
+    # A run of the same length, at the same time.
+    change_run_file(run, {"uid": uid_of(run)[::-1]})
     for path, mtime_ns in times.items():
         os.utime(path, ns=(mtime_ns, mtime_ns))
     assert stamp_of(run) != before

@@ -10,6 +10,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.run.manifest import (
+    change_run_file,
     create_run_file,
     read_run_file,
     uid_of,
@@ -23,6 +24,13 @@ ODD = [None, True, -1, 1.5, 2**70, "x", "\x1b[2J", [], [1], {}, {"a": 1}]
 FIELDS = ("name", "created_ns", "spec", "recorded_by", "cluster", "uid", "parts", "schema_version")
 
 
+def _without_checksum(text: str) -> dict[str, Any]:
+    """The fields of `run.json` as earlier versions wrote it."""
+    document: dict[str, Any] = json.loads(text)
+    del document["values_crc32"]
+    return document
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("run") / "run", steps=12, windows=0)
@@ -34,7 +42,7 @@ def test_any_value_of_any_field_is_read_or_damaged(whole: Path, field: str, valu
     path = whole / "run.json"
     sound = path.read_text()
     try:
-        path.write_text(json.dumps(json.loads(sound) | {field: value}))
+        path.write_text(json.dumps(_without_checksum(sound) | {field: value}))
         identity = read_run_file(whole)
         assert (identity is None) == (why_damaged(whole) is not None)
         profile = profiles.load(whole)
@@ -70,7 +78,7 @@ def test_what_is_wrong_is_said_and_the_run_can_be_deleted(
 def test_a_new_name_keeps_the_uid_and_fields_of_later_versions(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=4, windows=0)
     uid = uid_of(run)
-    document = json.loads((run / "run.json").read_text()) | {"later": [1]}
+    document = _without_checksum((run / "run.json").read_text()) | {"later": [1]}
     (run / "run.json").write_text(json.dumps(document))
     renamed = rename_run(run, "other")
     assert uid_of(renamed) == uid
@@ -82,3 +90,30 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     identity = create_run_file(tmp_path / "run", {"steps": 3}, cluster=cluster, parts=["a"])
     assert read_run_file(tmp_path / "run") == identity
     assert why_damaged(tmp_path / "nowhere") is None
+
+
+def test_a_changed_value_is_damage(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=4, windows=0)
+    text = (run / "run.json").read_text()
+    (run / "run.json").write_text(text.replace(": 256,", ": 266,"))
+    assert "a value was changed after it was written" in str(why_damaged(run))
+    assert any("the checksum differs" in note for note in profiles.load(run).notes)
+
+
+def test_other_spaces_and_another_order_of_keys_are_no_damage(tmp_path: Path) -> None:
+    identity = create_run_file(tmp_path / "run", {"learning_rate": 1e-3, "steps": 3})
+    file = tmp_path / "run" / "run.json"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps(dict(reversed(document.items()))))
+    found = read_run_file(tmp_path / "run")
+    assert found is not None
+    assert found.uid == identity.uid
+
+
+def test_a_changed_run_file_has_the_checksum_of_its_new_values(tmp_path: Path) -> None:
+    create_run_file(tmp_path / "run")
+    change_run_file(tmp_path / "run", {"name": "other"})
+    assert why_damaged(tmp_path / "run") is None
+    found = read_run_file(tmp_path / "run")
+    assert found is not None
+    assert found.name == "other"

@@ -14,6 +14,7 @@ from strategy_core.cli.main import main
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import launcher_file
+from strategy_lab.profiles.run.manifest import change_run_file
 from strategy_lab.profiles.run.merge_hosts import collect
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
@@ -24,7 +25,7 @@ def hosts(tmp_path: Path) -> list[Path]:
     """A run of two workers, and the same as each of two hosts would have written it."""
     whole = write_run(tmp_path / "whole", replicas=4, workers=2, steps=30)
     tasks = [{"role": "worker", "index": i, "address": f"h{i}:1"} for i in (0, 1)]
-    _edit(whole, cluster={"run_id": "r", "tasks": tasks})
+    change_run_file(whole, {"cluster": {"run_id": "r", "tasks": tasks}})
     folders = []
     for number in (0, 1):
         folder = tmp_path / f"host-{number}"
@@ -36,11 +37,6 @@ def hosts(tmp_path: Path) -> list[Path]:
         launcher_file(folder, number).write_text("".join(f"{line}\n" for line in own))
         folders.append(folder)
     return folders
-
-
-def _edit(run: Path, **changes: Any) -> None:
-    file = run / "run.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 def test_a_run_that_was_collected_is_the_run(hosts: list[Path], tmp_path: Path) -> None:
@@ -87,7 +83,7 @@ def test_what_is_of_another_run_is_left_alone(
     identity = json.loads((hosts[1] / "run.json").read_text())
     other = identity["cluster"] | {"run_id": "s"}
     spec = identity["spec"] | changes.get("spec", {})
-    _edit(hosts[1], **{"cluster": other} | changes | {"spec": spec})
+    change_run_file(hosts[1], {"cluster": other} | changes | {"spec": spec})
     with pytest.raises(RunFolderError, match=words):
         collect(hosts, tmp_path / "all")
     assert not (tmp_path / "all").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import RUN_FILE
-from strategy_lab.profiles.run.manifest import create_run_file, read_run_file
+from strategy_lab.profiles.run.manifest import change_run_file, create_run_file, read_run_file
 from strategy_lab.profiles.run.rename import rename_run
 from strategy_lab.profiles.run.tags import set_tags
 
@@ -58,8 +58,7 @@ def test_tags_that_do_not_fit_are_refused_and_change_nothing(
 
 
 def test_unknown_fields_of_a_newer_version_are_kept(run: Path) -> None:
-    document = msgspec.json.decode((run / RUN_FILE).read_bytes())
-    (run / RUN_FILE).write_bytes(msgspec.json.encode(document | {"later": [1]}))
+    change_run_file(run, {"later": [1]})
     set_tags(run, ["kept"])
     assert msgspec.json.decode((run / RUN_FILE).read_bytes())["later"] == [1]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from strategy_core.cli.main import main
+from strategy_lab.profiles.run.manifest import change_run_file, read_run_file
 from tests.synthetic import write_run
 
 Captured = pytest.CaptureFixture[str]
@@ -114,8 +115,11 @@ def test_a_wrong_request_is_one_line(
 def test_the_program_is_known_by_its_file_in_any_checkout(tmp_path: Path, capsys: Captured) -> None:
     for checkout in ("base", "head"):
         write_run(tmp_path / checkout, steps=60, prefix=f"/{checkout}/")
-        run_file = tmp_path / checkout / "run.json"
-        run_file.write_text(run_file.read_text().replace("digits-cnn", "train.py"))
+        identity = read_run_file(tmp_path / checkout)
+        assert identity is not None
+        assert identity.spec is not None
+        spec = identity.spec | {"workload": f"/{checkout}/train.py"}
+        change_run_file(tmp_path / checkout, {"spec": spec})
     file = str(tmp_path / "b.json")
     assert main(["baseline", str(tmp_path / "base"), "-o", file]) == 0
     assert main(["gate", str(tmp_path / "head"), "--baseline", file, "--only", "exact"]) == 0

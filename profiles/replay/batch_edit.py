@@ -13,11 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.replay.collective_edits import SMALL_BYTES
-from strategy_lab.profiles.replay.edits import Edit, Times, of_category
+from strategy_lab.profiles.replay.edits import Edit, Times, as_the_recorded, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.step_graph import ENTER, HOST, HOST_GAP, StepGraph
+from strategy_lab.profiles.replay.step_graph import (
+    ENTER,
+    HOST,
+    HOST_GAP,
+    SMALL_BYTES,
+    StepGraph,
+)
 from strategy_lab.profiles.tables.columns import Bools
 
 _FIXED_NS = 60_000.0
@@ -43,9 +48,11 @@ class OtherBatch:
     def apply(self, graph: StepGraph, times: Times) -> None:
         ratio = self.batch / self.recorded
         chosen = _passes(graph)
-        work_ns = times.work_ns[chosen]
+        before_ns = times.work_ns.copy()
+        work_ns = before_ns[chosen]
         fixed_ns = np.minimum(work_ns, self.fixed_ns)
         times.work_ns[chosen] = fixed_ns + (work_ns - fixed_ns) * ratio
+        as_the_recorded(graph, times, before_ns)
         times.work_ns[of_category(graph, ("input",))] *= ratio
         if self.does_wait:
             asked = of_category(graph, (HOST,)) & (graph.nodes.launch == HOST_GAP)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ import pyarrow as pa
 from strategy_lab.profiles.capture.graph import SENDS, Node
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.dependencies import dependencies
-from strategy_lab.profiles.replay.recording import Recording
+from strategy_lab.profiles.replay.recording import LEADER, Recording
 from strategy_lab.profiles.replay.step_graph import (
     END,
     END_GAP,
@@ -27,10 +28,12 @@ from strategy_lab.profiles.replay.step_graph import (
     HOST_GAP,
     INLINE,
     NO_GAP,
+    SMALL_BYTES,
     WAKE,
     Nodes,
     StepGraph,
 )
+from strategy_lab.profiles.replay.timed_replicas import TimedReplica
 from strategy_lab.profiles.tables.columns import floats, ints, texts
 
 _NEAR_NS = 2_000
@@ -58,6 +61,8 @@ class _Event:
     node: int = -1
     """Index in the recorded graph."""
     function: int = -1
+    demand: float | None = None
+    """Cores that it uses; None: by its category and length."""
     before: list[_Event] = field(default_factory=list)
     at: int = -1
     """Its number in the step's graph."""
@@ -84,11 +89,25 @@ class StepBuilder:
         host = _host_events(spans, begin, until)
         ops = self._op_events(spans, begin, host)
         received = self._receives(step, begin, ops)
-        members, exits = self._collectives(step, begin)
+        timed = self._recording.timed.get(step, ())
+        elsewhere = [each for each in timed if each.worker != LEADER]
+        phases = _timed_events(elsewhere, begin)
+        members, exits = self._collectives(step, begin, phases)
         events = [*host, *ops, *received, *members, *exits]
         self._connect(events, host)
         cores = self._recording.cores
-        return _graph(self._recording.segment.segment, step, float(until - begin), events, cores)
+        demand = _mean_demand(ops, members, cores) if self._recording.do_share_cores else 0.0
+        for event in phases:
+            event.demand = demand if event.category == "compute" else 0.0
+        everything = sorted([*phases, *events], key=lambda event: (event.start, event.end))
+        graph = _graph(
+            self._recording.segment.segment, step, float(until - begin), everything, cores
+        )
+        return replace(
+            graph,
+            phases_ns={each.replica: _phases_ns(each) for each in timed},
+            timed=frozenset(each.replica for each in elsewhere),
+        )
 
     def _op_events(self, spans: pa.Table | None, begin: int, host: list[_Event]) -> list[_Event]:
         """Return the ops that the step's functions ran; those of the input belong to it."""
@@ -160,8 +179,13 @@ class StepBuilder:
             found.append(_receive(peer, send.end, arrived, replica, size))
         return found
 
-    def _collectives(self, step: int, begin: int) -> tuple[list[_Event], list[_Event]]:
-        """Return the entries of all members and their exits."""
+    def _collectives(
+        self, step: int, begin: int, timed: Sequence[_Event]
+    ) -> tuple[list[_Event], list[_Event]]:
+        """Return the entries of all members and their exits.
+
+        All-reduces of gradients over several workers wait for the gradients of the `timed` ones.
+        """
         rows = self._recording.rows("collectives", step)
         if rows is None:
             return [], []
@@ -176,10 +200,12 @@ class StepBuilder:
             ints(rows, "replica").tolist(),
             floats(rows, "bytes").tolist(),
             texts(rows, "source"),
+            ints(rows, "group_size").tolist(),
         )
+        entered = [event for event in timed if event.category == ENTER]
         turns: dict[tuple[str, int], int] = defaultdict(int)
-        groups: dict[tuple[int, int], list[tuple[_Event, _Event]]] = defaultdict(list)
-        for start, wait, transfer, instance, device, name, op, replica, size, source in zip(
+        groups: dict[tuple[int, int, int], list[tuple[_Event, _Event]]] = defaultdict(list)
+        for start, wait, transfer, instance, device, name, op, replica, size, source, ranks in zip(
             *columns, strict=True
         ):
             node = self._node_of.get((device or "", name or ""))
@@ -195,12 +221,15 @@ class StepBuilder:
                 all_there, all_there + transfer * 1e6, *own, "collective", replica, device or ""
             )
             leave.bytes, leave.launch, leave.node = size, NO_GAP, node.index
-            groups[instance, turn].append((enter, leave))
-        for pairs in groups.values():
-            there = max(enter.start for enter, _ in pairs)
+            groups[instance, turn, ranks].append((enter, leave))
+        for (_, _, ranks), pairs in groups.items():
+            entries = [enter for enter, _ in pairs]
+            if ranks > len(pairs) and max(enter.bytes for enter in entries) > SMALL_BYTES:
+                entries += entered
+            there = max(enter.start for enter in entries)
             for _, leave in pairs:
                 # The end is what is recorded; ranks of one group agree on when all were there.
-                leave.start, leave.before = there, [enter for enter, _ in pairs]
+                leave.start, leave.before = there, entries
                 leave.end = max(leave.end, there)
         flat = [pair for pairs in groups.values() for pair in pairs]
         return [enter for enter, _ in flat], [leave for _, leave in flat]
@@ -243,6 +272,53 @@ class StepBuilder:
                 known = last_of.get(event.function)
                 if known is None or event.end > known.end:
                     last_of[event.function] = event
+
+
+def _timed_events(replicas: Sequence[TimedReplica], begin: int) -> list[_Event]:
+    """Return the phases of the replicas of other workers, and the entries of their gradients.
+
+    A worker may start its step before the first one does: what it did before is left out.
+    """
+    found: list[_Event] = []
+    for each in replicas:
+        op = f"phase of worker {each.worker}"
+        computed = each.gradients_ns - each.delay_ns
+        pieces = [
+            ("input", each.start_ns, each.start_ns + each.input_ns, WAKE),
+            ("compute", each.ready_ns, computed, WAKE),
+            ("delay", computed, each.gradients_ns, NO_GAP),
+            (ENTER, each.gradients_ns, each.gradients_ns, NO_GAP),
+        ]
+        last: list[_Event] = []
+        for category, start, end, launch in pieces:
+            if category != ENTER and end <= max(start, begin):
+                continue
+            event = _Event(
+                max(start - begin, 0), max(end - begin, 0), op, op, category, each.replica,
+                each.device, launch=launch if last else ENTRY, before=last,
+            )  # fmt: skip
+            found.append(event)
+            last = [event]
+    return found
+
+
+def _phases_ns(replica: TimedReplica) -> dict[str, float]:
+    return {
+        "compute": replica.compute_ns,
+        "delay": replica.delay_ns,
+        "input": replica.input_ns,
+    }
+
+
+def _mean_demand(ops: Sequence[_Event], members: Sequence[_Event], cores: float) -> float:
+    """Return how many cores the ops until the all-reduce use on average."""
+    until = max((event.start for event in members), default=math.inf)
+    chosen = [event for event in ops if event.end <= until and event.category == "compute"]
+    if not chosen:
+        return 1.0
+    during = max(event.end for event in chosen) - min(event.start for event in chosen)
+    used = sum((event.end - event.start) * _demand(event, cores) for event in chosen)
+    return min(used / during, cores)
 
 
 def _is_last(before: _Event, every: list[_Event]) -> bool:
@@ -302,6 +378,8 @@ def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[_Event]
 
 
 def _demand(event: _Event, cores: float) -> float:
+    if event.demand is not None:
+        return event.demand
     if event.category in (*_NO_CORE, ENTER) or event.launch == NO_GAP:
         return 0.0
     is_parallel = event.end - event.start >= PARALLEL_NS and np.isfinite(cores)

@@ -17,12 +17,10 @@ import numpy as np
 from strategy_lab.profiles.replay.edits import Edit, Times, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.step_graph import StepGraph
+from strategy_lab.profiles.replay.step_graph import SMALL_BYTES, StepGraph
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.columns import Bools, Floats
 
-SMALL_BYTES = 1024
-"""A collective up to this size is not of gradients: that of the loss and of counts."""
 _FACTOR = 8.0
 """Sizes closer than this do not tell latency from bytes."""
 _RANGE = (0.1, 0.9)

@@ -19,6 +19,7 @@ from strategy_lab.profiles.tables.columns import Bools, Floats
 COMMUNICATION = "communication"
 _MOVES = ("collective", "transfer")
 _LEAST_LEFT = 0.75
+_PHASES = {"compute": ("compute", "other"), "delay": ("delay",), "input": ("input",)}
 _OF_REPLICA = ("compute", "delay", "input", "other")
 
 
@@ -74,6 +75,8 @@ class RemoveDelay:
     def apply(self, graph: StepGraph, times: Times) -> None:
         chosen = of_category(graph, ("delay",))
         if not chosen.any():
+            if any(each["delay"] for each in graph.phases_ns.values()):
+                return  # a worker's delay that was over when the first worker began its step
             raise ReplayError(
                 "No injected delay was recorded in this segment's steps",
                 advice="Record a run with --inject delay:replica=1,ms=30 to see one",
@@ -130,7 +133,10 @@ class Faster:
                 f"No op of kind {self.kind!r} is in the recorded steps",
                 advice=f"Choose communication, compute, or one of {', '.join(kinds[:30])}",
             )
+        before_ns = times.work_ns.copy()
         times.work_ns[chosen] /= self.times
+        if graph.timed and not chosen[graph.is_timed].any():
+            as_the_recorded(graph, times, before_ns)
 
     def _chosen(self, graph: StepGraph) -> Bools:
         if self.kind == COMMUNICATION:
@@ -163,6 +169,9 @@ class AverageReplica:
             raise ReplayError(
                 f"Replica {self.replica} has no other replica to compare with in the recorded steps"
             )
+        if graph.phases_ns:
+            _to_mean_phases(graph, times.work_ns, self.replica)
+            return
         to_mean_of(graph, times.work_ns, own, others)
         gaps, entries = times.gap_ns, graph.nodes.launch == ENTRY
         if (entries & own).any() and (entries & others).any():
@@ -183,6 +192,31 @@ def to_mean_of(graph: StepGraph, work_ns: Floats, own: Bools, others: Bools) -> 
         total = float(work_ns[chosen].sum())
         if total > 0:
             work_ns[chosen] *= totals.get(kind, 0.0) / total
+
+
+def _to_mean_phases(graph: StepGraph, work_ns: Floats, replica: int) -> None:
+    """Scale what a replica does until its gradients are there to the mean of the others.
+
+    Ops of the other processes are not recorded, and the ops of one replica overlap, so phases are
+    compared, not ops.
+    """
+    own = graph.nodes.replica == replica
+    others = [each for number, each in graph.phases_ns.items() if number != replica]
+    for phase, length_ns in graph.phases_ns[replica].items():
+        if length_ns > 0:
+            mean_ns = float(np.mean([each[phase] for each in others]))
+            work_ns[own & of_category(graph, _PHASES[phase])] *= mean_ns / length_ns
+
+
+def as_the_recorded(graph: StepGraph, times: Times, before_ns: Floats) -> None:
+    """Change the computing of replicas without recorded ops in the ratio of the recorded ops."""
+    computes = of_category(graph, ("compute", "other"))
+    recorded = computes & ~graph.is_timed
+    total_ns = float(before_ns[recorded].sum())
+    if total_ns > 0:
+        ratio = float(times.work_ns[recorded].sum()) / total_ns
+        chosen = computes & graph.is_timed
+        times.work_ns[chosen] = before_ns[chosen] * ratio
 
 
 def of_category(graph: StepGraph, wanted: tuple[str, ...]) -> Bools:

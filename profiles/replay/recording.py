@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, read_graph
 from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.replay.timed_replicas import Timed, timed_replicas
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
@@ -21,6 +23,8 @@ from strategy_lab.profiles.tables.columns import floats, ints, is_one_of, of_seg
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
+LEADER = 0
+"""The worker whose ops are recorded."""
 FEWEST_STEPS = 3
 """A launch gap comes from other steps than the replayed one: two of them, at least."""
 _TABLES = ("spans", "transfers", "collectives")
@@ -43,7 +47,11 @@ class Recording:
     cores: float
     """CPU cores that the process may use; infinite if its ops do not run on them."""
     tables: dict[str, dict[int, pa.Table]] = field(repr=False)
-    """Rows by table and step."""
+    """Rows of the first worker by table and step."""
+    timed: Timed = field(default_factory=dict, repr=False)
+    """The timestamps of all replicas, if there are several workers."""
+    do_share_cores: bool = False
+    """Whether the workers run on the cores of one host."""
 
     def rows(self, table: str, step: int) -> pa.Table | None:
         """Return a step's rows of `spans`, `transfers` or `collectives`; None if it has none."""
@@ -93,6 +101,10 @@ def _read(profile: Profile, segment: int) -> Recording:
             _too_few(profile, segment, len(bounds)),
             advice="Record more captured steps (--set capture.every_step=true)",
         )
+    timed: Timed = {}
+    if opened.num_workers > 1:
+        timed = _timed(profile, opened, bounds)
+        bounds = {step: bounds[step] for step in timed}
     graph = _graph(profile, opened)
     return Recording(
         opened,
@@ -100,8 +112,40 @@ def _read(profile: Profile, segment: int) -> Recording:
         tuple(sorted(bounds)),
         bounds,
         _cores(profile, opened),
-        {name: _by_step(of_segment(profile.table(name), segment)) for name in _TABLES},
+        {name: _by_step(_of_leader(profile.table(name), segment)) for name in _TABLES},
+        timed,
+        all(clock.source != "measured" for clock in profile.clocks.workers.values()),
     )
+
+
+def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> Timed:
+    """Return the timestamps of the steps that have those of all replicas."""
+    clocks = profile.clocks.workers
+    unknown = [
+        worker
+        for worker in range(opened.num_workers)
+        if worker not in clocks or clocks[worker].source is None
+    ]
+    if unknown:
+        raise ReplayError(
+            f"The clock of worker {unknown[0]} against that of worker {LEADER} is not known, so "
+            "the steps of the workers cannot be put together",
+            advice="Record the run again; its notes say why the clocks were not measured",
+        )
+    timed = timed_replicas(profile, opened, steps)
+    whole = {step: each for step, each in timed.items() if len(each) == opened.num_replicas}
+    if len(whole) < FEWEST_STEPS:
+        raise ReplayError(
+            f"Of {units.counted(len(steps), 'captured step')}, {len(whole)} have timestamps of all "
+            f"replicas, and a replay needs {FEWEST_STEPS}",
+            advice="Record more captured steps (--set capture.every_step=true)",
+        )
+    return whole
+
+
+def _of_leader(rows: pa.Table, segment: int) -> pa.Table:
+    rows = of_segment(rows, segment)
+    return rows.filter(pa.array(ints(rows, "worker") == LEADER))
 
 
 def _check_kind(segment: SegmentOpened) -> None:
@@ -110,11 +154,11 @@ def _check_kind(segment: SegmentOpened) -> None:
             "Steps of parameter servers cannot be replayed: each worker runs its own, and only "
             "their times are recorded, not their ops"
         )
-    if segment.num_workers > 1:
+    if segment.num_workers > 1 and segment.core_devices:
         raise ReplayError(
-            f"This segment runs in {segment.num_workers} processes, and a replay needs the ops of "
-            "all of them on one clock",
-            advice="Record the same replicas in one process (mirrored) to replay them",
+            f"Steps of a pod of {segment.num_workers} hosts cannot be replayed: the steps of its "
+            "hosts are started by the first one",
+            advice="Record the same replicas on one host to replay them",
         )
 
 
@@ -133,7 +177,7 @@ def _too_few(profile: Profile, segment: int, count: int) -> str:
 
 
 def _bounds(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
-    rows = of_segment(profile.table("replica_steps"), segment)
+    rows = _of_leader(profile.table("replica_steps"), segment)
     rows = rows.filter(pa.array(is_one_of(rows, "source", ("measured",))))
     steps = step_times(profile, segment)
     traced = set(steps.step[~steps.settled].tolist())

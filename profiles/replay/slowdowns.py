@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.replay.edits import Times
+from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
 from strategy_lab.profiles.replay.step_graph import HOST_GAP, StepGraph
 from strategy_lab.profiles.replay.what_if import edited_schedule
@@ -53,8 +54,17 @@ class Ideal:
 
 
 def slowdowns(known: Replays) -> Slowdowns:
-    """Return S, S_t and S_w. A segment of one replica has S = 1."""
+    """Return S, S_t and S_w. A segment of one replica has S = 1.
+
+    Raises ReplayError if the ops of a worker are not recorded.
+    """
     steps = known.steps
+    if any(step.graph.timed for step in steps):
+        raise ReplayError(
+            "What differences between replicas cost by type of op is not known: the ops of the "
+            "other workers are not recorded",
+            advice="Use --without-straggler, or record the same replicas in one process (mirrored)",
+        )
     ops = sorted({op for step in steps for op, _ in _factors(step.graph, step.work_ns)})
     replicas = sorted({int(each) for step in steps for each in step.graph.nodes.replica} - {-1})
     whole: list[float] = []

@@ -6,18 +6,21 @@ entry, and each member's exit, which waits for the entries of all members.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from strategy_lab.profiles.tables.columns import Floats, Ints
+from strategy_lab.profiles.tables.columns import Bools, Floats, Ints
 
 HOST = "host"
 END = "end"
 """Op of the last node: the host learns that the step is over."""
 ENTER = "enter"
 """Category of a collective's entry, which takes no time of its own."""
+SMALL_BYTES = 1024
+"""A collective up to this size is not of gradients: that of the loss and of counts."""
 INLINE, WAKE, ENTRY, HOST_GAP, END_GAP, NO_GAP = range(6)
 """How a node is launched: by its thread, by another one, as its device's first, by the host."""
 
@@ -60,6 +63,11 @@ class StepGraph:
     """The nodes that each node waits for, all of them before it."""
     num_dropped: int = 0
     """Edges of the recorded graph that the recorded times contradict."""
+    phases_ns: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    """Of several workers: by replica the time from its batch to its gradients as `compute` and
+    `delay`, and its `input`, from timestamps."""
+    timed: frozenset[int] = frozenset()
+    """Replicas whose ops are not recorded: each of their phases is one node."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -86,6 +94,11 @@ class StepGraph:
         """The recorded launch gap of each node: from being ready until its start."""
         gaps: Floats = np.maximum(self.nodes.start_ns - self.ready_ns, 0.0)
         return gaps
+
+    @cached_property
+    def is_timed(self) -> Bools:
+        """Which nodes are phases of a replica whose ops are not recorded."""
+        return np.isin(self.nodes.replica, list(self.timed))
 
     @property
     def length_ns(self) -> Floats:

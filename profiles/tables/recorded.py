@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
@@ -205,6 +205,36 @@ def missing_files(files: Sequence[RecordedFile]) -> list[str]:
         if not _is_there(file.path):
             by_folder.setdefault(file.path.parent, []).append(file)
     return [_note(folder, found) for folder, found in by_folder.items()]
+
+
+def unreported_files(
+    files: Mapping[str, Sequence[Path]], recorded: Mapping[Path, RecordedFile]
+) -> set[Path]:
+    """Return the tables of windows that no event reports: being written, or of another run.
+
+    Only of processes whose events report checksums. Events of earlier versions report none, and
+    not every table.
+    """
+    checked = {path.parent.parent for path, file in recorded.items() if file.crc32 is not None}
+    unchecked = {path.parent for path, file in recorded.items() if file.crc32 is None}
+    return {
+        path
+        for name in WINDOW_TABLES
+        for path in files[name]
+        if path not in recorded and path.parent.parent in checked and path.parent not in unchecked
+    }
+
+
+def unreported_notes(unreported: Iterable[Path]) -> list[str]:
+    """Return a note for each window with such tables."""
+    by_window: dict[Path, list[str]] = {}
+    for path in sorted(unreported):
+        by_window.setdefault(path.parent, []).append(path.name)
+    return [
+        f"{', '.join(names)} of {window.parent.name}/{window.name} may be of another run and "
+        f"{'is' if len(names) == 1 else 'are'} ignored: no event reports it"
+        for window, names in by_window.items()
+    ]
 
 
 def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:

@@ -52,6 +52,8 @@ from strategy_lab.profiles.tables.recorded import (
     missing_processes,
     of_this_run,
     recorded_files,
+    unreported_files,
+    unreported_notes,
 )
 from strategy_lab.profiles.tables.schema import DELAYED, TABLES
 from strategy_lab.profiles.tables.served_tables import closures_table, served_table
@@ -84,16 +86,25 @@ class Profile:
         _check_is_run(run)
         found = read_run_file(run)
         identity, sources, notes = of_this_run(found, read_sources(run))
-        files = _files_of(run, sources)
         notes += missing_processes(run, sources, read_segments(sources))
         recorded = recorded_files(run, sources)
+        by_path = {file.path: file for file in recorded}
+        files = _files_of(run, sources)
+        status = derive_status(sources)
+        if unreported := unreported_files(files, by_path):
+            files = {
+                name: [path for path in paths if path not in unreported]
+                for name, paths in files.items()
+            }
+            if status.state != "running":  # otherwise the event is about to be written
+                notes += unreported_notes(unreported)
         return cls(
             path=run,
             identity=identity,
             sources=sources,
             files=files,
-            status=derive_status(sources),
-            _recorded={file.path: file for file in recorded},
+            status=status,
+            _recorded=by_path,
             _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded)],
         )
 

@@ -26,6 +26,8 @@ from tests.fuzz.parquet_mutations import mutate_parquet
 from tests.fuzz.requests import ask, request
 from tests.fuzz.targets import CHEAP, EXPENSIVE, QUICK, TARGETS, summary
 
+OWN_CHANGE = "the fuzzer's own change"
+"""What a process does before the first reader: it may write tables of millions of rows."""
 SHARE_OF_REQUESTS = 0.15
 SHARE_OF_EXPENSIVE = 0.2
 """Of the damaged runs, to be read by an expensive reader, too."""
@@ -89,7 +91,7 @@ class Cases:
             with _guarded(result, "request", watch):
                 ask(asking)
             return result
-        watch("the fuzzer's own change")
+        watch(OWN_CHANGE)
         name, mutations = self.make(rng)
         result.made = [f"run: {name}", *(mutation.text for mutation in mutations)]
         run = self._scratch / "run"

@@ -140,7 +140,7 @@ def test_a_gain_smaller_than_the_error_is_not_told() -> None:
     ("run", "reason"),
     [
         ("captured_step", "1 captured step, and a replay needs 3"),
-        ("runs_of_0_1_0/mirrored", "2 processes"),
+        ("runs_of_0_1_0/mirrored", "graph of segment 1 is missing"),
         ("runs_of_0_1_0/served", "parameter servers cannot be replayed"),
     ],
 )

@@ -17,6 +17,7 @@ from strategy_lab.profiles.run.event_parts import TableFile
 from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
+from strategy_lab.profiles.run.status import Status
 from strategy_lab.profiles.tables.schema import TABLES
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
@@ -240,3 +241,31 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
     assert {source.worker for source in profile.sources} == {None, 0}
     assert set(profile.table("spans")["worker"].to_pylist()) == {0}
     assert "worker-1-0 belongs to another run and is ignored" in profile.notes
+
+
+def test_a_window_that_no_event_reports_is_ignored(tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", steps=40, windows=3, checksums=True)
+    run = write_run(tmp_path / "run", steps=40, windows=2, checksums=True)
+    before = profiles.load(run).summary()["segments"]
+    stray = run / "worker-0-0" / "window-000009"
+    stray.mkdir()
+    shutil.copy(other / "worker-0-0" / "window-000002" / "collectives.parquet", stray)
+    profile = profiles.load(run)
+    assert profile.summary()["segments"] == before
+    (note,) = profile.notes
+    assert note == (
+        "collectives.parquet of worker-0-0/window-000009 may be of another run and is ignored: "
+        "no event reports it"
+    )
+
+
+def test_a_window_of_a_running_run_is_read_when_its_event_is_there(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=2, checksums=True, ending=None)
+    (run / "worker-0-0" / "window-000001").rename(run / "worker-0-0" / "window-000005")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            "strategy_lab.profiles.tables.store.derive_status", lambda _sources: Status("running")
+        )
+        profile = profiles.load(run)
+    assert {path.parent.name for path in profile.files["spans"]} == {"window-000000"}
+    assert not any("no event reports" in note for note in profile.notes)

@@ -4,7 +4,7 @@
    against its own replay with the launch gaps of others, and of each run's median step.
 2. What-if against doing it: an injected delay removed, an input that sleeps against one that does
    not (the latter still takes a little), twice and half the batch, and gradients in packs against
-   one pack.
+   one pack; on two workers a delay removed, and an emulated link of twice the rate (needs root).
 3. Time of one replay of 10,000 ops, and of a what-if on it.
 
 The sides of part 2 are runs in turns, the first of a pair now one, now the other, because loads of
@@ -26,6 +26,7 @@ import numpy as np
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
+from strategy_lab.profiles.replay.collective_edits import faster_link
 from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
@@ -42,6 +43,10 @@ DELAYS = (("tiny-gpt", 2, 30), ("tiny-gpt", 4, 30), ("digits-cnn", 2, 10), ("dig
 """Workload, number of devices, ms: steps 1.4 to 5 times as long as without."""
 BATCHES = ("digits-cnn", "tiny-gpt", "synthetic")
 PACK_BYTES = 20_000
+WORKER_DELAYS = (("digits-cnn", 30), ("tiny-gpt", 30))
+"""Workload and ms."""
+LINKS = (("digits-cnn", 50), ("tiny-gpt", 100))
+"""Workload, and 10^6 bits per second that a worker's link has before it is made twice as fast."""
 STEPS = 60
 NUM_OPS = 10_000
 PATIENCE_S = 400
@@ -67,8 +72,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one workload, one pair of each kind")
     parser.add_argument(
         "--only",
-        choices=("error", "what-if", "fields", "time"),
-        help="one of the parts; fields: what-if of the batch and of packs alone",
+        choices=("error", "what-if", "fields", "workers", "time"),
+        help="one of the parts; fields, workers: some what-ifs alone",
     )
     asked = parser.parse_args()
     if asked.only in (None, "time"):
@@ -84,6 +89,8 @@ def main() -> None:
             _print_what_ifs(lab, num_pairs)
         if asked.only in (None, "what-if", "fields"):
             _print_fields(lab, num_pairs)
+        if asked.only in (None, "what-if", "workers"):
+            _print_workers(lab, num_pairs)
 
 
 class _Lab:
@@ -156,6 +163,22 @@ def _print_fields(lab: _Lab, num_pairs: int) -> None:
         _print_pairs(title, changed)
 
 
+def _print_workers(lab: _Lab, num_pairs: int) -> None:
+    two = {"strategy": "multi-worker-mirrored", "workers": 2, "global_batch_size": 128}
+    for workload, ms in WORKER_DELAYS:
+        sides = {**two, "workload": workload}
+        late = {**sides, "inject": [{"worker": 1, "replica": 0, "ms": ms}]}
+        pairs = _pairs(lab, num_pairs, late, sides, RemoveDelay())
+        _print_pairs(f"{workload}, 2 workers, delay of {ms} ms removed", pairs)
+    for workload, rate_mbit in LINKS:
+        slow, fast = (
+            {**two, "workload": workload, "network": {"rate_mbit": rate}}
+            for rate in (rate_mbit, 2 * rate_mbit)
+        )
+        pairs = _pairs(lab, num_pairs, slow, fast, lambda known: faster_link(known, 2.0))
+        _print_pairs(f"{workload}, 2 workers, {rate_mbit} to {2 * rate_mbit} Mb/s", pairs)
+
+
 Fields = dict[str, Any]
 Pair = tuple[WhatIf, float]
 """A prediction, and the measured length of the step with the change really made, in ms."""
@@ -178,14 +201,22 @@ def _changed(
 
 
 def _pairs(
-    lab: _Lab, num_pairs: int, before: Fields, after: Fields, change: Edit | str
+    lab: _Lab,
+    num_pairs: int,
+    before: Fields,
+    after: Fields,
+    change: Edit | str | Callable[[Replays], Edit],
 ) -> Iterator[Pair]:
     """Runs before and after a change, which is an edit or the field that differs, in turns."""
     for number in range(num_pairs):
         sides = (before, after) if number % 2 else (after, before)
         runs = [lab.run(steps=STEPS, **side) for side in sides]
         first, second = runs if number % 2 else reversed(runs)
-        edit = edit_of(first, 0, {change: after[change]}) if isinstance(change, str) else change
+        edit: Edit | None
+        if isinstance(change, str):
+            edit = edit_of(first, 0, {change: after[change]})
+        else:
+            edit = change(replays(first, 0)) if callable(change) else change
         assert edit is not None
         yield what_if(first, 0, [edit]), replays(second, 0).measured_ms
 

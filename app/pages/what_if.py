@@ -192,11 +192,13 @@ def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
 
 def _kinds(profile: Profile, segment: int) -> list[str]:
     """The types of ops that run, those on the critical path first."""
-    nodes = replays(profile, segment).middle.graph.nodes
-    on_path = [item.op for item in _path(profile, segment) if item.kind == "compute"]
-    used = zip(nodes.op, nodes.demand.tolist(), strict=True)
-    others = sorted({op for op, cores in used if cores})
-    return list(dict.fromkeys([*on_path, *others, "communication"]))
+    graph = replays(profile, segment).middle.graph
+    nodes = graph.nodes
+    used = zip(nodes.op, nodes.demand.tolist(), graph.is_timed.tolist(), strict=True)
+    types = {op for op, cores, is_timed in used if cores and not is_timed}
+    path = [item.op for item in _path(profile, segment) if item.kind == "compute"]
+    on_path = [op for op in path if op in types]
+    return list(dict.fromkeys([*on_path, *sorted(types), "compute", "communication"]))
 
 
 page()

@@ -52,6 +52,9 @@ class Recording:
     """The timestamps of all replicas, if there are several workers."""
     do_share_cores: bool = False
     """Whether the workers run on the cores of one host."""
+    warm_from: int = 0
+    """The first step after the first capture window: during that window the run writes its graph
+    on the same cores."""
 
     def rows(self, table: str, step: int) -> pa.Table | None:
         """Return a step's rows of `spans`, `transfers` or `collectives`; None if it has none."""
@@ -115,6 +118,7 @@ def _read(profile: Profile, segment: int) -> Recording:
         {name: _by_step(_of_leader(profile.table(name), segment)) for name in _TABLES},
         timed,
         all(clock.source != "measured" for clock in profile.clocks.workers.values()),
+        _warm_from(profile, segment),
     )
 
 
@@ -141,6 +145,15 @@ def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> T
             advice="Record more captured steps (--set capture.every_step=true)",
         )
     return whole
+
+
+def _warm_from(profile: Profile, segment: int) -> int:
+    ends = [
+        window.first_step + window.num_steps
+        for window in profile.events(WindowCaptured)
+        if window.segment == segment and not window.error
+    ]
+    return min(ends, default=0)
 
 
 def _of_leader(rows: pa.Table, segment: int) -> pa.Table:

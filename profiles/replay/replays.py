@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 FEWEST_REPLAYED, MOST_REPLAYED = 24, 60
-"""Of more captured steps, some at equal distances are replayed: so many."""
+"""Of more captured steps, some at equal distances are replayed: so many. Those of the first window
+are replayed only if there are fewer after it."""
 _MOST_NODES = 40_000
 """More than the fewest are replayed if their graphs have no more nodes, about 0.6 s of work."""
 
@@ -105,7 +106,9 @@ def replay_all(recording: Recording) -> Replays:
     """Replay the steps of a recording."""
     builder = StepBuilder(recording)
     num_nodes = len(builder.build(recording.steps[0]))
-    graphs = [builder.build(step) for step in _chosen(recording.steps, num_nodes)]
+    warm = [step for step in recording.steps if step >= recording.warm_from]
+    steps = warm if len(warm) >= FEWEST_REPLAYED else recording.steps
+    graphs = [builder.build(step) for step in _chosen(steps, num_nodes)]
     return Replays(recording, replay_graphs(graphs, recording.cores))
 
 

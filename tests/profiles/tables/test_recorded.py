@@ -244,12 +244,12 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
 
 
 def test_a_window_that_no_event_reports_is_ignored(tmp_path: Path) -> None:
-    other = write_run(tmp_path / "other", steps=40, windows=3, checksums=True)
+    other = write_run(tmp_path / "other", steps=40, windows=2, checksums=True)
     run = write_run(tmp_path / "run", steps=40, windows=2, checksums=True)
     before = profiles.load(run).summary()["segments"]
     stray = run / "worker-0-0" / "window-000009"
     stray.mkdir()
-    shutil.copy(other / "worker-0-0" / "window-000002" / "collectives.parquet", stray)
+    shutil.copy(other / "worker-0-0" / "window-000001" / "collectives.parquet", stray)
     profile = profiles.load(run)
     assert profile.summary()["segments"] == before
     (note,) = profile.notes

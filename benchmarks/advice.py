@@ -56,7 +56,6 @@ ENTAILED = {
 """A replica whose op runs elsewhere is late; batches of changing length are partial; replicas of an
 eager step run in turn, and the last one is late; Python in two replicas takes turns for the GIL."""
 HALF: dict[str, Any] = {"capture": {"overhead_budget": 0.5}, "steps": 400}
-LARGE = {"parameters": 32_000_000, "flops_per_example": 1_000_000}
 LATE_3: dict[str, Any] = {"devices": "cpu:4", "inject": [{"replica": 3, "ms": 15.0}]}
 SLOW_LINK: dict[str, Any] = {
     "strategy": "multi-worker-mirrored",
@@ -88,7 +87,8 @@ PLANTED = (
     _spec("straggler", "a delay in one of 4", **LATE_3),
     Case("straggler", "late-replica"),
     Case("straggler", "late-replica-0"),
-    _spec("input-bound", "slow reads", workload="synthetic", workload_options={"read_ms": 40.0}),
+    _spec("input-bound", "slow reads", workload="synthetic", global_batch_size=32,
+          workload_options={"read_ms": 40.0}),
     Case("input-bound", "generator"),
     Case("input-bound", "generator-prefetched"),
     Case("retracing", "retracing"),
@@ -116,14 +116,14 @@ PLANTED = (
     _spec("shared-cores", "4 replicas", devices="cpu:4"),
     _spec("shared-cores", "8 replicas", devices="cpu:8"),
     _spec("tiny-batch", "4 examples a replica", global_batch_size=8),
-    _spec("tiny-batch", "8 examples a replica", workload="embedding", global_batch_size=16),
+    _spec("tiny-batch", "8 examples a replica", workload="digits-mlp", global_batch_size=16),
     _spec("tracing", "5 steps", steps=5),
     _spec("tracing", "5 steps of tiny-gpt", steps=5, workload="tiny-gpt"),
     _spec("costly-capture", "half of the time", **HALF),
     _spec("costly-capture", "half of the time, short steps", workload="digits-mlp", **HALF),
-    _spec("communication-exposed", "a large model", workload="synthetic", global_batch_size=8,
-          workload_options=LARGE),
     _spec("communication-exposed", "a slow link", **SLOW_LINK),
+    _spec("communication-exposed", "a slow link, digits-cnn", **SLOW_LINK | {
+        "workload": "digits-cnn", "network": {"rate_mbit": 20}}),
     _spec("short-steps", "steps of 3 ms", workload="digits-mlp"),
     _spec("short-steps", "steps of 3 ms, central storage", workload="digits-mlp",
           strategy="central-storage"),

@@ -43,9 +43,9 @@ DELAYS = (("tiny-gpt", 2, 30), ("tiny-gpt", 4, 30), ("digits-cnn", 2, 10), ("dig
 """Workload, number of devices, ms: steps 1.4 to 5 times as long as without."""
 BATCHES = ("digits-cnn", "tiny-gpt", "synthetic")
 PACK_BYTES = 20_000
-WORKER_DELAYS = (("digits-cnn", 30), ("tiny-gpt", 30))
+WORKER_DELAYS = (("digits-cnn", 30), ("digits-mlp", 30))
 """Workload and ms."""
-LINKS = (("digits-cnn", 50), ("tiny-gpt", 100))
+LINKS = (("digits-cnn", 20), ("digits-mlp", 20))
 """Workload, and 10^6 bits per second that a worker's link has before it is made twice as fast."""
 STEPS = 60
 NUM_OPS = 10_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from strategy_lab.profiles.capture.graph import SENDS, Node
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.dependencies import dependencies
 from strategy_lab.profiles.replay.recording import LEADER, Recording
+from strategy_lab.profiles.replay.step_event import Event, demand_of
 from strategy_lab.profiles.replay.step_graph import (
     END,
     END_GAP,
@@ -33,39 +34,12 @@ from strategy_lab.profiles.replay.step_graph import (
     Nodes,
     StepGraph,
 )
-from strategy_lab.profiles.replay.timed_replicas import TimedReplica
+from strategy_lab.profiles.replay.timed_events import mean_demand, phases_ns, timed_events
 from strategy_lab.profiles.tables.columns import floats, ints, texts
 
 _NEAR_NS = 2_000
 """Times of different threads are read one after the other: what ends so long after a node starts
 may still have been waited for, and then its end is set to that start."""
-PARALLEL_NS = 100_000
-"""TensorFlow splits an op of this length over the threads of all cores (Eigen's thread pool)."""
-_NO_CORE = ("delay", "collective", "input", HOST)
-
-
-@dataclass(slots=True)
-class _Event:
-    """A node of the graph to be."""
-
-    start: float
-    end: float
-    op: str
-    name: str
-    category: str
-    replica: int = -1
-    device: str = ""
-    thread: int = -1
-    launch: int = WAKE
-    bytes: float = np.nan
-    node: int = -1
-    """Index in the recorded graph."""
-    function: int = -1
-    demand: float | None = None
-    """Cores that it uses; None: by its category and length."""
-    before: list[_Event] = field(default_factory=list)
-    at: int = -1
-    """Its number in the step's graph."""
 
 
 class StepBuilder:
@@ -91,12 +65,12 @@ class StepBuilder:
         received = self._receives(step, begin, ops)
         timed = self._recording.timed.get(step, ())
         elsewhere = [each for each in timed if each.worker != LEADER]
-        phases = _timed_events(elsewhere, begin)
+        phases = timed_events(elsewhere, begin)
         members, exits = self._collectives(step, begin, phases)
         events = [*host, *ops, *received, *members, *exits]
         self._connect(events, host)
         cores = self._recording.cores
-        demand = _mean_demand(ops, members, cores) if self._recording.do_share_cores else 0.0
+        demand = mean_demand(ops, members, cores) if self._recording.do_share_cores else 0.0
         for event in phases:
             event.demand = demand if event.category == "compute" else 0.0
         everything = sorted([*phases, *events], key=lambda event: (event.start, event.end))
@@ -105,11 +79,11 @@ class StepBuilder:
         )
         return replace(
             graph,
-            phases_ns={each.replica: _phases_ns(each) for each in timed},
+            phases_ns={each.replica: phases_ns(each) for each in timed},
             timed=frozenset(each.replica for each in elsewhere),
         )
 
-    def _op_events(self, spans: pa.Table | None, begin: int, host: list[_Event]) -> list[_Event]:
+    def _op_events(self, spans: pa.Table | None, begin: int, host: list[Event]) -> list[Event]:
         """Return the ops that the step's functions ran; those of the input belong to it."""
         if spans is None:
             return []
@@ -140,7 +114,7 @@ class StepBuilder:
             if node is None or is_input or category == "collective":
                 continue
             found.append(
-                _Event(
+                Event(
                     start,
                     start + length,
                     op or "",
@@ -155,7 +129,7 @@ class StepBuilder:
             )
         return found
 
-    def _receives(self, step: int, begin: int, ops: list[_Event]) -> list[_Event]:
+    def _receives(self, step: int, begin: int, ops: list[Event]) -> list[Event]:
         """Return a node per tensor that reached another device: from its send to its arrival."""
         rows = self._recording.rows("transfers", step)
         if rows is None:
@@ -180,8 +154,8 @@ class StepBuilder:
         return found
 
     def _collectives(
-        self, step: int, begin: int, timed: Sequence[_Event]
-    ) -> tuple[list[_Event], list[_Event]]:
+        self, step: int, begin: int, timed: Sequence[Event]
+    ) -> tuple[list[Event], list[Event]]:
         """Return the entries of all members and their exits.
 
         All-reduces of gradients over several workers wait for the gradients of the `timed` ones.
@@ -204,7 +178,7 @@ class StepBuilder:
         )
         entered = [event for event in timed if event.category == ENTER]
         turns: dict[tuple[str, int], int] = defaultdict(int)
-        groups: dict[tuple[int, int, int], list[tuple[_Event, _Event]]] = defaultdict(list)
+        groups: dict[tuple[int, int, int], list[tuple[Event, Event]]] = defaultdict(list)
         for start, wait, transfer, instance, device, name, op, replica, size, source, ranks in zip(
             *columns, strict=True
         ):
@@ -214,10 +188,10 @@ class StepBuilder:
             turn = turns[device or "", instance]
             turns[device or "", instance] += 1
             own = (op or "", name or "")
-            enter = _Event(start, start, *own, ENTER, replica, device or "", bytes=size)
+            enter = Event(start, start, *own, ENTER, replica, device or "", bytes=size)
             enter.node, enter.function = node.index, node.function
             all_there = start + wait * 1e6
-            leave = _Event(
+            leave = Event(
                 all_there, all_there + transfer * 1e6, *own, "collective", replica, device or ""
             )
             leave.bytes, leave.launch, leave.node = size, NO_GAP, node.index
@@ -234,12 +208,12 @@ class StepBuilder:
         flat = [pair for pairs in groups.values() for pair in pairs]
         return [enter for enter, _ in flat], [leave for _, leave in flat]
 
-    def _connect(self, events: list[_Event], host: list[_Event]) -> None:
+    def _connect(self, events: list[Event], host: list[Event]) -> None:
         events.sort(key=lambda event: (event.start, event.end))
-        latest: dict[int, _Event] = {}
-        last_on_thread: dict[tuple[int, str], _Event] = {}
-        first_of: dict[tuple[int, str], _Event] = {}
-        last_of: dict[int, _Event] = {}
+        latest: dict[int, Event] = {}
+        last_on_thread: dict[tuple[int, str], Event] = {}
+        first_of: dict[tuple[int, str], Event] = {}
+        last_of: dict[int, Event] = {}
         ended = _Ended(host)
         for event in events:
             if event.category == HOST:
@@ -274,70 +248,23 @@ class StepBuilder:
                     last_of[event.function] = event
 
 
-def _timed_events(replicas: Sequence[TimedReplica], begin: int) -> list[_Event]:
-    """Return the phases of the replicas of other workers, and the entries of their gradients.
-
-    A worker may start its step before the first one does: what it did before is left out.
-    """
-    found: list[_Event] = []
-    for each in replicas:
-        op = f"phase of worker {each.worker}"
-        computed = each.gradients_ns - each.delay_ns
-        pieces = [
-            ("input", each.start_ns, each.start_ns + each.input_ns, WAKE),
-            ("compute", each.ready_ns, computed, WAKE),
-            ("delay", computed, each.gradients_ns, NO_GAP),
-            (ENTER, each.gradients_ns, each.gradients_ns, NO_GAP),
-        ]
-        last: list[_Event] = []
-        for category, start, end, launch in pieces:
-            if category != ENTER and end <= max(start, begin):
-                continue
-            event = _Event(
-                max(start - begin, 0), max(end - begin, 0), op, op, category, each.replica,
-                each.device, launch=launch if last else ENTRY, before=last,
-            )  # fmt: skip
-            found.append(event)
-            last = [event]
-    return found
-
-
-def _phases_ns(replica: TimedReplica) -> dict[str, float]:
-    return {
-        "compute": replica.compute_ns,
-        "delay": replica.delay_ns,
-        "input": replica.input_ns,
-    }
-
-
-def _mean_demand(ops: Sequence[_Event], members: Sequence[_Event], cores: float) -> float:
-    """Return how many cores the ops until the all-reduce use on average."""
-    until = max((event.start for event in members), default=math.inf)
-    chosen = [event for event in ops if event.end <= until and event.category == "compute"]
-    if not chosen:
-        return 1.0
-    during = max(event.end for event in chosen) - min(event.start for event in chosen)
-    used = sum((event.end - event.start) * _demand(event, cores) for event in chosen)
-    return min(used / during, cores)
-
-
-def _is_last(before: _Event, every: list[_Event]) -> bool:
+def _is_last(before: Event, every: list[Event]) -> bool:
     return before.end >= max(each.end for each in every)
 
 
 class _Ended:
     """The host's nodes by their end."""
 
-    def __init__(self, host: list[_Event]) -> None:
+    def __init__(self, host: list[Event]) -> None:
         self._host = host
 
-    def host_before(self, start: float) -> list[_Event]:
+    def host_before(self, start: float) -> list[Event]:
         found = [event for event in self._host if event.end <= start]
         return found[-1:]
 
 
-def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float) -> _Event:
-    return _Event(
+def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float) -> Event:
+    return Event(
         sent,
         arrived,
         peer.op,
@@ -352,7 +279,7 @@ def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float)
     )
 
 
-def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[_Event]:
+def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[Event]:
     """Return the times in which the host asks for a batch, each after the one before."""
     if spans is None:
         return []
@@ -369,24 +296,15 @@ def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[_Event]
     ]
     starts, ends = np.array(asked, np.int64).reshape(-1, 2).T
     joined = Intervals.union((starts, np.minimum(ends, until - begin)))
-    found: list[_Event] = []
+    found: list[Event] = []
     for start, end in zip(joined.starts.tolist(), joined.ends.tolist(), strict=True):
-        event = _Event(start, end, "input", "input", HOST, launch=HOST_GAP)
+        event = Event(start, end, "input", "input", HOST, launch=HOST_GAP)
         event.before = found[-1:]
         found.append(event)
     return found
 
 
-def _demand(event: _Event, cores: float) -> float:
-    if event.demand is not None:
-        return event.demand
-    if event.category in (*_NO_CORE, ENTER) or event.launch == NO_GAP:
-        return 0.0
-    is_parallel = event.end - event.start >= PARALLEL_NS and np.isfinite(cores)
-    return cores if is_parallel else 1.0
-
-
-def _could_wait(event: _Event, before: _Event) -> bool:
+def _could_wait(event: Event, before: Event) -> bool:
     """Return whether the recorded times allow that `event` waited for `before`.
 
     A collective's recorded end includes its callbacks: what takes its result may start earlier.
@@ -395,12 +313,10 @@ def _could_wait(event: _Event, before: _Event) -> bool:
     return before.at < event.at and ready <= event.start + _NEAR_NS
 
 
-def _graph(
-    segment: int, step: int, wall_ns: float, events: list[_Event], cores: float
-) -> StepGraph:
+def _graph(segment: int, step: int, wall_ns: float, events: list[Event], cores: float) -> StepGraph:
     for at, event in enumerate(events):
         event.at = at
-    end = _Event(wall_ns, wall_ns, END, END, HOST, launch=END_GAP, at=len(events))
+    end = Event(wall_ns, wall_ns, END, END, HOST, launch=END_GAP, at=len(events))
     waits_for, dropped = [], 0
     for event in events:
         kept = {each.at: each for each in event.before if _could_wait(event, each)}
@@ -424,7 +340,7 @@ def _graph(
         np.array([event.replica for event in everything], np.int64),
         [event.device for event in everything],
         np.array([event.thread for event in everything], np.int64),
-        np.array([_demand(event, cores) for event in everything], np.float64),
+        np.array([demand_of(event, cores) for event in everything], np.float64),
         np.array([event.launch for event in everything], np.int64),
         np.array([event.bytes for event in everything], np.float64),
     )

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from strategy_lab.profiles.replay.batch_edit import other_batch
-from strategy_lab.profiles.replay.collective_edits import other_packs
+from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit, RemoveDelay
 from strategy_lab.profiles.replay.replays import replays
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
+
+_RATE = "network.rate_mbit"
 
 
 def edit_of(profile: Profile, segment: int, changes: Mapping[str, Any]) -> Edit | None:
@@ -26,4 +28,8 @@ def edit_of(profile: Profile, segment: int, changes: Mapping[str, Any]) -> Edit 
         return other_batch(replays(profile, segment), int(changes["global_batch_size"]))
     if set(changes) == {"bytes_per_pack"}:
         return other_packs(replays(profile, segment), int(changes["bytes_per_pack"]))
+    if set(changes) == {_RATE} and changes[_RATE]:
+        known = replays(profile, segment)
+        recorded = (known.recording.segment.spec.get("network") or {}).get("rate_mbit")
+        return faster_link(known, changes[_RATE] / recorded) if recorded else None
     return None

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 QUEUE_S = 0.05
-_LEAST_QUEUE_BYTES = 1 << 20
+LEAST_QUEUE_BYTES = 1 << 20
 _TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 _IFF_TAP, _IFF_NO_PI, _IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
 _OFFLOAD = 0b1111
@@ -63,7 +63,7 @@ class Fabric:
         if self.rate_mbit is None:
             return now
         takes_s = num_bytes * 8 / (self.rate_mbit * 1e6)
-        queue_s = max(QUEUE_S, _LEAST_QUEUE_BYTES * 8 / (self.rate_mbit * 1e6))
+        queue_s = max(QUEUE_S, LEAST_QUEUE_BYTES * 8 / (self.rate_mbit * 1e6))
         if self._left[port] - now > queue_s:
             return None
         self._left[port] = max(now, self._left[port]) + takes_s

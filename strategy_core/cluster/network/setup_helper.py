@@ -21,13 +21,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from strategy_core.cluster.network import namespaces
-from strategy_core.cluster.network.link_emulator import Switch, open_tap
+from strategy_core.cluster.network.link_emulator import LEAST_QUEUE_BYTES, QUEUE_S, Switch, open_tap
 
 INTERFACE = "lab0"
 """A worker's own interface, in its own namespace."""
-_BURST_S = 0.008
-_LEAST_BURST_BYTES = 128 * 1024
-_QUEUE = "50ms"
+_BURST_S = 0.001
+_LEAST_BURST_BYTES = 2 * 1514
+"""What an idle link lets through at once: two frames, or what it carries in 1 ms. With 128 KiB, a
+message of 95 kB crossed a link of 5 Mb/s in 0.5 ms instead of 152 ms. With what a link carries in
+0.2 ms, one of 1 Gb/s carried half as much, because the kernel's timers were late."""
 SEARCHED = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 """Search path for programs: an ordinary user's PATH often omits the folder of `tc`."""
 
@@ -130,8 +132,10 @@ def _set_up(spoke: int, number: int) -> None:
 
 
 def _limit(interface: str, rate_mbit: float) -> None:
-    burst = max(_LEAST_BURST_BYTES, int(rate_mbit * 1e6 / 8 * _BURST_S))
-    shape = f"rate {rate_mbit:g}mbit burst {burst} latency {_QUEUE}"
+    bytes_per_s = rate_mbit * 1e6 / 8
+    burst = max(_LEAST_BURST_BYTES, int(bytes_per_s * _BURST_S))
+    queue = max(LEAST_QUEUE_BYTES, int(bytes_per_s * QUEUE_S))
+    shape = f"rate {rate_mbit:g}mbit burst {burst} limit {queue}"
     _run(["tc", "qdisc", "replace", "dev", interface, "root", "tbf", *shape.split()])
 
 

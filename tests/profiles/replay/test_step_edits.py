@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
 import numpy as np
 import pytest
 
+from strategy_lab import profiles
+from strategy_lab.profiles.replay import spec_edits
 from strategy_lab.profiles.replay.batch_edit import other_batch
-from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
+from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
+from strategy_lab.profiles.replay.edits import Edit
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
 from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
@@ -14,6 +21,7 @@ from strategy_lab.profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
 from tests.profiles.replay.test_what_if import MS, late_step, replays_of
 
+DATA = Path(__file__).parents[2] / "data"
 LARGE, SMALL = 1_000_000.0, 100_000.0
 
 
@@ -100,3 +108,19 @@ def test_what_the_recording_does_not_tell_is_refused() -> None:
         other_batch(copies, 63)
     with pytest.raises(ReplayError, match="Give a number above 0"):
         faster_link(copies, 0)
+
+
+def test_another_rate_of_an_emulated_link_is_a_faster_link(
+    known: Replays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edited(recorded: dict[str, float]) -> Edit | None:
+        opened = msgspec.structs.replace(known.recording.segment, spec={"network": recorded})
+        of_rate = replace(known, recording=replace(known.recording, segment=opened))
+        monkeypatch.setattr(spec_edits, "replays", lambda _profile, _segment: of_rate)
+        profile = profiles.load(DATA / "captured_step")
+        return spec_edits.edit_of(profile, 0, {"network.rate_mbit": 100})
+
+    found = edited({"rate_mbit": 50.0})
+    assert isinstance(found, FasterLink)
+    assert found.times == 2.0
+    assert edited({}) is None

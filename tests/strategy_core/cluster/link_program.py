@@ -1,7 +1,7 @@
 """A process of an emulated network without TensorFlow: serves, or calls one that serves.
 
     python -m tests.strategy_core.cluster.link_program --enter 5,6 serve HOST PORT
-    python -m tests.strategy_core.cluster.link_program --enter 5,7 call HOST PORT MEGABYTES
+    python -m tests.strategy_core.cluster.link_program --enter 5,7 call HOST PORT BYTES
 
 A caller prints one JSON line: its round trip, how long its bytes took, and what was counted.
 """
@@ -29,13 +29,13 @@ def main() -> None:
     parser.add_argument("what", choices=("serve", "call", "name"))
     parser.add_argument("host", nargs="?")
     parser.add_argument("port", nargs="?", type=int)
-    parser.add_argument("megabytes", nargs="?", type=int, default=0)
+    parser.add_argument("bytes", nargs="?", type=int, default=0)
     args = parser.parse_args()
     namespaces.enter_all(args.enter)
     if args.what == "serve":
         serve(args.host, args.port)
     elif args.what == "call":
-        print(json.dumps(call(args.host, args.port, args.megabytes * 1_000_000)), flush=True)
+        print(json.dumps(call(args.host, args.port, args.bytes)), flush=True)
     else:
         print(json.dumps([name for _, name in socket.if_nameindex()]), flush=True)
 

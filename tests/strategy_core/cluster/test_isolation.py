@@ -67,12 +67,12 @@ def say(process: subprocess.Popen[str]) -> Any:
     return json.loads(process.stdout.readline())
 
 
-def send(network: Network, megabytes: int) -> dict[str, Any]:
+def send(network: Network, num_bytes: int) -> dict[str, Any]:
     """Process 0 sends process 1 so many bytes; what it measured."""
     host, _, port = network.addresses[1].rpartition(":")
     with program(network.entrances[1], "serve", host, port) as server:
         assert say(server) == {"ready": host}
-        with program(network.entrances[0], "call", host, port, megabytes) as caller:
+        with program(network.entrances[0], "call", host, port, num_bytes) as caller:
             told: dict[str, Any] = say(caller)
             return told
 
@@ -90,7 +90,7 @@ def test_no_outside_process_reaches_a_contained_cluster() -> None:
             say(server)
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((host, int(port)), timeout=5).close()
-            with program(network.entrances[0], "call", host, port, 1) as caller:
+            with program(network.entrances[0], "call", host, port, 1_000_000) as caller:
                 assert say(caller)["counted"]["sent_bytes"] >= 1_000_000
 
 
@@ -102,7 +102,7 @@ def test_each_process_has_an_interface_that_counts_what_its_link_carries() -> No
         return
     with lay_network(options, 3) as network:
         assert len(set(network.addresses)) == 3
-        told = send(network, 20)
+        told = send(network, 20_000_000)
     counted, interface = told["counted"], told["interface"]
     explained = (
         counted["sent_bytes"] + counted["retransmitted_bytes"] + 66 * interface["sent_packets"]
@@ -118,10 +118,24 @@ def test_a_rate_and_a_delay_are_kept(delay_ms: float | None) -> None:
             lay_network(options, 2)
         return
     with lay_network(options, 2) as network:
-        told = send(network, 5)
+        told = send(network, 5_000_000)
     assert told["took_s"] >= 5e6 * 8 / 200e6 * 0.9, "no faster than its link"
     if delay_ms:
         assert told["round_trip_ms"] >= 2 * delay_ms
+
+
+@pytest.mark.parametrize("delay_ms", [None, 10.0])
+def test_a_small_message_over_an_idle_link_takes_what_its_rate_allows(
+    delay_ms: float | None,
+) -> None:
+    options = NetworkOptions(rate_mbit=10, delay_ms=delay_ms)
+    if why_refused(options):
+        with pytest.raises(LabError, match="network namespaces"):
+            lay_network(options, 2)
+        return
+    with lay_network(options, 2) as network:
+        told = send(network, 90_000)
+    assert told["took_s"] >= 90_000 * 8 / 10e6 * 0.9
 
 
 def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:

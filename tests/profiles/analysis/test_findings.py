@@ -323,6 +323,17 @@ def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: P
     assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
 
 
+@pytest.mark.parametrize(("input_ms", "is_told"), [(5.0, False), (15.0, True)])
+def test_handing_batches_to_the_devices_is_no_wait_for_input(
+    tmp_path: Path, input_ms: float, is_told: bool
+) -> None:
+    row = {"kind": "input-stage", "name": "Iterator::Root::Prefetch::Generator", "count": 2}
+    row |= {"total_ms": input_ms, "held_ms": input_ms}
+    options = {"replicas": 2, "steps": 300, "step_ms": 10.0, "input_ms": input_ms}
+    assert "input-bound" in found_in(tmp_path / "without", **options)
+    assert ("input-bound" in found_in(tmp_path / "run", causes=[row], **options)) == is_told
+
+
 def test_input_that_only_captures_can_see_is_told_as_asked_for_in_the_step(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
     facts = gather_facts(profile, profile.segments[0])

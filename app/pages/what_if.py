@@ -34,6 +34,7 @@ from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
 
 _SHOWN = 15
+_LEAST_SHARE = 0.01
 _TIMES = (1.5, 2.0, 4.0, 10.0)
 _CHANGES: dict[str, tuple[Callable[[Replays, int], Edit], int]] = {
     "Global batch size": (other_batch, 512),
@@ -191,14 +192,17 @@ def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
 
 
 def _kinds(profile: Profile, segment: int) -> list[str]:
-    """The types of ops that run, those on the critical path first."""
+    """The types of ops that run, those that matter on the critical path first."""
     graph = replays(profile, segment).middle.graph
     nodes = graph.nodes
     used = zip(nodes.op, nodes.demand.tolist(), graph.is_timed.tolist(), strict=True)
     types = {op for op, cores, is_timed in used if cores and not is_timed}
-    path = [item.op for item in _path(profile, segment) if item.kind == "compute"]
-    on_path = [op for op in path if op in types]
-    return list(dict.fromkeys([*on_path, *sorted(types), "compute", "communication"]))
+    on_path = [
+        item.op
+        for item in _path(profile, segment)
+        if item.kind == "compute" and item.op in types and item.share >= _LEAST_SHARE
+    ]
+    return list(dict.fromkeys([*on_path, "compute", "communication", *sorted(types)]))
 
 
 page()

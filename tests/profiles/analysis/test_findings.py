@@ -210,6 +210,20 @@ def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_pa
     assert "small-collective" not in found
 
 
+def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) -> None:
+    """On a busy machine a replica may be late by an amount that varies too much to stand out."""
+    delay = [{"replica": 1, "ms": 30.0}]
+    options = {"replicas": 2, "steps": 300, "collective_bytes": (24, 1_000), "inject": delay}
+    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), **options))
+    facts = gather_facts(profile, profile.segments[0])
+    unsure = replace(facts, stragglers=replace(facts.stragglers, straggler=None, late=()))
+    found = {item.key: item for item in findings(unsure)}["small-collective"]
+    assert "passes in 2 all-reduces a step, of 512 B on average: " in found.sentence
+    assert found.sentence.endswith("not bytes. The lab injected 30.0 ms into replica 1.")
+    assert found.advice == "Remove the injected delay to measure the program without it."
+    assert found.edits == {"inject": []}
+
+
 def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
     profile = profiles.load(write_run(tmp_path / "run", **options))

@@ -2,9 +2,9 @@
 
 ## What it does
 
-Looks for collectives of at most 64 KiB a call and fewer than 8 calls a step that take 10 % of the
-step or more; waiting for a replica that is late is left to that finding. The lab's own gather of
-timestamps does not count.
+Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
+10 % of the step or more; waiting for a replica that is late is left to that finding. The lab's own
+gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so.
 
 ## Why is this slow
 
@@ -20,12 +20,15 @@ every few steps, or together with another tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
+from strategy_lab.profiles.analysis.advice.rules.straggler import injected_sentence
 from strategy_lab.profiles.analysis.communication import CollectiveUse
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "small-collective"
 LATENCY_BYTES = 65_536
@@ -54,28 +57,50 @@ def find(facts: Facts) -> Iterator[Finding]:
     if spent_ms / wall < LATENCY_SHARE:
         return
     also = [
-        f"the {other.op} of {units.size(other.bytes_per_call)} {units.milliseconds(ms)}"
+        f"{_named(other)} {units.milliseconds(ms)}"
         for ms, _, other in found
         if other is not use and ms / wall >= LATENCY_SHARE
     ]
     takes = f", and {units.listed(also)}" if also else ""
-    waits = 2 * wait_ms > spent_ms
+    waits = wait_ms > spent_ms - wait_ms
+    delays_ms = injected_delays(facts.segment) if waits else {}
+    injected = f" {injected_sentence(delays_ms)}" if delays_ms else ""
     yield finding(
         facts,
         KEY,
-        f"{of_a_step(facts, spent_ms, wall)} passes in the {use.op} of "
-        f"{units.size(use.bytes_per_call)}: {units.milliseconds(wait_ms)} until the last replica "
-        f"has entered it, {units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
-        f"cost is {'waiting' if waits else 'latency'}, not bytes.",
-        (
-            "On the Timeline page, look at what the replicas do before they enter it: they do not "
-            "arrive together. Replicas that share cores run in turn."
-            if waits
-            else "Reduce it every few steps, or together with another tensor."
-        ),
+        f"{of_a_step(facts, spent_ms, wall)} passes in {_named(use)}: "
+        f"{units.milliseconds(wait_ms)} until the last replica has entered it, "
+        f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
+        f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
+        _advice(waits, is_injected=bool(delays_ms)),
         per_step(facts, spent_ms, wall),
         op=use.op,
         bytes_per_call=use.bytes_per_call,
         wait_ms=wait_ms,
         transfer_ms=spent_ms - wait_ms,
     )
+
+
+def edits(facts: Facts, found: Finding) -> dict[str, Any]:
+    """No injected delay, if there is one and the replicas wait."""
+    waits = found.evidence["wait_ms"] > found.evidence["transfer_ms"]
+    return {"inject": []} if waits and injected_delays(facts.segment) else {}
+
+
+def _named(use: CollectiveUse) -> str:
+    """`the all-reduce of 24 B`; of several calls a step, `2 all-reduces of 47.5 kB on average`."""
+    size = units.size(use.bytes_per_call)
+    if round(use.per_step, 1) <= 1:
+        return f"the {use.op} of {size}"
+    return f"{use.per_step:.3g} {use.op}s a step, of {size} on average"
+
+
+def _advice(waits: bool, *, is_injected: bool) -> str:
+    if is_injected:
+        return "Remove the injected delay to measure the program without it."
+    if waits:
+        return (
+            "On the Timeline page, look at what the replicas do before they enter it: they do not "
+            "arrive together. Replicas that share cores run in turn."
+        )
+    return "Reduce it every few steps, or together with another tensor."

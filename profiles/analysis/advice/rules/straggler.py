@@ -51,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     for before, item in itertools.pairwise(late):
         others = units.share(item.last_share)
         sentence += f", and would wait for {item.name} in {others} without {before.name}"
-    injected = f" {_injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
+    injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
     yield finding(
         facts,
         KEY,
@@ -121,7 +121,7 @@ def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     return {"inject": []} if injected_delays(facts.segment) else {}
 
 
-def _injected_sentence(delays_ms: dict[int, float]) -> str:
+def injected_sentence(delays_ms: dict[int, float]) -> str:
     """`The lab injected 60.0 ms into replica 0 and 30.0 ms into replica 2.`"""
     parts = [f"{units.milliseconds(ms)} into replica {r}" for r, ms in sorted(delays_ms.items())]
     return f"The lab injected {units.listed(parts)}."

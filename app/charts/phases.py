@@ -9,6 +9,8 @@ import plotly.graph_objects as go
 from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 
+_LONG = 18
+
 
 def breakdown(
     names: Sequence[str],
@@ -21,13 +23,14 @@ def breakdown(
 
     `phases[name][i]` is phase `name` of row `i`, None left out.
     """
+    shown = [_broken(label(name, 30)) for name in names]
+    row_px = 38 if any("<br>" in name for name in shown) else 30
     chart = figure(
-        height=min(130 + 30 * len(names), 700),
+        height=min(130 + row_px * len(names), 700),
         x_title=f"{unit} per step",
         barmode="stack",
         hovermode="y unified" if len(names) <= 16 else "closest",
     )
-    shown = [label(name, 30) for name in names]
     for phase, colour in colours.items():
         values = phases.get(phase)
         if values is None or (phase == "delay" and not any(values)):
@@ -42,5 +45,11 @@ def breakdown(
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")
-    chart.update_layout(legend_traceorder="normal")
+    # On a phone, two columns need entries of this width; otherwise there is one, over the bars.
+    chart.update_layout(legend={"traceorder": "normal", "entrywidth": 64})
     return chart
+
+
+def _broken(name: str) -> str:
+    """Break a long name after its first part: beside it, a phone leaves little for the bars."""
+    return name.replace(", ", ",<br>", 1) if len(name) > _LONG else name

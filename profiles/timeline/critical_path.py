@@ -38,7 +38,8 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
     segment = timeline.steps["segment"][timeline.steps["step"].index(step)]
     recording = read_recording(profile, segment)
     if step not in recording.bounds:
-        raise LabError(f"Step {step} is traced, and a traced step has no critical path of ops")
+        lacking = " or lacks timestamps of a worker" if recording.timed else ""
+        raise LabError(f"Step {step} is traced{lacking}, so it has no critical path of ops")
     begin = recording.bounds[step][0] - timeline.origin_ns
     rows_of: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for track in timeline.tracks:

@@ -3,8 +3,9 @@
 1. Replay error of built-in workloads x strategies x 2, 4 and 8 devices: of each captured step
    against its own replay with the launch gaps of others, and of each run's median step.
 2. What-if against doing it: an injected delay removed, an input that sleeps against one that does
-   not (the latter still takes a little), twice and half the batch, and gradients in packs against
-   one pack; on two workers a delay removed, and an emulated link of twice the rate (needs root).
+   not (the latter still takes a little), twice and half the batch, a third batch from one and from
+   two recorded ones, and gradients in packs against one pack; on two workers a delay removed, and
+   an emulated link of twice the rate (needs root).
 3. Time of one replay of 10,000 ops, and of a what-if on it.
 
 The sides of part 2 are runs in turns, the first of a pair now one, now the other, because loads of
@@ -26,6 +27,7 @@ import numpy as np
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
+from strategy_lab.profiles.replay.batch_edit import other_batch
 from strategy_lab.profiles.replay.collective_edits import faster_link
 from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
@@ -42,6 +44,8 @@ NUM_DEVICES = (2, 4, 8)
 DELAYS = (("tiny-gpt", 2, 30), ("tiny-gpt", 4, 30), ("digits-cnn", 2, 10), ("digits-cnn", 4, 30))
 """Workload, number of devices, ms: steps 1.4 to 5 times as long as without."""
 BATCHES = ("digits-cnn", "tiny-gpt", "synthetic")
+THIRD_BATCH = 256
+"""Predicted from runs that recorded 64 and 128, and from 64 alone."""
 PACK_BYTES = 20_000
 WORKER_DELAYS = (("digits-cnn", 30), ("digits-mlp", 30))
 """Workload and ms."""
@@ -72,8 +76,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one workload, one pair of each kind")
     parser.add_argument(
         "--only",
-        choices=("error", "what-if", "fields", "workers", "time"),
-        help="one of the parts; fields, workers: some what-ifs alone",
+        choices=("error", "what-if", "fields", "third-batch", "workers", "time"),
+        help="one of the parts; fields, third-batch, workers: some what-ifs alone",
     )
     asked = parser.parse_args()
     if asked.only in (None, "time"):
@@ -89,6 +93,9 @@ def main() -> None:
             _print_what_ifs(lab, num_pairs)
         if asked.only in (None, "what-if", "fields"):
             _print_fields(lab, num_pairs)
+        if asked.only in (None, "what-if", "third-batch"):
+            for workload in BATCHES:
+                _print_third_batch(lab, num_pairs, workload)
         if asked.only in (None, "what-if", "workers"):
             _print_workers(lab, num_pairs)
 
@@ -163,6 +170,18 @@ def _print_fields(lab: _Lab, num_pairs: int) -> None:
         _print_pairs(title, changed)
 
 
+def _print_third_batch(lab: _Lab, num_pairs: int, workload: str) -> None:
+    side = {"workload": workload, "devices": "cpu:2"}
+    to_second = {"step": STEPS, "changes": {"global_batch_size": 128}}
+    two = {**side, "global_batch_size": 64, "reconfigure": [to_second], "steps": 2 * STEPS}
+    third = {**side, "global_batch_size": THIRD_BATCH}
+    title = f"{workload}, batch 64 to {THIRD_BATCH}, 2 devices"
+    from_one = _pairs(lab, num_pairs, two, third, lambda known: other_batch(known, THIRD_BATCH))
+    _print_pairs(f"{title}, from one batch", from_one)
+    from_two = _pairs(lab, num_pairs, two, third, "global_batch_size")
+    _print_pairs(f"{title}, from two batches", from_two)
+
+
 def _print_workers(lab: _Lab, num_pairs: int) -> None:
     two = {"strategy": "multi-worker-mirrored", "workers": 2, "global_batch_size": 128}
     for workload, ms in WORKER_DELAYS:
@@ -210,7 +229,7 @@ def _pairs(
     """Runs before and after a change, which is an edit or the field that differs, in turns."""
     for number in range(num_pairs):
         sides = (before, after) if number % 2 else (after, before)
-        runs = [lab.run(steps=STEPS, **side) for side in sides]
+        runs = [lab.run(**{"steps": STEPS, **side}) for side in sides]
         first, second = runs if number % 2 else reversed(runs)
         edit: Edit | None
         if isinstance(change, str):

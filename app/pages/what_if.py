@@ -20,12 +20,12 @@ from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.batch_fit import batch_change
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
 from strategy_lab.profiles.replay.edits import Edit, Faster
 from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
-from strategy_lab.profiles.replay.replays import Replays, replays
+from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
 from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
@@ -36,10 +36,20 @@ from strategy_lab.profiles.tables.store import Profile
 _SHOWN = 15
 _LEAST_SHARE = 0.01
 _TIMES = (1.5, 2.0, 4.0, 10.0)
-_CHANGES: dict[str, tuple[Callable[[Replays, int], Edit], int]] = {
-    "Global batch size": (other_batch, 512),
-    "Speed of the link, times": (faster_link, 2),
-    "Bytes per pack of gradients": (other_packs, 1_000_000),
+
+
+def _link(profile: Profile, segment: int, times: int) -> Edit:
+    return faster_link(replays(profile, segment), times)
+
+
+def _packs(profile: Profile, segment: int, size: int) -> Edit:
+    return other_packs(replays(profile, segment), size)
+
+
+_CHANGES: dict[str, tuple[Callable[[Profile, int, int], Edit], int]] = {
+    "Global batch size": (batch_change, 512),
+    "Speed of the link, times": (_link, 2),
+    "Bytes per pack of gradients": (_packs, 1_000_000),
 }
 """Each with its edit and the value to begin with."""
 
@@ -121,8 +131,8 @@ def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -
         st.caption(as_markdown(error, 300))
         return
     st.markdown(
-        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}), "
-        f"{found.speedup:.2f} times as fast as measured."
+        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}) "
+        f"{as_markdown(found.edits[0])}: {found.speedup:.2f} times as fast as measured."
     )
 
 
@@ -170,9 +180,9 @@ def _faster(profile: Profile, segment: int, kind: str, times: float) -> WhatIf:
 
 
 def _changed(
-    profile: Profile, segment: int, make: Callable[[Replays, int], Edit], value: int
+    profile: Profile, segment: int, make: Callable[[Profile, int, int], Edit], value: int
 ) -> WhatIf:
-    return what_if(profile, segment, [make(replays(profile, segment), value)])
+    return what_if(profile, segment, [make(profile, segment, value)])
 
 
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:

@@ -39,11 +39,14 @@ class OtherBatch:
     """Fixed time of an op; a shorter op has no other."""
     does_wait: bool = False
     """Whether the host waits longer for a larger batch; batches are usually prefetched."""
+    source: str = ""
+    """Where the fixed time comes from, if it is not the usual one."""
     extremes: tuple[Edit, ...] = ()
 
     @property
     def title(self) -> str:
-        return f"with a global batch of {self.batch:,} instead of {self.recorded:,}"
+        title = f"with a global batch of {self.batch:,} instead of {self.recorded:,}"
+        return f"{title} ({self.source})" if self.source else title
 
     def apply(self, graph: StepGraph, times: Times) -> None:
         ratio = self.batch / self.recorded
@@ -60,7 +63,10 @@ class OtherBatch:
 
 
 def other_batch(known: Replays, batch: int) -> OtherBatch:
-    """Return the edit; raises ReplayError if the recording does not allow it."""
+    """Return the edit with the usual fixed time. See `batch_fit` for a run that recorded two.
+
+    Raises ReplayError if the recording does not allow it.
+    """
     recorded = known.recording.segment.global_batch_size
     if not recorded:
         raise ReplayError("The global batch of this segment was not recorded")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.batch_fit import batch_change
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit, RemoveDelay
 from strategy_lab.profiles.replay.replays import replays
@@ -25,7 +25,7 @@ def edit_of(profile: Profile, segment: int, changes: Mapping[str, Any]) -> Edit 
     if set(changes) == {"inject"} and not changes["inject"]:
         return RemoveDelay()
     if set(changes) == {"global_batch_size"}:
-        return other_batch(replays(profile, segment), int(changes["global_batch_size"]))
+        return batch_change(profile, segment, int(changes["global_batch_size"]))
     if set(changes) == {"bytes_per_pack"}:
         return other_packs(replays(profile, segment), int(changes["bytes_per_pack"]))
     if set(changes) == {_RATE} and changes[_RATE]:

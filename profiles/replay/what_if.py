@@ -120,8 +120,14 @@ def edited_schedule(step: Replay, edits: Sequence[Edit]) -> Schedule:
     return simulate(step.graph, times.work_ns, times.gap_ns, step.cores)
 
 
-def _interval(lengths_ms: Floats, error: float) -> tuple[float, float]:
+def interval_of_median(lengths_ms: Floats) -> tuple[float, float]:
+    """Return the ends between which 90 % of the medians of resampled steps lie (bootstrap)."""
     draws = np.random.default_rng(_SEED).choice(lengths_ms, (_DRAWS, len(lengths_ms)))
     low, high = np.quantile(np.median(draws, axis=1), [0.05, 0.95])
+    return float(low), float(high)
+
+
+def _interval(lengths_ms: Floats, error: float) -> tuple[float, float]:
+    low, high = interval_of_median(lengths_ms)
     widened = error * float(np.median(lengths_ms))
-    return max(float(low) - widened, 0.0), float(high) + widened
+    return max(low - widened, 0.0), high + widened

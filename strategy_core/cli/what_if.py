@@ -148,7 +148,7 @@ def _segment(profile: Profile, asked: int | None) -> int:
 
 
 def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edit]:
-    from strategy_lab.profiles.replay.batch_edit import other_batch
+    from strategy_lab.profiles.replay.batch_fit import batch_change
     from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
     from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
     from strategy_lab.profiles.replay.replays import replays
@@ -167,7 +167,7 @@ def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edi
     if args.bytes_per_pack is not None:
         edits.append(other_packs(known, args.bytes_per_pack))
     if args.global_batch_size is not None:
-        edits.append(other_batch(known, args.global_batch_size))
+        edits.append(batch_change(profile, segment, args.global_batch_size))
     return [*edits, *(_faster(text) for text in args.faster)]
 
 

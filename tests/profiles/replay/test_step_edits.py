@@ -11,7 +11,8 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.replay import spec_edits
-from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.batch_edit import OtherBatch, other_batch
+from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit
 from strategy_lab.profiles.replay.recording import ReplayError
@@ -96,6 +97,40 @@ def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) 
     # 10 ms of ops, of which each of the three has 30 to 100 us that stay.
     assert 28.7 < twice.predicted_ms < twice.high_ms < 29
     assert other_batch(known, 128).title == "with a global batch of 128 instead of 64"
+
+
+@pytest.mark.parametrize("fixed_us", [10, 100, 400])
+@pytest.mark.parametrize("other", [32, 128])
+def test_a_second_recorded_batch_tells_the_fixed_time(
+    known: Replays, fixed_us: int, other: int
+) -> None:
+    """The steps of both batches are made with a fixed time; a third batch is then predicted."""
+
+    def steps_of(batch: int) -> Replays:
+        edit = OtherBatch(batch, 64, 1000.0 * fixed_us)
+        length_ms = predict(known, [edit]).predicted_ms
+        steps = [
+            replace(step, graph=replace(step.graph, wall_ns=length_ms * MS)) for step in known.steps
+        ]
+        opened = msgspec.structs.replace(
+            known.recording.segment, segment=1, global_batch_size=batch
+        )
+        return Replays(replace(known.recording, segment=opened), tuple(steps))
+
+    usual = other_batch(known, 256)
+    edit = fitted(usual, known, steps_of(other))
+    found, really_ms = predict(known, [edit]), steps_of(256).measured_ms
+    assert found.predicted_ms == pytest.approx(really_ms, rel=0.005)
+    assert found.low_ms <= found.predicted_ms <= found.high_ms
+    assert edit.title.endswith("instead of 64 (from segments 0 and 1)")
+
+
+def test_a_second_batch_that_no_fixed_time_explains_changes_nothing(known: Replays) -> None:
+    steps = [replace(step, graph=replace(step.graph, wall_ns=90 * MS)) for step in known.steps]
+    opened = msgspec.structs.replace(known.recording.segment, segment=1, global_batch_size=128)
+    elsewhere = Replays(replace(known.recording, segment=opened), tuple(steps))
+    usual = other_batch(known, 256)
+    assert fitted(usual, known, elsewhere) == usual
 
 
 def test_what_the_recording_does_not_tell_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Looks for steps of 5 ms or less in which TensorFlow's Python around the calls takes 10 % of a
+Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length.
 
 ## Why is this slow
@@ -27,7 +27,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_s
 from strategy_lab.profiles.reporting import units
 
 KEY = "short-steps"
-SHORT_MS = 5.0
+SHORT_MS = 10.0
 
 
 def find(facts: Facts) -> Iterator[Finding]:

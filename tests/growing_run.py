@@ -39,5 +39,5 @@ def add_step(run: Path, step: int) -> None:
 
 
 def end_run(run: Path) -> None:
-    """Nobody runs it any longer: what is left of it is a run that was cut off."""
+    """Remove the launcher's events, so that the run looks cut off."""
     (run / LAUNCHER_EVENTS).unlink()

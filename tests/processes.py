@@ -6,7 +6,7 @@ import psutil
 
 
 def is_living(pid: int) -> bool:
-    """Whether it runs. One that has ended and that nobody has asked for its end yet does not."""
+    """Return whether a process runs. A zombie does not."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

@@ -185,6 +185,7 @@ def _opened(
         state_checksum_before=checksum if segment else None,
         state_checksum_after=checksum if segment else None,
         moved=(moved or "same-worker") if segment else None,
+        has_central_copy=False,
     )
 
 

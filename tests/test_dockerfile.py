@@ -1,4 +1,4 @@
-"""The Dockerfile names only what is there, runs as nobody special, and is asked for its health."""
+"""The Dockerfile names existing files, runs as an unprivileged user, has a health check."""
 
 from __future__ import annotations
 

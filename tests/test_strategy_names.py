@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -43,11 +44,18 @@ def names_in(file: str, source: str) -> Iterator[tuple[str, int, str]]:
             parts = list(node.elts)
         elif isinstance(node, ast.Dict):
             parts = list(node.keys)
-        elif isinstance(node, ast.MatchValue):
+        elif isinstance(node, ast.MatchValue) or _is_constant(node):
             parts = [node.value]
         for part in parts:
             if isinstance(part, ast.Constant) and part.value in names:
                 yield file, part.lineno, str(part.value)
+
+
+def _is_constant(node: ast.AST) -> TypeGuard[ast.Assign]:
+    """Whether a value gets the name of a constant, which is there to be compared."""
+    return isinstance(node, ast.Assign) and all(
+        isinstance(target, ast.Name) and target.id.isupper() for target in node.targets
+    )
 
 
 def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
@@ -77,6 +85,7 @@ def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
         ("a.py", 'if spec.strategy not in ("one-device",): pass'),
         ("a.py", 'WHY = {"central-storage": "it has one copy"}'),
         ("a.py", 'match spec.strategy:\n    case "mirrored": pass'),
+        ("a.py", 'BY_DESIGN = "central-storage"'),
         ("a.js", 'const served = segment.strategy === "parameter-server";'),
         ("a.js", "switch (strategy) { case 'default': }"),
     ],

@@ -1,4 +1,4 @@
-"""What a running run is commanded by: its handle here, or its folder where its hosts look."""
+"""How a running run is controlled: by its handle here, or through its folder from elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strategy_lab.profiles.run.command_mailbox import leave_command, why_unheard
 
 
 class Controls(Protocol):
-    """A run that obeys; every method returns at once, with the number that the answer has."""
+    """Commands to a run. Each method returns at once the number of its `answer` event."""
 
     @property
     def folder(self) -> Path: ...

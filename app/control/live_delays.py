@@ -1,6 +1,6 @@
-"""Delays of a run that goes on: moves act once the hand rests on a slider, and none is lost.
+"""Delay sliders of a running run: a change is sent when the slider stops moving; none is lost.
 
-Moves that come while the run is busy with a change are a wish: the slider shows it, the newest one
+Moves made while the run applies a change are pending: the slider shows them, the newest one
 replaces those before, and it is sent once the run has answered. Then the sliders show what is in
 force again.
 """
@@ -60,7 +60,7 @@ class Wishes:
         }
 
     def over(self, in_force: Mapping[Place, float], present: set[Place]) -> dict[Place, float]:
-        """The delays as they are wished, else in force, of the replicas that are there."""
+        """Return the pending delay of each present replica, otherwise the applied one."""
         both = {**in_force, **self.ms_by_place}
         return {place: ms for place, ms in both.items() if place in present}
 
@@ -68,7 +68,7 @@ class Wishes:
 def live_delays(
     applied: Mapping[str, Any], handle: Controls, sent: dict[int, str], *, is_waiting: bool
 ) -> None:
-    """Draw the sliders, and send what they were moved to unless the run still owes an answer."""
+    """Draw the sliders, and send their new values unless a command is still unanswered."""
     st.markdown("#### Slow a replica down")
     run = handle.folder.name
     wishes: Wishes = st.session_state.setdefault(f"delays_{run}", Wishes())

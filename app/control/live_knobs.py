@@ -85,7 +85,7 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
 def _send(
     handle: Controls, changes: Mapping[str, Any], texts: list[str], sent: dict[int, str]
 ) -> bool:
-    """Send a change; False where the run's folder takes none, which is said."""
+    """Send a change. If the run's folder takes none, show the error and return False."""
     try:
         sent[handle.reconfigure(changes)] = ", ".join(texts)
     except LabError as error:
@@ -198,7 +198,7 @@ def _checked(
     *,
     is_here: bool,
 ) -> dict[str, Any] | None:
-    """The changes where they make a spec that may run on; None where not, said at the field."""
+    """Return the changes if they give a valid spec; otherwise show the error and return None."""
     try:
         before = parse_spec(applied)
         document = before.to_json()

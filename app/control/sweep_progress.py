@@ -93,7 +93,7 @@ def _follow_elsewhere(sweep: Sweep, busy: str) -> None:
     now = record.load(lab.runs, sweep.name)
     if len(now.runs) != len(sweep.runs) or run_in_progress(lab.runs) is None:
         st.rerun()
-    st.info(as_markdown(f"Another program makes the runs of this sweep, now {busy}."))
+    st.info(as_markdown(f"Another program is running this sweep. Current run: {busy}."))
 
 
 def _offer_to_go_on(found: Results) -> None:

@@ -31,7 +31,7 @@ from strategy_lab.profiles.reporting import units
 LOOK_EVERY_S = 0.5
 _HELP = (
     f"Runs the spec of this run and the changed one {MIN_PAIRS} times each, in turns, for a few "
-    "seconds, as new runs. Then prediction and measurement stand side by side."
+    "seconds, as new runs. Then shows prediction and measurement side by side."
 )
 
 

@@ -152,7 +152,7 @@ def _pick_collective_timeout() -> float | None:
 
 
 def _usual_workers(applied: Mapping[str, Any]) -> int:
-    """As many as there are; as many as there were replicas where the run had one process."""
+    """The run's number of workers; if it has one process, its number of replicas."""
     row = strategy_catalog.find(applied.get("strategy"))
     if row is not None and row.runs_in == "several":
         return int(applied.get("workers") or DEFAULT_WORKERS)

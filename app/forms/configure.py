@@ -202,7 +202,7 @@ def _capture() -> dict[str, Any]:
 
 
 def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None:
-    """The spec, or None where something is wrong and has been said at its field."""
+    """Return the spec; if it is invalid, show the error at its field and return None."""
     try:
         if not document["workload"]:
             raise SpecError("The path of the workload file is empty", field="workload")

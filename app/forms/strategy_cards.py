@@ -21,7 +21,7 @@ def choose_strategy(inventory: Inventory) -> str:
     asked = st.session_state.get(CHOSEN) or st.query_params.get(CHOSEN)
     chosen: str = asked if asked in names else DEFAULT
     st.session_state[CHOSEN] = chosen
-    # What can run here comes first: the eye finds what the hand can take.
+    # Strategies that can run here come first.
     rows = sorted(rows, key=lambda offer: not offer.available)
     for first in range(0, len(rows), PER_ROW):
         columns = st.columns(PER_ROW)

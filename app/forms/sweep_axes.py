@@ -90,7 +90,7 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         counts,
         default=usual["devices"],
         key="sweep_devices",
-        help="A device each; of a strategy in several processes, a worker each.",
+        help="Each replica takes a device, or a worker if the strategy uses several processes.",
     )
     batches = st.multiselect(
         "Global batch sizes",
@@ -113,7 +113,7 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         _PACKS,
         default=[1],
         key="sweep_packs",
-        help="Of nccl and hierarchical-copy. 0: every gradient by itself.",
+        help="Applies to nccl and hierarchical-copy. 0: each gradient is reduced separately.",
     )
     loops = st.multiselect(
         "Loops",
@@ -156,7 +156,7 @@ def _budget() -> Budget:
         value=usual.length_s,
         step=1.0,
         key="sweep_seconds",
-        help="Of its steps; starting the process comes on top.",
+        help="Length of the steps, without the start of the process.",
     )
     rounds = st.number_input(
         "Most runs of a configuration",
@@ -164,7 +164,7 @@ def _budget() -> Budget:
         max_value=MOST_ROUNDS,
         value=usual.rounds,
         key="sweep_rounds",
-        help="The leaders are repeated until their intervals separate, or so often.",
+        help="Leaders are repeated until their intervals separate, at most this often.",
     )
     minutes = st.number_input(
         "Most minutes",

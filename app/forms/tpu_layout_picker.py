@@ -56,7 +56,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             help="experimental_spmd_xla_partitioning",
         )
         if per_replica == 1:
-            st.caption("A split takes several cores per replica.")
+            st.caption("Splitting needs several cores per replica.")
     layout = {
         "cores_per_replica": per_replica,
         "topology": _mesh(text),

@@ -1,7 +1,7 @@
 """What phones reach: the answer page, the current question, and a place for an answer.
 
-It is a server of its own, which has no other route and no access to the lab. Its right is the
-room's code, which the lab takes for nothing.
+A separate server with no other route and no access to the lab. Requests need the room's code,
+which the lab itself does not accept.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _ENDS_WITHIN_S = 2
 
 
 class _Server(uvicorn.Server):
-    """Leaves the signals to the lab's own server, in whose event loop it runs."""
+    """Installs no signal handlers: the lab's server, whose event loop it shares, has them."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

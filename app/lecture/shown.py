@@ -99,7 +99,7 @@ def _setup(profile: Profile) -> tuple[dict[str, Any], ...]:
 
 
 def _run_now(run: Run, launch: Launch) -> str:
-    """Run it in the lab's runs folder, where its pages show it; return its name."""
+    """Record a run in the runs folder and wait for its end; return its name. Raises LabError."""
     name = f"lecture-{run.name}-{time.time_ns() // 1_000_000}"
     handle = launch(parse_spec(run.spec), name)
     if not handle.wait(LIVE_WITHIN_S):

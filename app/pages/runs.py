@@ -52,7 +52,7 @@ def _show_list(runs: list[RunEntry]) -> None:
     """The list with its filter. One selected row chooses a run, several draw them together."""
     found, group = pick_runs(runs)
     if not found:
-        st.markdown(f"None of {units.counted(len(runs), 'run')} fits. Take a word or a tag away.")
+        st.markdown(f"None of {units.counted(len(runs), 'run')} matches. Remove a word or a tag.")
         return
     selected = show_runs(found, group)
     if len(selected) == 1:

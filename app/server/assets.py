@@ -1,8 +1,8 @@
-"""The files a page is drawn with, soon: each sent whole, and those needed later named at once.
+"""Serves a page's static files early: each in one piece, later ones announced in a header.
 
 Streamlit sends a file in pieces of 64 KB, each read by another thread: 75 turns for the library
-that draws charts. And a browser learns that it needs that library only when the first chart has
-come; told in a header of the page itself, it loads and compiles it beside everything else.
+that draws charts. A browser discovers that library only with the first chart; a `Link` header on
+the page lets it load and compile the library in parallel.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ lies below the header and above the page, whose elements leave its width free. E
 space itself: the page's own block, which stays when its content is replaced, does not move.
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
-And every page is as wide as its window from the beginning, not once its script has asked for it.
+Each page has the full window width from the start, not only after its script sets it.
 """
 
 from __future__ import annotations

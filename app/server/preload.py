@@ -1,4 +1,4 @@
-"""What the pages are made of, loaded before anyone asks for a page, and kept from the collector."""
+"""Imports the pages' modules before the first request and freezes them (`gc.freeze`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a route answers where a request cannot be served: the error's sentence as JSON."""
+"""Turns a LabError of a route into a JSON response with its message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def explained(handler: Handler) -> Handler:
-    """The handler, with LabErrors as answers: 404 for a run, else 400."""
+    """Wrap a handler: RunFolderError becomes status 404, other LabErrors 400."""
 
     @functools.wraps(handler)
     async def answer(request: Request) -> Response:

@@ -30,9 +30,9 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
 WORKER_NICE = 1
-"""Workers step back behind the server, a little: see docs/decisions/processes.md."""
+"""Workers run at a slightly lower priority than the server: see docs/decisions/processes.md."""
 PROGRAM_NICE = 10
-"""A program of the Contexts page steps back behind runs, too."""
+"""Programs of the Contexts page run at a lower priority than runs, too."""
 MAX_REMEMBERED = 50
 """Runs that are over whose handles are kept, and runs whose commands are."""
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")

@@ -1,6 +1,6 @@
-"""Light and dark:
+"""Light and dark theme: background, lines and text.
 
-ground, lines and text. The colours of data are those of `profiles.reporting.palette`.
+The colours of data are those of `profiles.reporting.palette`.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ def show_status(profile: Profile) -> None:
     status = profile.status
     message = as_markdown(status.message or "", 600)
     if status.state == "failed":
-        st.error(f"**This run failed.** {message} What was recorded until then is shown.")
+        st.error(f"**This run failed.** {message} The pages show what was recorded before.")
         _show_loss(profile)
         _show_detail(profile)
     elif status.state == "incomplete":
-        st.warning(f"**This run is incomplete.** {message} What was recorded is shown.")
+        st.warning(f"**This run is incomplete.** {message} The pages show what was recorded.")
     elif status.state == "running":
         st.info("**This run is still running.**")
     if profile.is_imported:

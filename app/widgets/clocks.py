@@ -1,4 +1,4 @@
-"""The clocks of a run's workers: how they compare, how well that is known, what bears it out."""
+"""The clocks of a run's workers: offsets, uncertainty, and the check by collectives."""
 
 from __future__ import annotations
 

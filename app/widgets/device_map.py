@@ -66,7 +66,7 @@ def show_variables(placed: Placement) -> None:
             ),
             "copies": number("Copies", lambda item: len(item.devices), width="small"),
             "devices": texts(
-                "Sits on", lambda item: [short[name] for name in item.devices], width="medium"
+                "Devices", lambda item: [short[name] for name in item.devices], width="medium"
             ),
         },
         most_rows=8,

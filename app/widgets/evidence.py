@@ -82,7 +82,7 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
 
 
 def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
-    """Say so where the captured steps are not like the usual one: their lengths mislead then."""
+    """Warn if captured steps differ in length from the others: their lengths then mislead."""
     wall = breakdown.mean_ms("wall")
     if wall and median_ms and not breakdown.is_in_sync:
         st.caption(

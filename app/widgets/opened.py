@@ -90,7 +90,7 @@ def _open(path: Path, stamp: str) -> OpenRun:
 
 
 def _hashable(arg: object) -> Hashable:
-    """A segment holds the spec of its run, a mapping; it is known by what it says."""
+    """Encode a segment as JSON: it contains a dict, so it cannot be hashed itself."""
     return msgspec.json.encode(arg) if isinstance(arg, SegmentOpened) else arg
 
 

@@ -46,7 +46,8 @@ def links_of(profile: Profile, number: int) -> Links:
 def show_links(found: Links) -> None:
     """Show bytes per step between processes, as a matrix and a table, and per interface.
 
-    Draws nothing for a run of one process. Up to `MANY` processes fit side by side with the table.
+    Draws nothing for a run of one process, and only the reason if no links were recorded.
+    Matrix and table are side by side for up to `MANY` processes.
     """
     if len(found.names) < 2:
         return
@@ -159,7 +160,7 @@ def _percent(ratio: float | None) -> float | None:
 
 
 def _readable(num_bytes: float | None) -> float | None:
-    """Whole bytes; of a mean of less than ten, two digits: it is not none."""
+    """Round to whole bytes; below 10, to two significant digits."""
     if num_bytes is None or num_bytes >= 10:
         return None if num_bytes is None else float(round(num_bytes))
     return float(f"{num_bytes:.2g}")

@@ -48,7 +48,7 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
         st.markdown(as_markdown(_sentence(item), 400))
         for warning in item.compared.warnings if item.compared else ():
             st.caption(as_markdown(f"{item.name}: {warning}", 400))
-    st.caption("One run of each: how much runs differ by chance is not in these numbers.")
+    st.caption("One run each: these numbers do not include the variation between runs.")
     every: dict[str, OpenRun] = {run.profile.path.name: run for run in (a.opened, *others)}
     curves = {name: run.ask(curve, "wall_ms") for name, run in every.items()}
     chart = together(curves, title="step time", unit="ms")

@@ -156,7 +156,7 @@ def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
 
 
 def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...]:
-    """Marks see compute, wait and reduce; the step knows its input and wall; the spec the delay."""
+    """Phases come from marks, input and wall time from the step, the delay from the spec."""
     place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
     if not steps.count:
         return ()

@@ -6,9 +6,9 @@ that bounds how far p's clock is ahead of q's, from the marks of every step:
 
     gradients_p - reduced_q <= ahead <= reduced_p - gradients_q
 
-A mark is never taken too early, but where cores are short, now and then too late: a tenth of the
-steps may say otherwise. As all ranks end together, the median of reduced_p - reduced_q is about
-what it is.
+A mark is never taken too early, but on a busy machine it can be late, so a tenth of the steps may
+contradict the bounds. All ranks end together, so the median of reduced_p - reduced_q estimates
+`ahead`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LATE_MARKS = 0.1
 class CollectiveCheck:
     """What the all-reduces say of a worker's clock, once it is brought to the reference's.
 
-    What is left should be 0; ms, positive where the reference's clock is still ahead.
+    The remaining difference, in ms, should be 0; positive if the reference's clock is ahead.
     """
 
     num_steps: int

@@ -120,7 +120,10 @@ def of_one_capture(segment: int, rows: pa.Table, captured: pa.Table) -> Communic
 
 
 def communication(profile: Profile, segment: SegmentOpened) -> Communication:
-    """The communication of a segment, over its captured steps."""
+    """Return what a segment communicates, per captured step.
+
+    Bytes are None if a size is unknown, times if the records of a worker are missing.
+    """
     captured = of_segment(profile.table("replica_steps"), segment.segment)
     num_steps = len(np.unique(ints(captured, "step")))
     if not num_steps:

@@ -1,4 +1,4 @@
-"""What the questions about a segment were answered, and what a finding is."""
+"""The results of all analyses of one segment, and what a finding is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the questions about a segment were answered."""
+    """The results of all analyses of one segment."""
 
     segment: SegmentOpened
     environment: Environment | None

@@ -34,7 +34,7 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
 
 
 def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """A loss that is lost, then the others by their cost; those of unknown cost last."""
+    """Sort by cost, unknown cost last; the finding of a NaN or infinite loss comes first."""
     return tuple(sorted(found, key=lambda item: (item.key != "loss-lost", cost_order(item.cost))))
 
 

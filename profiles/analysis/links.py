@@ -1,8 +1,8 @@
 """How many bytes did each process send each other, and what did the wire add?
 
 Three sources, never mixed. Measured on sockets: the payload of the TCP connections between two
-processes, as the kernel counts it; told by the end that opened a connection, which knows whom it
-called. Measured on interfaces: frames with their headers, where a process has an interface of its
+processes, as the kernel counts it, reported by the process that opened the connection and knows
+its peer. Measured on interfaces: frames with their headers, where a process has an interface of its
 own. Derived: what a step has to move (`derived_links`).
 
 Counts are cumulative and taken at the end of a step about every second: bytes per step are the
@@ -203,7 +203,7 @@ def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
 def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
     """Each process's counts per step, from its first to its last in the segment.
 
-    Where one took another's place, the last that counted over some steps speaks.
+    If a process was replaced, the newest one that counted over at least one step is used.
     """
     if not rows.num_rows:
         return
@@ -224,7 +224,7 @@ def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
 
 
 def _steps_done(profile: Profile, rows: pa.Table) -> Floats:
-    """Steps that were done at each count; where the process does none, as time tells."""
+    """Steps done at each count; in a process without steps, derived from the time."""
     told, steps = floats(rows, "step"), profile.table("steps")
     end_ns = ints(steps, "start_ns") + floats(steps, "wall_ms") * 1e6
     order = np.argsort(end_ns)
@@ -261,7 +261,7 @@ def _key(row: dict[str, object]) -> tuple[object, ...]:
 def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
     """Both ends' connections together: each is counted by who opened it.
 
-    A process that left no counts is spoken for by those whose connections it opened.
+    If a process left no counts, its peers' counts of the connections it opened are used.
     """
     speaking = {slope.worker for slope in slopes}
     together: dict[Pair, list[_Slope]] = defaultdict(list)
@@ -288,7 +288,7 @@ def _one_link(pair: Pair, found: list[_Slope], again: float | None) -> Link:
 
 
 def _interfaces(slopes: list[_Slope], found: tuple[Link, ...]) -> Iterator[InterfaceUse]:
-    """Every interface against the links that pass it. A process's way to itself does not."""
+    """Compare each interface with the links that use it; loopback traffic uses none."""
     passing = [link for link in found if link.from_worker != link.to_worker]
     for slope in slopes:
         if slope.source != INTERFACE:

@@ -118,7 +118,7 @@ def _graph(path: Path, devices: tuple[str, ...], cores: tuple[tuple[str, ...], .
 def to_tables(
     joined: Joined, window: WindowOf, samples: PythonSamples | None = None
 ) -> dict[str, pa.Table]:
-    """Return the tables of a joined capture, with the columns of `profiles.tables.schema`."""
+    """Return the tables of a capture joined with its graph; columns as in `tables.schema`."""
     measured = collectives.measured(joined)
     attribution: Attribution = attribute(joined, measured)
     spans = _table("spans", span_table(joined, attribution), window)

@@ -5,7 +5,8 @@
     send(profile, "mlflow", "http://127.0.0.1:5000")
 
 A module of this package that defines a `FORMAT` writes a file or folder; `formats()` finds it. One
-that defines a `DESTINATION` sends key numbers to a service; `destinations()` finds it.
+that defines a `DESTINATION` sends key numbers to a service; `destinations()` finds it. No number is
+computed here that a page does not show.
 """
 
 from __future__ import annotations

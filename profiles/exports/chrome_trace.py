@@ -59,7 +59,10 @@ def trace_events(profile: Profile) -> Iterator[TraceEvent]:
 
 
 def origin(profile: Profile) -> int:
-    """Return the earliest time of the run in ns since the epoch: the origin of the trace."""
+    """Return the earliest time of the run in ns since the epoch: the origin of the trace.
+
+    Segments and steps need no conversion: the reference worker recorded them.
+    """
     columns = [
         profile.table("segments")["started_ns"],
         profile.table("steps")["start_ns"],

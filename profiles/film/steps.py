@@ -33,7 +33,10 @@ class FilmStep:
 
 
 def film_steps(profile: Profile) -> tuple[FilmStep, ...]:
-    """Return the captured steps, in order; without any, the newest that all workers timed."""
+    """Return the captured steps in order, each as long as its slowest replica.
+
+    Without captures, return the newest timed steps; with parameter servers, the newest closures.
+    """
     rows = profile.table("replica_steps")
     source = "measured" if rows.num_rows else "marks"
     if not rows.num_rows:
@@ -42,7 +45,7 @@ def film_steps(profile: Profile) -> tuple[FilmStep, ...]:
     longest: dict[tuple[int, int], float] = {}
     columns = (ints(rows, "segment"), ints(rows, "step"), floats(rows, "wall_ms"))
     for segment, step, wall in zip(*(each.tolist() for each in columns), strict=True):
-        if segment in known and wall > 0:  # not where it is unknown
+        if segment in known and wall > 0:  # NaN: unknown length
             longest[segment, step] = max(longest.get((segment, step), 0.0), wall)
     found = sorted(longest.items())
     kept = found if source == "measured" else found[-MAX_UNCAPTURED:]

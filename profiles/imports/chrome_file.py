@@ -31,6 +31,7 @@ MOST_BYTES = 256 << 20
 _MOST_CUTS = 40
 _LONGEST_EVENT_BYTES = 1 << 16
 _LARGEST = 2**62
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class _Event(msgspec.Struct):
@@ -57,7 +58,7 @@ _BARE = msgspec.json.Decoder(list[_Event])
 def looks_like_chrome_trace(path: Path) -> bool:
     """Return whether a file begins as JSON does; an XSpace begins with a line feed."""
     with path.open("rb") as file:
-        head = file.read(512).lstrip(b" \t\r\n\xef\xbb\xbf")
+        head = file.read(512).removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n")
     return head[:1] in (b"{", b"[") and (head[1:].lstrip()[:1] in (b'"', b"{", b"}", b"]", b""))
 
 
@@ -65,7 +66,7 @@ def read_chrome_trace(path: Path, host: str) -> Recording:
     """Return what a trace has; `problems` says what it has not. Raises OSError."""
     found = Recording(host)
     with path.open("rb") as file:
-        data = file.read(MOST_BYTES)
+        data = file.read(MOST_BYTES).removeprefix(_BYTE_ORDER_MARK)
         if file.read(1):
             found.problems.append(f"Only the first {MOST_BYTES >> 20} MB of the trace are read")
     events = _decode(data, found)
@@ -74,6 +75,7 @@ def read_chrome_trace(path: Path, host: str) -> Recording:
 
 
 def _decode(data: bytes, found: Recording) -> list[_Event]:
+    """Return the events of the text, or of its longest readable part; adds to `problems`."""
     for text in _candidates(data, found):
         decoder = _BARE if text.lstrip()[:1] == b"[" else _WHOLE
         try:
@@ -81,7 +83,7 @@ def _decode(data: bytes, found: Recording) -> list[_Event]:
         except (msgspec.DecodeError, RecursionError, ValueError):
             continue
         return decoded.traceEvents if isinstance(decoded, _Trace) else decoded
-    found.problems.append("The trace is no JSON that can be read")
+    found.problems[-1] = "The file is not JSON, so no event could be read"
     return []
 
 

@@ -3,5 +3,6 @@
     found = predict_scaling([profiles.load("runs/one"), profiles.load("runs/two")], [4, 8])
     found.steps[0].step_ms, found.steps[0].low_ms, found.steps[0].high_ms
 
-Free of TensorFlow. docs/scaling.md has the model, its interval and its measured error.
+Free of TensorFlow. docs/scaling.md has the model, its interval and its measured error. A change of
+the recorded configuration itself belongs to `replay`.
 """

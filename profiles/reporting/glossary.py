@@ -35,7 +35,7 @@ TERMS: dict[str, str] = {
     "global batch": "The examples of one step, over all replicas. Each replica of a synchronous "
     "strategy gets an equal share.",
     "host": "A machine, or one with TPU cores in a pod. Processes on one host share its clock.",
-    "launch gap": "The time from all that an op waits for being done until the op starts.",
+    "launch gap": "The time from the end of the last op that an op depends on until it starts.",
     "leader": "Worker 0 of a cluster. Its steps are the run's, and it saves checkpoints.",
     "marks": "Timestamps inside the graph, on every step of each replica: inputs ready, gradients "
     "ready, gradients reduced. At the end of a step the collective `lab-marks` gathers them.",

@@ -52,9 +52,8 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
         while True:
             number += 1
             try:
-                os.link(
-                    draft, command_file(run, number)
-                )  # unlike rename, fails if the number is taken
+                # Unlike rename, link fails if the number is taken.
+                os.link(draft, command_file(run, number))
             except FileExistsError:
                 continue
             return number

@@ -146,6 +146,8 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
     """The same as this segment found it: equal means carried over exactly."""
     moved: Name | None = None
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
+    has_central_copy: bool | None = None
+    """Whether the strategy keeps one copy of the variables, away from the replicas."""
 
     def __post_init__(self) -> None:
         check_spec(self.spec)

@@ -191,7 +191,10 @@ def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], n
 
 
 def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
-    """Return the processes that should run: as launched or, without a launcher, as they report."""
+    """Return the processes that should run on this machine.
+
+    They are those launched here that have not exited or, without a launcher, those that report.
+    """
     gone = {(event.worker, event.generation) for event in exits}
     if any(source.worker is None for source in sources):
         named = [

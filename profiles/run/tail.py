@@ -105,6 +105,7 @@ class Tail:
 
 
 def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:
+    """Return path, worker and generation of each event file; a launcher's have no worker."""
     try:
         files: list[tuple[Path, int | None, int | None]] = [
             (path, None, None) for path in launcher_files(run)

@@ -1,4 +1,7 @@
-"""A self-contained page that steps through a recorded trace of contexts."""
+"""A self-contained page that steps through a recorded trace of contexts.
+
+Nothing is recorded here, and no run is read: the trace comes as data.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def link_rows(source: EventSource) -> Iterator[Row]:
 def _both_ways(
     shared: Row, counts: LinkCounts | InterfaceCounts, peer: int | None
 ) -> tuple[Row, Row]:
-    """Return a row for the sent bytes and one for the received bytes."""
+    """Return a row for sent and one for received bytes. `peer` is None for a whole interface."""
     sent = {
         **shared,
         "from_worker": shared["worker"],

@@ -1,4 +1,7 @@
-"""The timeline of a run: spans are laid out on rows once, then reduced to what a view can show."""
+"""The timeline of a run: spans are laid out on rows once, then reduced to what a view can show.
+
+No drawing and no HTTP: `app.server` sends a view, and `app/frontend/timeline` draws it.
+"""
 
 from strategy_lab.profiles.timeline.flows import Flow, flows_of
 from strategy_lab.profiles.timeline.layout import Timeline, Track, lay_out

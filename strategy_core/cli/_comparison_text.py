@@ -66,9 +66,7 @@ def print_each(found: Sequence[AgainstFirst], console: Console | None = None) ->
         ]
         table.add_row(row.metric, units.number(row.first), *shown)
     out.print(table)
-    out.print(
-        plain_text("One run of each: how much runs differ by chance is not in these numbers.")
-    )
+    out.print(plain_text("One run each: these numbers do not include the variation between runs."))
 
 
 def _names(runs: Sequence[ComparedRun]) -> str:

@@ -22,7 +22,7 @@ POLL_S = 0.05
 
 
 def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[Event]:
-    """Show every event until the run is over; returns those that are few: no steps.
+    """Show every event until the run is over; returns all events except steps.
 
     `worker` limits them to that process's, where others write into the same folder.
     """
@@ -67,7 +67,7 @@ def _show_summary(folder: Path, is_json: bool) -> None:
 
 @contextmanager
 def signals_stop(stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
-    """Ctrl-C, a closed terminal, a polite kill: stop at the next step; the second one kills."""
+    """On SIGINT, SIGHUP or SIGTERM, stop at the next step; on the second one, kill the run."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if asked:

@@ -1,4 +1,4 @@
-"""`strategy-lab mcp`: the runs for coding agents, by a process of its own in this one's place."""
+"""`strategy-lab mcp`: serve runs to coding agents; the server replaces this process (exec)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
+    """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
     spec = build_spec(args)
     folder = args.output or RUNS / new_name(RUNS, spec)
     if args.repeat is not None:

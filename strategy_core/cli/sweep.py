@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE,VALUE|AXES.yaml",
         help="a RunSpec field and its values, such as devices=1,2,4 or batch=64,128 (also "
-        "algorithm, packs, strategy, loop, any dotted path); a plain number of devices is that of "
+        "algorithm, packs, strategy, loop, any dotted path); a plain number of devices counts "
         "replicas; or a YAML file with such fields (repeatable)",
     )
     parser.add_argument(
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-prune",
         action="store_true",
-        help="run configurations, too, of which a prediction says that they cannot win",
+        help="also run configurations that are predicted to lose",
     )
     parser.add_argument("--resume", metavar="NAME", help="go on with a sweep that was interrupted")
     parser.add_argument("--show", metavar="NAME", help="only show what a sweep has found")

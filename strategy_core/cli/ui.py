@@ -1,4 +1,4 @@
-"""`strategy-lab ui`: the lab in the browser, served by a process of its own in this one's place."""
+"""`strategy-lab ui`: the lab in the browser; the server replaces this process (exec)."""
 
 from __future__ import annotations
 

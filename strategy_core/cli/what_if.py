@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the late replica works as long as the mean of the others",
     )
-    parser.add_argument("--input-free", action="store_true", help="the batch is there at once")
+    parser.add_argument("--input-free", action="store_true", help="reading a batch takes no time")
     parser.add_argument(
         "--faster",
         action="append",
@@ -50,17 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--link",
         type=float,
         metavar="2",
-        help="the bytes of collectives take half as long; their latency stays",
+        help="multiply the link's bandwidth by this; its latency stays the same",
     )
     parser.add_argument(
         "--bytes-per-pack",
         type=int,
         metavar="N",
-        help="gradients cross in packs of this size (collective-ring); 0: in one",
+        help="reduce gradients in packs of this size (collective-ring); 0: one pack",
     )
-    parser.add_argument(
-        "--global-batch-size", type=int, metavar="N", help="a step of so many examples"
-    )
+    parser.add_argument("--global-batch-size", type=int, metavar="N", help="examples per step")
     parser.add_argument(
         "--critical-path",
         action="store_true",
@@ -141,8 +139,8 @@ def _segment(profile: Profile, asked: int | None) -> int:
         return asked
     if not profile.segments:
         raise LabError(
-            f"{profile.name} recorded no step, so there is none to replay",
-            advice="It ended before its strategy was created",
+            f"{profile.name} has no step to replay: it ended before its strategy was created",
+            advice="Choose a run that has trained, or run this one again",
         )
     return profile.segments[-1].segment
 
@@ -197,7 +195,7 @@ def _print(name: str, found: WhatIf) -> None:
     predicted = units.milliseconds(found.predicted_ms)
     print(plain(f"Predicted: {predicted} {what} ({between(found)})."))
     if found.is_within_error:
-        print("The interval holds the measured step: this may change nothing.")
+        print("The interval contains the measured step: the change may have no effect.")
     else:
         print(f"That is {found.speedup:.2f} times as fast.")
 

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 where the run did what was asked, 1 where it failed, 2 where the request was wrong."""
+    """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
     if args.cluster == "tpu":
         return _on_tpu(args)
     request = request_of(args)

@@ -14,5 +14,5 @@
     shipped        the recordings of the course that come with the lab
     ship           records them again
 
-`course`, `child` and `shipped` do not import TensorFlow.
+`course`, `child` and `shipped` do not import TensorFlow. Times and traffic belong to `recorder`.
 """

@@ -6,7 +6,7 @@
     a folder        one folder of images per class
 
 A reader is a function path -> `Examples`. The steps after it are shared by all formats: the checks,
-the reshaping to the model's input and the shuffled stream.
+the reshaping to the model's input and the shuffled stream. Built-in data belongs to `workloads`.
 """
 
 from __future__ import annotations

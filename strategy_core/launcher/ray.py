@@ -50,7 +50,7 @@ def run_under_ray(
     *,
     cpus_per_worker: float = 1.0,
 ) -> Outcome:
-    """Have Ray place every process of a MultiWorkerMirrored `spec`; comes back when it is over.
+    """Have Ray place every process of a MultiWorkerMirrored `spec`; returns when it is over.
 
     Uses the Ray cluster that `RAY_ADDRESS` names, or starts Ray on this host. Ctrl-C and SIGTERM
     stop the run at its next step. Raises LabError where Ray is not installed, or cannot start it.
@@ -159,7 +159,7 @@ def _desk() -> Any:
 
 
 def _outcome(folder: Path, told: dict[int, tuple[str, str | None]]) -> Outcome:
-    """As the run's own records have it, where they are here; else as the leader told."""
+    """Read how the run ended from its records, if they are here; otherwise from the leader."""
     with contextlib.suppress(RunFolderError):
         found = profiles.load(folder).status
         return Outcome(folder, found.state, found.message)

@@ -1,4 +1,4 @@
-"""A course for a room of people: ten scenes, each one idea, one question and what answers it.
+"""A lecture of eleven scenes; each has one idea, one question and the recording that answers it.
 
 One scene, one file in `scenes`. Its module has `TITLE`, `RECORDING` (a program of the Contexts page
 or a run) and `ask(recording)`, which computes the question and its right answer from the recording.

@@ -79,7 +79,7 @@ def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
 
 
 def _check_packs(spec: RunSpec, algorithm: Algorithm, *, packs_by_size: bool) -> None:
-    """A knob that changes nothing is refused: its charts would be taken for an experiment."""
+    """Refuse a setting that has no effect: its run would look like an experiment."""
     is_by_size = packs_by_size or algorithm.is_tensorflows_choice
     if spec.num_packs != 1 and (is_by_size or algorithm.name not in PACKED_BY_NUMBER):
         raise SpecError(

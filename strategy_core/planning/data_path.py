@@ -1,4 +1,4 @@
-"""The user's data, as far as their place alone tells whether they can be read: no TensorFlow."""
+"""Checks by its path alone whether the user's data can be read. Free of TensorFlow."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ class StrategyRow:
     """Whether variables are on parameter servers, and each worker does steps of its own."""
     has_cores: bool = False
     """Whether devices are TPU cores, real or emulated, in groups of `tpu.cores_per_replica`."""
+    has_central_copy: bool = False
+    """Whether one copy of the variables serves all replicas, on a device that may have none."""
     has_one_replica: bool = False
     takes_first_device: bool = False
     """Whether TensorFlow places the ops itself, on the first device of the machine."""

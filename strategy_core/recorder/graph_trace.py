@@ -42,6 +42,7 @@ class GraphTrace:
         self.replica_devices = list(replica_devices)
         self.core_devices = [list(devices) for devices in core_devices]
         self._same_as = same_as
+        """An earlier segment with the same step function; its graph is copied."""
         self._left_to = left_to
         """Who collects the graphs instead, as a sentence: the runtime gives them out once."""
         self._collected = collected
@@ -74,14 +75,20 @@ class GraphTrace:
         return str(path) if path.exists() else None
 
     def first_step_done(self) -> None:
-        """Export the trace and prepare the writer thread, which `write` starts."""
+        """Export the trace and prepare the writer thread, which `write` starts.
+
+        Copies the graph of segment `same_as` if the step function is not new. Without a graph and
+        variables, the outcome is the reason.
+        """
         is_collecting, self.is_tracing = self._is_collecting, False
         if self._same_as is not None:
             self._begin(self._copy, self._same_as)
             return
         begin = time.thread_time()
         try:
-            metadata = placement.end_trace(self._scratch) if is_collecting else self._given()
+            metadata = (
+                placement.end_trace(self._scratch) if is_collecting else self._metadata_of_caller()
+            )
         except (OSError, tf.errors.OpError) as error:
             self._outcome = self._none(f"The graph could not be exported: {error}")
             return
@@ -95,10 +102,10 @@ class GraphTrace:
                 "before, or are compiled by XLA (jit_compile)"
             )
             return
-        # A coordinator's functions are instantiated on its workers; it knows the variables alone.
+        # A coordinator has variables but no graph: its workers instantiate the functions.
         self._begin(self._write, metadata, variables)
 
-    def _given(self) -> Any:
+    def _metadata_of_caller(self) -> Any:
         return None if self._collected is None else self._collected()
 
     def abandon(self) -> None:

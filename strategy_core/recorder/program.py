@@ -195,12 +195,12 @@ def segment_of(
 ) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow reveals it."""
     devices = [full_name(device) for device in _replica_devices(strategy)]
-    num_servers = 0
-    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
-        num_servers = _num_servers()
+    name = strategy_name(strategy)
+    row = strategy_catalog.find(name)
+    num_servers = _num_servers() if row is not None and row.has_servers else 0
     return SegmentOpened(
         segment=number,
-        strategy=strategy_name(strategy),
+        strategy=name,
         num_replicas=strategy.num_replicas_in_sync,
         num_workers=max(1, strategy.num_replicas_in_sync // max(1, len(devices))),
         global_batch_size=global_batch_size,
@@ -209,6 +209,7 @@ def segment_of(
         replica_devices=devices,
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
+        has_central_copy=None if row is None else row.has_central_copy,
     )
 
 

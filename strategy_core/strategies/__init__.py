@@ -2,7 +2,8 @@
 
 `strategies/one_device.py` is `one-device`. The first paragraph of its docstring and its constants
 are read without running it (`StrategyRow` in `planning/strategy_catalog.py`); `build` makes the
-strategy. One that has `reduce_by` can change how its steps reduce while it stays.
+strategy. One that has `reduce_by` can change how its steps reduce while it stays. What
+other code must know of a strategy is a trait of its row; no other file compares names.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ LINK = (
     "https://www.tensorflow.org/api_docs/python/tf/distribute/experimental/CentralStorageStrategy"
 )
 PLACE = 4
+HAS_CENTRAL_COPY = True
 ALGORITHMS = ("reduction-to-one-device",)
 NO_CHOICE = "gradients go to the one copy of the variables"
 NO_XLA = (

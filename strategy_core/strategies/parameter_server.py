@@ -17,6 +17,7 @@ PLACE = 6
 RUNS_IN = "several"
 HAS_COORDINATOR = True
 HAS_SERVERS = True
+HAS_CENTRAL_COPY = True
 ALGORITHMS = ("none",)
 NO_CHOICE = "workers update the servers' variables"
 NO_XLA = (

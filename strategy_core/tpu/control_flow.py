@@ -182,6 +182,11 @@ def _run_loop(
 def _emission(
     expansion: Any, body: Any, arguments: list[list[Any]], op: tf.Operation
 ) -> Callable[[], list[list[Any]]]:
+    """Return a function that emits a branch and returns its outputs by replica.
+
+    `settle` calls it repeatedly in scratch graphs. Input 0 of the op is the predicate.
+    """
+
     def once() -> list[list[Any]]:
         bind(expansion, body, arguments, op.inputs[1:])
         expansion.emit_body(body)

@@ -25,7 +25,7 @@ from strategy_lab.profiles.run.status import derive_status
 
 _POLL_S = 0.1
 HEARD_WITHIN_S = 10.0
-"""A program that has not taken a request up by then is stopped, or a call holds Python's lock."""
+"""A program that has not accepted a request by then is stopped, or a call holds the GIL."""
 _STOPS_WITHIN_S = 150.0
 """The last captures are converted before the answer."""
 

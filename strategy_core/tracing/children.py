@@ -11,23 +11,23 @@ from strategy_core.tracing.settings import Settings
 _FOLDER = ".left-out"
 
 
-def is_left_out(settings: Settings) -> bool:
-    """Whether this process's steps have no place in the run.
+def is_unrecorded_child(settings: Settings) -> bool:
+    """Return whether this is a child process whose steps cannot be recorded.
 
     A run has one folder per worker, and only TF_CONFIG gives a child process a worker's number.
     """
     return settings.is_child and not os.environ.get("TF_CONFIG")
 
 
-def leave_word(settings: Settings) -> None:
-    """Tell the program's first process that this one trains, too."""
+def report_unrecorded(settings: Settings) -> None:
+    """Leave a file from which the program's first process notes that this one trains, too."""
     folder = Path(settings.run) / _FOLDER
     folder.mkdir(exist_ok=True)
     (folder / str(os.getpid())).write_text(Path(sys.argv[0]).name, encoding="utf-8")
 
 
 def left_out(settings: Settings) -> list[str]:
-    """A sentence for each process that has left word, in order of their ids."""
+    """A sentence for each process that reported itself, in order of their ids."""
     folder = Path(settings.run) / _FOLDER
     found = sorted(folder.iterdir(), key=lambda file: int(file.name)) if folder.is_dir() else []
     return [

@@ -1,8 +1,8 @@
 """Hooks on TensorFlow's methods in a traced process.
 
 A hook is a descriptor in the place of a method: looking the method up tells the session, and gives
-the method itself. So nothing of the lab's is called by the program, is in its tracebacks, or is
-seen by AutoGraph. Only the outermost calls whose end matters get a wrapper: of functions, of
+the method itself. So the program calls no code of the lab, and neither tracebacks nor AutoGraph
+see any. Only the outermost calls whose end matters get a wrapper: of functions, of
 `Strategy.run` outside of functions, and of iterators.
 """
 

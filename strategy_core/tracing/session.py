@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from strategy_core.tracing.calls import Call, Fetched, OfThread
-from strategy_core.tracing.children import is_left_out, leave_word
+from strategy_core.tracing.children import is_unrecorded_child, report_unrecorded
 from strategy_core.tracing.faults import Faults, guarded
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.tracebacks import Tracebacks
@@ -146,8 +146,8 @@ class Session:
         """Before an outermost call."""
         call = Call(unit)
         unit.num_calls += 1
-        is_left_out = self._is_left_out(unit)
-        if self._recording is None and unit.trains and not is_left_out and self._claim(call.thread):
+        skips = self._skips(unit)
+        if self._recording is None and unit.trains and not skips and self._claim(call.thread):
             self._recorder().known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
@@ -158,7 +158,7 @@ class Session:
         self._open_calls.append(call)
         return call
 
-    def _is_left_out(self, unit: Unit) -> bool:
+    def _skips(self, unit: Unit) -> bool:
         if not (self.leaves_out_next and unit.trains):
             return False
         self.leaves_out_next = False
@@ -246,7 +246,7 @@ class Session:
             return
         call.unit.trains = True
         self.first_call(call.unit)
-        if not self._is_left_out(call.unit) and self._claim(call.thread):
+        if not self._skips(call.unit) and self._claim(call.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
 
     def first_call(self, owner: Any) -> None:
@@ -403,11 +403,14 @@ class Session:
         return self._owner is threading.current_thread()
 
     def _claim(self, thread: threading.Thread) -> bool:
-        """Whether this thread's steps are recorded: the first one that trains, while it lives."""
+        """Return whether to record this thread: the first one that trains, until it ends.
+
+        A child process without a TF_CONFIG is not recorded: it reports itself and closes.
+        """
         if self.is_idle:
             return False
-        if self._recording is None and is_left_out(self.settings):
-            leave_word(self.settings)
+        if self._recording is None and is_unrecorded_child(self.settings):
+            report_unrecorded(self.settings)
             self.close()
             return False
         if self._owner is None or not self._owner.is_alive():

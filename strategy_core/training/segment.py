@@ -120,6 +120,7 @@ class Segment:
         weights = self.model.trainable_variables
         cores = from_spec.core_devices(self.strategy)
         checksum_after = state.checksum(self.take_state()) if checksum_before else None
+        row = strategy_catalog.row(self.spec.strategy)
         return SegmentOpened(
             segment=number,
             strategy=self.spec.strategy,
@@ -136,6 +137,7 @@ class Segment:
             state_checksum_before=checksum_before,
             state_checksum_after=checksum_after,
             moved=moved,
+            has_central_copy=row.has_central_copy,
         )
 
 

@@ -176,12 +176,13 @@ def own_step(
         return reduced
 
     def replica_step(batch: Any, shares: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        # another step may have set its own function
+        # The optimizer is shared: a step of another configuration may have replaced it since.
         private_tf.replace_all_reduce(optimizer, all_reduce)
         replica = tf.distribute.get_replica_context()
         loss = tf.convert_to_tensor(user_step(model, optimizer, batch), tf.float32)
-        # What the user's step never reduced has no marks but its end.
+        # A step that never calls the all-reduce has one timestamp: its end.
         marks = marks_by_replica.get(replica_number(replica)) or [clock(loss)] * 2
+        # The user's loss is a mean over the replica's part: weight it by that part's share.
         return loss * tf.reduce_sum(shares), marks
 
     return replica_step

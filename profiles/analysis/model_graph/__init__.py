@@ -1,1 +1,4 @@
-"""The model's graph by layers, as its ops were placed, and the transfers between devices."""
+"""The model's graph by layers, as its ops were placed, and the transfers between devices.
+
+No drawing: `app.charts.model_graph` makes the figure.
+"""

@@ -129,7 +129,7 @@ def _pack_stretch(
     lane_of = {row: lane for lane, row in enumerate(sorted({row for _, _, row, _ in spans}))}
     lanes = [(track, _num_lanes(track, lane_of)) for track in _in_order(timeline.tracks)]
     return {
-        "rows": [_row(facts, track, lane_of, count) for track, count in lanes if count],
+        "rows": [_track_entry(facts, track, lane_of, count) for track, count in lanes if count],
         "num_lanes": len(lane_of),
         "steps": _step_bounds(timeline, steps, origin),
         "spans": _encode_spans(spans, origin, lane_of, entry_index),
@@ -148,13 +148,13 @@ def _in_order(tracks: Sequence[Track]) -> list[Track]:
 
 def _num_lanes(track: Track, lane_of: dict[int, int]) -> int:
     """Return how many of a track's rows have a lane."""
-    rows = range(track.first_row, track.first_row + track.num_rows)
-    return sum(row in lane_of for row in rows)
+    return sum(row in lane_of for row in track.rows)
 
 
-def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> dict[str, Any]:
-    """Return label, device, colour and lanes of a track; `count` is the number of its lanes."""
-    rows = range(track.first_row, track.first_row + track.num_rows)
+def _track_entry(
+    facts: RunFacts, track: Track, lane_of: dict[int, int], count: int
+) -> dict[str, Any]:
+    """Return a track as the page reads it. `lane_of` has the lane of each row that has spans."""
     shared = track.replica is None
     device = facts.device(track.device) if not shared or track.device else "shared"
     process = facts.titles.get(track.worker, f"worker {track.worker}")
@@ -163,7 +163,7 @@ def _row(facts: RunFacts, track: Track, lane_of: dict[int, int], count: int) -> 
         "label": f"{label} (marks)" if track.is_marked else label,
         "device": device,
         "colour": None if track.replica is None else replica_colour(track.replica),
-        "first_lane": min(lane_of[row] for row in rows if row in lane_of),
+        "first_lane": min(lane_of[row] for row in track.rows if row in lane_of),
         "num_lanes": count,
     }
 

@@ -2,7 +2,8 @@
 
 `partition` is its only public function. The rules are in one module per group of ops. A rule gets
 the operands with their layouts and returns results with theirs, or raises `NoRule`. In that case
-the operands are gathered to core 0, the op runs there, and the report counts it as a fallback.
+the operands are gathered to core 0, the op runs there, and the report counts it as a fallback. No
+device is chosen here: cores are numbers, which the caller maps to devices.
 """
 
 from __future__ import annotations

@@ -70,7 +70,10 @@ def spans(layout: Layout, by_axis: Mapping[int, Window]) -> list[dict[int, Span]
 def windows(
     op: PartitionedOp, value: Sharded, by_core: Sequence[Mapping[int, Span]], pad: Any = 0
 ) -> list[tf.Tensor]:
-    """Per core, its window of a tensor, with `pad` beyond the edges."""
+    """Fetch each core's window of a tensor, with `pad` beyond the edges (one halo exchange).
+
+    `by_core` has each core's input positions by axis; on other axes the core keeps its own tile.
+    """
     group = op.group
     with group.communication(_HALO, value, op.name) as nodes:
         for core in group.cores:

@@ -1,4 +1,4 @@
-"""Who is late, by how much, and what it costs; and nobody where nobody is."""
+"""The late replica, its lateness and cost; noise yields no straggler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of a request tells is told before anything starts: one line, exit code 2."""
+"""An invalid request fails before anything starts: one line, exit code 2."""
 
 from __future__ import annotations
 

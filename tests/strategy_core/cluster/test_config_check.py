@@ -1,4 +1,4 @@
-"""Hosts that were told differently hear which one, and of what."""
+"""Hosts with different requests report the host and the difference."""
 
 from __future__ import annotations
 

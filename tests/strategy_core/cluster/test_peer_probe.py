@@ -1,4 +1,4 @@
-"""Who of a cluster is there, and what it means where somebody is not."""
+"""Which tasks of a cluster have started, and what a missing one means."""
 
 from __future__ import annotations
 

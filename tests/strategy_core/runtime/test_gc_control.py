@@ -1,4 +1,4 @@
-"""No search for cycles while anybody asked for none, whoever comes and goes first."""
+"""GC pauses are re-entrant across threads: collection resumes after the last one ends."""
 
 from __future__ import annotations
 

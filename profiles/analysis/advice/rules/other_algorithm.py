@@ -2,9 +2,10 @@
 
 ## What it does
 
-Compares the algorithm of MirroredStrategy with TensorFlow's own choice for these devices, if
-transfers take 10 % of a typical step or more: NCCL on whole GPUs, a ring of collectives on CPUs.
-Only of the lab's own runs: of other programs the algorithm is not recorded.
+Compares how gradients cross the devices of one process with TensorFlow's own choice for these
+devices, if transfers take 10 % of a typical step or more: NCCL on whole GPUs, a ring of collectives
+on CPUs. Strategies with one central copy of the variables have no choice and are left out. Only of
+the lab's own runs: of other programs the algorithm is not recorded.
 
 ## Why is this slow
 
@@ -26,7 +27,6 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_s
 
 KEY = "other-algorithm"
 SHARE = 0.1
-STRATEGY = "mirrored"
 ALGORITHMS = ("nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring")
 
 
@@ -53,7 +53,8 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _usual(facts: Facts) -> str | None:
     """TensorFlow's choice; None if it depends on what is not recorded."""
     segment = facts.segment
-    if segment.strategy != STRATEGY or segment.num_replicas < 2 or not segment.spec:
+    is_mirrored = segment.has_central_copy is False and not segment.core_devices
+    if not is_mirrored or segment.num_workers > 1 or segment.num_replicas < 2 or not segment.spec:
         return None
     if all("/device:CPU:" in device for device in segment.replica_devices):
         return "collective-ring"

@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for variables of 64 KiB or more on a device that is not a replica's own. Strategies that keep
-variables elsewhere by design (central storage, parameter servers) are left out.
+variables elsewhere by design (central storage, parameter servers) are left out, and runs in which
+this was not recorded.
 
 ## Why is this slow
 
@@ -22,16 +23,14 @@ from collections.abc import Iterator
 from strategy_lab.profiles.analysis.advice.rules.detour import short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.topology import has_servers
 
 KEY = "variable-off-device"
-BY_DESIGN = "central-storage"
 
 
 def find(facts: Facts) -> Iterator[Finding]:
     """All of them in one finding; what they cost is not recorded apart from other copies."""
     found = facts.placed.off_device
-    if not found or has_servers(facts.segment) or facts.segment.strategy == BY_DESIGN:
+    if not found or facts.segment.has_central_copy is not False:
         return
     largest, total = found[0], sum(each.bytes for each in found)
     others = units.counted(len(found) - 1, "other variable")

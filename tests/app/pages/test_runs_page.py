@@ -146,7 +146,7 @@ def test_the_list_is_filtered_by_words_and_tags_and_sorted_into_groups(runs: Pat
     assert list(at.dataframe[0].value["run"]) == ["first"]
     at.text_input("find").set_value("second")
     rerun(at)
-    assert "None of 2 runs fits" in text_of(at)
+    assert "None of 2 runs matches" in text_of(at)
     at.text_input("find").set_value("")
     at.multiselect("tags").set_value([])
     at.selectbox("group").set_value("tags")

@@ -25,7 +25,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.event_parts import CoreTraffic
-from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.events import CoresExpanded, SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
@@ -120,10 +120,7 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
     text += "core." if per_replica == 1 else "cores."
     if found.expansion is None:
         return text + " How the program is spread over them is known after its first step."
-    moved = sum(found.expansion.moved_bytes.values())
-    is_partial = any(item.moved_bytes is None for item in found.expansion.collectives)
-    text += f" A step moves {'at least ' if is_partial else ''}"
-    text += f"<b>{as_html(units.size(moved))}</b> between cores."
+    text += f" {_moved(found, found.expansion)}"
     if per_replica == 1:
         return text
     num_split = sum(found.expansion.partitioned.values())
@@ -133,6 +130,19 @@ def sentence(found: Cores, segment: SegmentOpened) -> str:
         f"<b>{num_back:,}</b> could not be split and were gathered to core 0."
         if num_back
         else "and none fell back to core 0."
+    )
+
+
+def _moved(found: Cores, expansion: CoresExpanded) -> str:
+    """What moves between the cores: in captured steps, or in the program before TensorFlow's
+    optimizer has removed what no result needs."""
+    if found.sent_between_bytes is not None:
+        size = as_html(units.size(found.sent_between_bytes))
+        return f"A step moves <b>{size}</b> between cores."
+    traced = as_html(units.size(sum(expansion.moved_bytes.values())))
+    is_partial = any(item.moved_bytes is None for item in expansion.collectives)
+    return (
+        f"The traced step moves {'at least ' if is_partial else ''}<b>{traced}</b> between cores."
     )
 
 
@@ -214,7 +224,10 @@ def show_communications(found: Cores) -> None:
             ),
         },
     )
-    st.caption("Derived from the traced graph; a size known only when the step runs is missing.")
+    st.caption(
+        "Derived from the traced graph. TensorFlow's optimizer removes what no result needs, so "
+        "captured steps may send less. A size known only when the step runs is missing."
+    )
 
 
 def _moved_bytes(row: CoreTraffic) -> float:

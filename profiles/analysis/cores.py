@@ -16,8 +16,8 @@ from strategy_lab.profiles.analysis.breakdown import (
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.run.event_parts import Fallback
 from strategy_lab.profiles.run.events import CoresExpanded, SegmentOpened
-from strategy_lab.profiles.run.topology import host_process
-from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
+from strategy_lab.profiles.run.topology import host_process, is_pod
+from strategy_lab.profiles.tables.columns import floats, ints, is_one_of, of_segment, texts
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -55,6 +55,9 @@ class Cores:
     expansion: CoresExpanded | None
     num_steps: int
     """Captured steps."""
+    sent_between_bytes: float | None = None
+    """Bytes that the cores send each other in a mean captured step. None without one, with a size
+    that is known only when the step runs, and for a pod, whose hosts exchange by collectives."""
     reason: str | None = None
     """Why there are no cores."""
 
@@ -67,7 +70,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
     """Every core of a segment; empty, with a reason, where the strategy has none."""
     if not segment.core_devices:
         reason = f"{segment.strategy} has replicas, but no TPU cores"
-        return Cores((), None, 0, profile.unknown.get("cores", reason))
+        return Cores((), None, 0, reason=profile.unknown.get("cores", reason))
     expansion = _expansion(profile, segment.segment)
     rows = of_segment(profile.table("core_steps"), segment.segment)
     num_steps = len(set(ints(rows, "step").tolist()))
@@ -88,7 +91,8 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
         for replica, devices in enumerate(segment.core_devices)
         for core, device in enumerate(devices)
     ]
-    return Cores(tuple(found), expansion, num_steps)
+    between = None if is_pod(segment) else _sent_between(profile, segment, num_steps)
+    return Cores(tuple(found), expansion, num_steps, between)
 
 
 def _expansion(profile: Profile, segment: int) -> CoresExpanded | None:
@@ -117,6 +121,14 @@ def _traffic(profile: Profile, segment: int) -> tuple[dict[str, float], dict[str
         sent[sender or ""] = sent.get(sender or "", 0.0) + float(size)
         received[receiver or ""] = received.get(receiver or "", 0.0) + float(size)
     return sent, received
+
+
+def _sent_between(profile: Profile, segment: SegmentOpened, num_steps: int) -> float | None:
+    rows = of_segment(profile.table("transfers"), segment.segment)
+    devices = [device for replica in segment.core_devices or () for device in replica]
+    is_between = is_one_of(rows, "send_device", devices) & is_one_of(rows, "recv_device", devices)
+    total = float(floats(rows, "bytes")[is_between].sum())
+    return total / num_steps if num_steps and not math.isnan(total) else None
 
 
 def _per_step(total: dict[str, float], device: str, num_steps: int) -> float | None:

@@ -55,6 +55,15 @@ def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
     assert (wait.drop(1) > 0.5 * DELAY_MS).all()
 
 
+def test_the_bytes_between_cores_are_those_that_the_cores_sent(run: profiles.Profile) -> None:
+    """The headline of the page and its table of cores agree; the traced program may have more."""
+    found = cores(run, run.segments[0])
+    assert found.expansion is not None
+    assert found.sent_between_bytes
+    assert found.sent_between_bytes == sum(core.sent_bytes or 0.0 for core in found.cores)
+    assert found.sent_between_bytes <= sum(found.expansion.moved_bytes.values())
+
+
 def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:
     (segment,) = run.segments
     found = cores(run, segment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,34 @@ def test_every_core_has_its_own_time(tmp_path: Path) -> None:
         first, second, third = rows[rows["replica"] == replica]["compute"]
         assert second == pytest.approx(first / 2)
         assert third == pytest.approx(first / 3)
+
+
+EXPANDED = {
+    "kind": "cores",
+    "segment": 0,
+    "topology": [1, 1, 1, 2],
+    "coordinates": [[[0, 0, 0, 0]], [[0, 0, 0, 1]]],
+    "spmd": False,
+    "num_ops": {},
+    "partitioned": {},
+    "fallbacks": [],
+    "collectives": [],
+    "moved_bytes": {"collective": 5000},
+}
+
+
+def test_the_headline_has_the_bytes_of_captured_steps_else_of_the_traced_one(
+    tmp_path: Path,
+) -> None:
+    for name, windows in (("captured", 1), ("traced", 0)):
+        run = write_run(tmp_path / name, strategy="tpu", replicas=2, windows=windows)
+        with worker_folder(run, 0, 0).events.open("a") as log:
+            log.write(json.dumps(EXPANDED) + "\n")
+    captured, traced = (
+        text_of(open_page("cores", tmp_path, run=n)) for n in ("captured", "traced")
+    )
+    assert "A step moves <b>4 B</b> between cores" in captured
+    assert "The traced step moves <b>5.00 kB</b> between cores" in traced
 
 
 def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ class Facts:
     num_hosts: int
     """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
+    failure: str | None = None
+    """Why the run failed, of its last segment; None if it did not."""
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -110,7 +112,13 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
+        failure=_failure(profile, segment),
     )
+
+
+def _failure(profile: Profile, segment: SegmentOpened) -> str | None:
+    is_last = segment.segment == profile.segments[-1].segment
+    return profile.status.message if is_last and profile.status.state == "failed" else None
 
 
 def finding(

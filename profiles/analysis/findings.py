@@ -17,6 +17,8 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
 NO_REASON = ("costly-capture", "tracing", "unsteady")
 """Findings that do not say why a usual step takes as long as it does."""
+WRONG = ("shared-collective-key", "loss-lost")
+"""Findings that say that the run itself is of no use; they come first."""
 WORTH_SAYING = 0.1
 """Least share of a step that a finding must explain to be named in a headline."""
 Predict = Callable[[Finding], Gain | None]
@@ -34,8 +36,8 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
 
 
 def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort by cost, unknown cost last; the finding of a NaN or infinite loss comes first."""
-    return tuple(sorted(found, key=lambda item: (item.key != "loss-lost", cost_order(item.cost))))
+    """Sort by cost, unknown cost last; the findings of `WRONG` come first."""
+    return tuple(sorted(found, key=lambda item: (item.key not in WRONG, cost_order(item.cost))))
 
 
 def main_finding(facts: Facts) -> Finding | None:

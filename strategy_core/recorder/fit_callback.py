@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.runtime.error_message import type_and_cause
 from strategy_lab.profiles.run.events import Failed
 from strategy_lab.profiles.spec.run_spec import Capture
 
@@ -75,7 +76,7 @@ class RecorderCallback(keras.callbacks.Callback):
     def failed(self, error: BaseException) -> None:
         """Record the exception that ended the training; Keras does not pass it to callbacks."""
         if self._program is not None:
-            self._program.recorder.write(Failed(f"{type(error).__name__}: {error}"))
+            self._program.recorder.write(Failed(type_and_cause(error)))
 
     def _leave_step(self) -> None:
         self._step = None

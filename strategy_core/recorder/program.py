@@ -25,6 +25,7 @@ from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
+from strategy_core.runtime.error_message import type_and_cause
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Failed, FinishedStatus, SegmentOpened
@@ -172,8 +173,7 @@ def record(
         program.close("stopped")
         raise
     except BaseException as error:
-        first = str(error).strip().partition("\n")[0]
-        program.recorder.write(Failed(f"{type(error).__name__}: {first}"))
+        program.recorder.write(Failed(type_and_cause(error)))
         raise
     program.close()
 

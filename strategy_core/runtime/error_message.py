@@ -18,6 +18,12 @@ from strategy_core.private_tf import error_texts
 _BOLD = re.compile(r"\x1b\[\d*m")
 
 
+def type_and_cause(error: BaseException) -> str:
+    """Type of an error, and the line of its message that names the cause, if it has a message."""
+    kind = type(error).__name__
+    return f"{kind}: {cause(error)}" if str(error).strip() else kind
+
+
 def cause(error: BaseException) -> str:
     """The first line that names the cause, without graph locations; "no message" without any."""
     for line in str(error).splitlines():

@@ -140,8 +140,7 @@ def _times(count: int) -> str:
 
 def failure_of(error: BaseException) -> tuple[str, str]:
     """Message and detail of the `Failed` of an exception."""
+    from strategy_core.runtime.error_message import type_and_cause
+
     clean(error, set())
-    first = str(error).strip().partition("\n")[0]
-    kind = type(error).__name__
-    detail = "".join(traceback.format_exception(error))
-    return (f"{kind}: {first}" if first else kind), detail
+    return type_and_cause(error), "".join(traceback.format_exception(error))

@@ -30,7 +30,7 @@ from strategy_core.planning.device_plan import plan
 from strategy_core.processes import parent_death, protocol
 from strategy_core.processes.command_reader import CommandReader
 from strategy_core.runtime.environment import host
-from strategy_core.runtime.error_message import cause
+from strategy_core.runtime.error_message import type_and_cause
 from strategy_core.runtime.logical_devices import inventory
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
@@ -125,7 +125,7 @@ class ServerRun:
         self._log.write(Finished("finished", 0))
 
     def _fail(self, error: Exception) -> int:
-        failed = Failed(f"{type(error).__name__}: {cause(error)}", traceback.format_exc())
+        failed = Failed(type_and_cause(error), traceback.format_exc())
         self._say({"failed": msgspec.to_builtins(failed)})
         with suppress(RunFolderError):
             self._log.write(failed)

@@ -108,6 +108,12 @@ def away(facts: Facts) -> Facts:
     return replace(facts, placed=Placed(off_device=(table,)))
 
 
+def refused(facts: Facts) -> Facts:
+    """TensorFlow 2.21's error of a program with two strategies."""
+    error = "InvalidArgumentError: Collective ops is aborted by: Shape mismatch in the collective "
+    return replace(facts, failure=f"{error}instance 100. Op at device CPU:0 expected shape [5]")
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
@@ -116,6 +122,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "busy-machine": ("healthy", crowded),
     "dense-gradient": ("healthy", made_dense),
     "variable-off-device": ("healthy", away),
+    "shared-collective-key": ("healthy", refused),
 }
 """Illnesses that are put into the facts of a run."""
 

@@ -11,6 +11,7 @@ import pytest
 
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.error_message import cause
+from strategy_lab.profiles.analysis.advice.rules import shared_collective_key
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -50,6 +51,28 @@ def test_a_loss_that_depends_on_no_weight() -> None:
     assert str(error).startswith(error_texts.NO_GRADIENTS)
     assert isinstance(error, ValueError)
     del tf
+
+
+def test_two_strategies_that_share_a_collective_key() -> None:
+    """In a process of its own: the error ends all further collectives of a process."""
+    program = """
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+def step_of(size):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    def replica():
+        return tf.distribute.get_replica_context().all_reduce("SUM", tf.ones([size]))
+    return tf.function(lambda: strategy.run(replica))
+first, second = step_of(3), step_of(5)
+first()
+second()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert shared_collective_key.REFUSED in ended.stderr
 
 
 def test_python_that_raises_inside_an_op() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_core.runtime.error_message import cause
+from strategy_core.runtime.error_message import cause, type_and_cause
 
 LOST_PEER = """2 root error(s) found.
   (0) UNAVAILABLE: {{function_node __wrapped__Identity_device_/job:chief/task:0/device:CPU:0}} \
@@ -43,3 +43,8 @@ Arguments received by Narrow.call():
 )
 def test_the_line_that_names_the_cause_is_found(text: str, expected: str) -> None:
     assert cause(RuntimeError(text)) == expected
+
+
+def test_a_failed_run_is_named_by_type_and_cause_and_not_by_the_headline_of_a_graph_error() -> None:
+    assert type_and_cause(ValueError(IN_A_GRAPH)) == "ValueError: Input is not finite"
+    assert type_and_cause(ValueError()) == "ValueError"

@@ -1,6 +1,8 @@
-"""Run folders of version 0.1.0 open as they did: the same rows, the same numbers, no notes.
+"""Run folders of earlier versions open as they did: the same rows, the same numbers, no notes.
 
-`facts.json` has the number of rows and the sums of columns that 0.1.0 itself read from them.
+`runs_of_0_1_0` are made-up runs. `runs_of_889cb22` are runs that the version of that commit really
+recorded: a mirrored one with a change of the batch, a TPU, two workers, parameter servers. In both
+folders `facts.json` has the rows and the sums of columns that the earlier version itself read.
 """
 
 from __future__ import annotations
@@ -13,15 +15,25 @@ import pyarrow.compute as pc
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.timeline import lay_out
+from tests.app.looking import open_page
 
-RUNS = Path(__file__).parents[1] / "data" / "runs_of_0_1_0"
-FACTS = json.loads((RUNS / "facts.json").read_text())
+DATA = Path(__file__).parents[1] / "data"
+RECORDED = DATA / "runs_of_889cb22"
+RUNS = [
+    run
+    for folder in (DATA / "runs_of_0_1_0", RECORDED)
+    for run in sorted(folder.iterdir())
+    if run.is_dir()
+]
 
 
-@pytest.mark.parametrize("name", FACTS)
-def test_a_run_of_an_earlier_version_reads_as_it_did(name: str) -> None:
-    profile = profiles.load(RUNS / name)
-    for table, known in FACTS[name].items():
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}-{run.name}")
+def test_a_run_of_an_earlier_version_reads_as_it_did(run: Path) -> None:
+    profile = profiles.load(run)
+    facts = json.loads((run.parent / "facts.json").read_text())[run.name]
+    for table, known in facts.items():
         found = profile.table(table)
         assert found.num_rows == known["rows"], table
         for column, total in known["sums"].items():
@@ -29,3 +41,16 @@ def test_a_run_of_an_earlier_version_reads_as_it_did(name: str) -> None:
     json.dumps(profile.summary(), allow_nan=False)
     assert profile.status.state == "finished"
     assert profile.notes == ()
+
+
+@pytest.mark.parametrize("name", ["mirrored", "servers", "tpu", "workers"])
+def test_a_recorded_run_of_an_earlier_version_has_its_report_and_pages(
+    name: str, tmp_path: Path
+) -> None:
+    profile = profiles.load(RECORDED / name)
+    assert write(profile, "html", tmp_path / "report.html").stat().st_size > 10_000
+    assert lay_out(profile).tracks
+    for page in ("overview", "communication", "placement"):
+        shown = open_page(page, RECORDED, run=name)
+        assert not shown.exception, page
+        assert not shown.error, page

@@ -70,6 +70,11 @@ def _printed(v):
     return v * 2
 
 
+def _sparse_product(v):
+    identity = tf.sparse.SparseTensor([[0, 0], [1, 1], [2, 2]], tf.ones([3]), [3, 3])
+    return tf.sparse.sparse_dense_matmul(identity, v[:, None])
+
+
 def _with_shape(v):
     result = tf.py_function(lambda x: x, [v], tf.float32)
     result.set_shape([3])
@@ -80,6 +85,7 @@ def _with_shape(v):
     ("fn", "ops"),
     [
         (lambda _: tf.random.gamma([10], 0.5) * 2, {"RandomGamma"}),
+        (_sparse_product, {"SparseTensorDenseMatMul"}),
         (_printed, {"PrintV2", "StringFormat"}),
         (_with_shape, {"EagerPyFunc"}),
         (tf.strings.as_string, {"AsString"}),

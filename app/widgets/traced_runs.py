@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,28 @@ import streamlit as st
 
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.text import plain
+from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import worker_folders
+from strategy_lab.profiles.stepper.recorded_contexts import read_recording
 
 
 def traced_segments(runs: Path) -> dict[str, Path]:
     """Recordings under a runs folder, newest run first, by what they are called on the page."""
     found: list[tuple[float, str, Path]] = []
     for run in runs.iterdir() if runs.is_dir() else ():
-        for folder in worker_folders(run) if run.is_dir() else ():
-            for path in sorted(folder.path.glob("contexts-*.json")):
-                segment = int(path.stem.rpartition("-")[2])
-                title = f"{run.name} · segment {segment}"
-                found.append((-path.stat().st_mtime, title, path))
+        with suppress(OSError):  # a folder that cannot be read, or is being deleted
+            found += _recordings(run)
     return {title: path for _, title, path in sorted(found)}
+
+
+def _recordings(run: Path) -> Iterator[tuple[float, str, Path]]:
+    """Age, title and path of the recordings of a run."""
+    for folder in worker_folders(run) if run.is_dir() else ():
+        for path in sorted(folder.path.glob("contexts-*.json")):
+            segment = path.stem.removeprefix("contexts-")
+            if segment.isdecimal() and path.is_file():
+                title = f"{run.name} · segment {int(segment)}"
+                yield -path.stat().st_mtime, title, path
 
 
 def pick_recording(runs: Path) -> dict[str, Any] | None:
@@ -39,8 +49,7 @@ def pick_recording(runs: Path) -> dict[str, Any] | None:
         return None
     chosen = st.selectbox("Run", list(segments), format_func=plain, key="context_run")
     try:
-        recording: dict[str, Any] = json.loads(segments[chosen].read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        empty(f"This recording cannot be read: {error}.", "Run it again to record a new trace.")
+        return read_recording(segments[chosen])
+    except RunFolderError as error:
+        empty(f"This recording cannot be shown: {error}.", "Run it again to record a new trace.")
         return None
-    return recording

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -42,22 +42,27 @@ def steps(recording: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The steps of a recording, in order, JSON-ready."""
     trace = recording["trace"]
     entries = {entry["seq"]: entry for entry in trace["entries"]}
-    found = [step for entry in entries.values() for step in _of_entry(entry, entries)]
+    merges = [entry for entry in entries.values() if _is_merge(entry)]
+    replicas = sorted(
+        {e["replica"] for e in entries.values() if e["call"] == "enter replica"} - {None}
+    )
+    found = [
+        step for entry in entries.values() for step in _of_entry(entry, entries, merges, replicas)
+    ]
     found += [_of_printed(line, entries) for line in trace["printed"]]
     return [asdict(step) for step in sorted(found, key=lambda step: step.seq)]
 
 
-def _of_entry(entry: Entry, entries: Mapping[int, Entry]) -> Iterable[Step]:
+def _of_entry(
+    entry: Entry, entries: Mapping[int, Entry], merges: Sequence[Entry], replicas: Sequence[int]
+) -> Iterable[Step]:
     place = entry["context"], entry["replica"]
-    callers = _callers(entry, entries)
+    callers = _callers(entry, entries, merges)
     waiting = [
         other["replica"]
-        for other in entries.values()
-        if entry["call"] == "merge_call" and _is_open_merge(other, entry["seq"])
+        for other in (merges if _is_merge(entry) else ())
+        if _is_open_merge(other, entry["seq"])
     ]
-    replicas = sorted(
-        {e["replica"] for e in entries.values() if e["call"] == "enter replica"} - {None}
-    )
     why = reason(entry, waiting, replicas, is_merged=len(callers) > 0 and _is_merge(callers[0]))
     arrows = [
         # `run` starts the replicas by a call without values of its own.
@@ -89,13 +94,13 @@ def _of_printed(line: Mapping[str, Any], entries: Mapping[int, Entry]) -> Step:
     )
 
 
-def _callers(entry: Entry, entries: Mapping[int, Entry]) -> list[Entry]:
+def _callers(entry: Entry, entries: Mapping[int, Entry], merges: Sequence[Entry]) -> list[Entry]:
     """The calls from which control came in; every replica's for a merge function."""
     parent = entries.get(entry["parent"]) if entry["switch"] else None
     if parent is None or lane(parent) == lane(entry):
         return []
     if _is_merge(parent):
-        return [other for other in entries.values() if _is_open_merge(other, entry["seq"])]
+        return [other for other in merges if _is_open_merge(other, entry["seq"])]
     return [parent]
 
 
@@ -105,7 +110,7 @@ def _is_merge(entry: Entry) -> bool:
 
 def _is_open_merge(entry: Entry, seq: int) -> bool:
     is_open = entry["end_seq"] is None or entry["end_seq"] > seq
-    return _is_merge(entry) and entry["seq"] < seq and is_open
+    return entry["seq"] < seq and is_open
 
 
 def lane(entry: Entry) -> str:

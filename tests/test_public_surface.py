@@ -1,78 +1,30 @@
-"""Names that scripts, checks and CI of others rely on. Extend them freely; take none away."""
+"""Names that scripts, checks and CI of others rely on. Extend them freely; take none away.
+
+`tests/data/public_surface.json` lists them: options, columns, events, fields of a RunSpec, formats.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from strategy_core.cli import _reference
+from strategy_core.cli import _reference as cli_reference
 from strategy_core.cli.main import main, verb_parsers
 from strategy_core.planning import strategy_catalog
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports import destinations, formats
+from strategy_lab.profiles.run import reference as run_reference
+from strategy_lab.profiles.spec import reference as spec_reference
 from strategy_lab.profiles.tables.schema import COLUMNS
 from tests.synthetic import write_run
 
-SPEC_OPTIONS = (
-    "[SPEC.yaml] --strategy --devices --workers --parameter-servers --workload --data "
-    "--global-batch-size --steps --seed --loop --cross-device-ops --set --inject --reconfigure "
-    "-o --output --json"
-)
-VERBS = {
-    "ui": "--port --runs --host --no-browser --no-token --allow-host",
-    "devices": "--json",
-    "run": f"{SPEC_OPTIONS} --repeat --interleave",
-    "worker": f"{SPEC_OPTIONS} --cluster --index --start-timeout --resume",
-    "change": "RUN [KEY=VALUE ...] --stop --within",
-    "collect": "FOLDER [FOLDER ...] -o --output",
-    "summary": "RUN --json",
-    "compare": "RUN [RUN ...] --against --json --fail-on --segment-a --segment-b",
-    "baseline": "RUN [RUN ...] -o --output --segment",
-    "gate": "RUN [RUN ...] --baseline --only --allow --steady-machine --segment --json --markdown "
-    "--benchmark-json --bencher-json",
-    "export": "RUN --format -o --output",
-    "sql": "RUN SQL --json --csv",
-    "doctor": "--json --runs",
-    "mcp": "--runs --allow-run --http",
-    "import": "PATH -o --output",
-    "predict": "RUN [RUN ...] --replicas --link --algorithm --batch-per-replica --json",
-    "what-if": "RUN --segment --remove-delay --without-straggler --input-free --faster "
-    "--critical-path --slowdowns --json",
-    "trace": "-o --output --runs --set -m -c",
-    "contexts": "[PROGRAM] -o --output --strategy --devices --again --json",
-}
-TABLES = {
-    "segments": "segment strategy num_replicas num_workers global_batch_size first_step started_ns "
-    "spec",
-    "steps": "segment step start_ns wall_ms loss examples captured",
-    "replica_steps": "step worker replica device wall_ms compute_ms wait_ms transfer_ms input_ms "
-    "idle_ms clock",
-    "collectives": "step worker replica op instance group_size bytes start_ns wait_ms transfer_ms "
-    "algbw_gbps busbw_gbps source",
-    "transfers": "step tensor bytes send_device recv_device duration_ms source",
-    "placement": "segment kind name op device replica bytes",
-    "spans": "step worker device replica name op category start_ns duration_ns clock",
-    "contexts": "seq thread context replica call file line depth parent",
-    "memory": "worker device step bytes_in_use peak_bytes source",
-    "resources": "at_ns interval_ms worker generation cores resident_bytes num_cores busy_cores "
-    "stolen_cores",
-    "marks": "segment step worker replica device compute_ms wait_ms reduce_ms start_ns",
-    "core_steps": "step worker replica core device wall_ms compute_ms wait_ms transfer_ms input_ms "
-    "idle_ms clock",
-    "causes": "segment step worker kind name detail replica device count total_ms held_ms bytes",
-    "input_stages": "segment step worker name dataset count total_ms self_ms parallelism "
-    "buffer_size buffered autotuned",
-    "tensors": "segment step worker device name op bytes start_ns end_ns source",
-    "closures": "segment step worker scheduled_ns start_ns finished_ns wall_ms queue_ms input_ms "
-    "pull_ms compute_ms push_ms return_ms",
-    "served": "segment name role server process device shape bytes part num_parts pull_bytes "
-    "push_bytes",
-    "links": "segment step worker generation at_ns from_worker to_worker bytes packets "
-    "retransmitted_bytes rtt_ms opened source",
-}
+FILE = Path(__file__).parent / "data" / "public_surface.json"
 SUMMARY = "schema_version run status environment segments"
 SEGMENT = (
     "segment strategy num_replicas global_batch_size steps replicas collectives bytes_per_step "
@@ -91,31 +43,45 @@ for name in {TPU.split()}:
 """
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_has_its_options(verb: str) -> None:
-    written = [text for text, _ in _reference.options(verb_parsers()[verb])]
-    words = {word for text in written for word in text.replace(",", "").split()}
-    assert set(VERBS[verb].split()) <= words
+def surface() -> dict[str, list[str]]:
+    """Every public name by what it belongs to: a verb, a table, an event, the RunSpec."""
+    found: dict[str, list[str]] = {}
+    for verb, parser in verb_parsers().items():
+        written = [text for text, _ in cli_reference.options(parser)]
+        words = {word for text in written for word in text.replace(",", "").split()}
+        found[f"strategy-lab {verb}"] = sorted(word for word in words if word.startswith("-"))
+    for table, columns in COLUMNS.items():
+        found[f"table {table}"] = sorted(column.name for column in columns)
+    for kind, struct in run_reference.structs().items():
+        found[f"record {kind}"] = sorted(field.name for field in msgspec.structs.fields(struct))
+    for section, model in spec_reference.sections().items():
+        names = (name for name, _, _ in spec_reference.fields(model))
+        found[f"spec {section}"] = sorted(names)
+    found["strategies"] = list(strategy_catalog.names())
+    found["formats"] = sorted(formats())
+    found["destinations"] = sorted(destinations())
+    return found
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_a_table_has_its_columns(table: str) -> None:
-    names = [column.name for column in COLUMNS[table]]
-    assert set(TABLES[table].split()) <= set(names)
+def test_no_public_name_is_gone() -> None:
+    now = surface()
+    lost = {
+        owner: gone
+        for owner, names in json.loads(FILE.read_text()).items()
+        if (gone := sorted(set(names) - set(now.get(owner, ()))))
+    }
+    assert lost == {}, "scripts of others use these names"
 
 
-def test_strategies_and_formats_have_their_names() -> None:
-    assert strategy_catalog.names() == (
-        "default",
-        "one-device",
-        "mirrored",
-        "central-storage",
-        "multi-worker-mirrored",
-        "parameter-server",
-        "tpu",
-    )
-    assert set(formats()) >= {"html", "chrome-trace", "csv", "parquet", "json", "xplane"}
-    assert set(destinations()) >= {"mlflow", "otlp"}
+def test_every_public_name_is_listed() -> None:
+    """A name that was added on purpose is listed by `python -m tests.test_public_surface`."""
+    known = json.loads(FILE.read_text())
+    added = {
+        owner: new
+        for owner, names in surface().items()
+        if (new := sorted(set(names) - set(known.get(owner, ()))))
+    }
+    assert added == {}, "list them: python -m tests.test_public_surface"
 
 
 def test_a_summary_has_its_fields(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -133,3 +99,7 @@ def test_a_wrong_request_ends_with_2_and_one_line(capsys: pytest.CaptureFixture[
 @pytest.mark.tf
 def test_programs_find_the_names_of_the_python_interface() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(surface(), indent=1) + "\n")

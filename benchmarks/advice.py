@@ -2,8 +2,8 @@
 
     python -m benchmarks.advice [--quick] [--healthy 40] [--keep FOLDER]
 
-1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that nobody
-   wrote for it (`tests.planted.program`). Found: the rule's key is among the findings of the run.
+1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that was
+   not written for it (`tests.planted.program`). Found: the rule's key is among the run's findings.
 2. Healthy: runs of the built-in workloads in which nothing is planted.
 
 Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was

@@ -258,7 +258,7 @@ def launched(run: Path) -> dict[str, int]:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process whose descendants can be told by a mark in their environment."""
+    """A process whose descendants carry a mark in their environment."""
     mark = uuid.uuid4().hex
     environment = lab_access.environment(**{MARK: mark})
     with subprocess.Popen(

@@ -128,7 +128,7 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
 
 @contextmanager
 def agents_victim(folder: Path) -> Iterator[Victim]:
-    """`strategy-lab mcp --http`, whose routes are none of the lab's."""
+    """`strategy-lab mcp --http`, which serves routes of its own."""
     runs = folder / "runs"
     write_run(runs / RUN, steps=20, windows=1)
     environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}

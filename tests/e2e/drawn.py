@@ -38,5 +38,5 @@ def wait_until(
 
 
 def wait_for_a_frame(page: Page) -> None:
-    """Until what the page was told last (a pointer, a key) has been drawn."""
+    """Wait until the page has drawn the last input that it received (a pointer, a key)."""
     page.evaluate(NEXT_FRAME)

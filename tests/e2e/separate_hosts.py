@@ -3,8 +3,8 @@
 Each is a set of namespaces of its own: network, host name, processes, mounts (a private /tmp, in
 which only the program is kept where it lies there; an empty home; a boot of its own), joined by a
 veth pair. What a host wrote comes out of it as an archive when its command has ended, as by `scp`.
-Nothing is left once a host's first process ends, whoever is killed: the namespaces have no names,
-and the kernel ends all who are in them.
+Nothing is left once a host's first process ends, whichever process is killed: the namespaces have
+no names, and the kernel ends every process in them.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def test_data_with_nan_is_refused_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1, "one line"
 
 
-def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -72,7 +72,7 @@ def hosts(addresses: Sequence[str], *runs: Path, flags: Sequence[str] = ()) -> I
 
 
 def wait_for_steps(run: Path, both: Sequence[Host]) -> None:
-    """Until some steps are done; whoever ends before that says why."""
+    """Wait until some steps are done; a host that ends before that says why."""
     wait_until(
         lambda: len(events(run, "step")) > 5 or any(h.process.poll() is not None for h in both),
         PATIENCE_S,

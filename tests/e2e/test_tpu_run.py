@@ -116,7 +116,7 @@ def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
             assert set(own["replica"]) == {replica}
 
 
-def test_the_page_tells_of_every_core(run: profiles.Profile) -> None:
+def test_the_page_shows_every_core(run: profiles.Profile) -> None:
     page = open_page("cores", run.path.parent, run=run.path.name)
     assert not page.exception
     assert "replicas of" in text_of(page)

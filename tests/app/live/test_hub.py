@@ -1,4 +1,4 @@
-"""One tailer per run, whoever looks; only runs of the runs folder can be named."""
+"""One tailer per run for all its viewers; only runs of the runs folder can be named."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.synthetic import write_run
 
 
 @pytest.mark.parametrize(
-    "name", ["..", ".", "", "../etc", "a/b", "/etc", ".hidden", "a\0b", "nobody", "file", "x" * 300]
+    "name",
+    ["..", ".", "", "../etc", "a/b", "/etc", ".hidden", "a\0b", "missing", "file", "x" * 300],
 )
 def test_only_a_folder_among_the_runs_can_be_named(name: str, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
@@ -36,7 +37,7 @@ def test_everybody_shares_one_follower(tmp_path: Path) -> None:
     assert hub.run("one") is hub.run("one")
 
 
-def test_a_run_made_anew_under_an_old_name_is_another_one(tmp_path: Path) -> None:
+def test_a_new_run_under_an_old_name_is_another_run(tmp_path: Path) -> None:
     write_run(tmp_path / "one", steps=5, windows=0)
     hub = Hub(tmp_path)
     before = hub.current("one")

@@ -160,7 +160,7 @@ SERVED = {
 }
 
 
-def test_weights_are_cut_while_the_run_goes_on_and_whole_where_nobody_serves_them(
+def test_weights_are_cut_while_the_run_goes_on_and_whole_without_servers(
     lab: Path, launcher: ClusterLauncher
 ) -> None:
     at, run, log = running(lab, launcher, **SERVED)

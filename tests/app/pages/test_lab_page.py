@@ -384,7 +384,7 @@ def test_a_run_started_elsewhere_is_watched_only(lab: Path) -> None:
     assert "Apply" not in labels
 
 
-@pytest.mark.parametrize("name", ["nobody", "../..", "a/b"])
+@pytest.mark.parametrize("name", ["missing", "../..", "a/b"])
 def test_a_link_to_no_run_says_so(name: str, lab: Path) -> None:
     at = open_page("lab", lab, run=name)
     assert "in the runs folder" in errors(at)

@@ -1,4 +1,4 @@
-"""`strategy-lab` opens the lab in the browser: where there is one, and once the server answers."""
+"""`strategy-lab` opens the lab in the browser, if there is one, once the server answers."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_links_carry_what_the_kernel_counts(
 
 
 def check_ring(found: Links, workers: int) -> None:
-    """Each sends its neighbour 2(n-1)/n of the gradient, and nobody else anything to speak of."""
+    """Each sends its neighbour 2(n-1)/n of the gradient, and almost nothing to the others."""
     share = 2 * (workers - 1) / workers * SIZE_BYTES
     assert found.derived_from == FROM_COLLECTIVES
     ring = {(worker, (worker + 1) % workers) for worker in range(workers)}

@@ -117,7 +117,9 @@ def test_an_accident_is_the_recorded_reason_of_the_end(
     assert derive_status(read_sources(handle.folder)).state == "failed"
 
 
-def test_a_kill_from_outside_is_told_from_memory(launch: Callable[..., RunHandle]) -> None:
+def test_a_kill_from_outside_is_distinguished_from_out_of_memory(
+    launch: Callable[..., RunHandle],
+) -> None:
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     os.kill(handle.pids[0], signal.SIGKILL)
@@ -147,7 +149,7 @@ def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
     assert steps(handle)[-1] == handle.step
 
 
-def test_a_full_disk_is_told_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
     handle = launch(steps=1_000_000)
     wait_until(lambda: (handle.step or 0) > 2)
     events = handle.folder / "worker-0-0" / "events.jsonl"

@@ -148,7 +148,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     told = run_records(handle.folder)
     told = [record for record in told if record["kind"] in ("exited", "note")]
     why = [r["message"] for r in told if "killed on request" in str(r["message"]).lower()]
-    assert len(why) == 1, "why it was lost is told once"
+    assert len(why) == 1, "the reason for its loss is recorded once"
     assert why[0].startswith("Worker 1: ")
     assert any("restarts from" in r["message"] for r in told if r["kind"] == "note")
     assert derive_status(read_sources(handle.folder)).state == "stopped"

@@ -107,7 +107,7 @@ except tf.errors.OpError as error:
 """
 
 
-def test_a_peer_that_fails_is_told_from_the_cause() -> None:
+def test_the_failure_of_a_peer_is_distinguished_from_the_cause() -> None:
     """In a process of its own: after such an error no collective of a process works again."""
     ended = subprocess.run(
         [sys.executable, "-c", UNEQUAL_PEERS], capture_output=True, text=True, check=True

@@ -56,7 +56,7 @@ def test_steps_are_written_even_if_the_program_hangs(tmp_path: Path) -> None:
 def test_events_keep_their_order(tmp_path: Path) -> None:
     step_writer = _step_writer(tmp_path)
     step = _step(0)
-    step.tell(Note("info", "told of the step"))
+    step.tell(Note("info", "noted in the step"))
     step_writer.leave(step)
     step_writer.leave(_step(1))
     step_writer.write(Note("info", "behind both"))

@@ -16,6 +16,7 @@ class Explanation:
     meaning: str
     instead: str
     whereabouts: list[str]
+    """The last actions before the error. Recordings on disk have this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,11 @@ def explain(error: BaseException, trace: ContextTrace) -> Explanation | None:
     message = str(error)
     for rule in _RULES:
         if re.search(rule.pattern, message, re.DOTALL):
-            return Explanation(message, rule.meaning, rule.instead, whereabouts(trace))
+            return Explanation(message, rule.meaning, rule.instead, last_actions(trace))
     return None
 
 
-def whereabouts(trace: ContextTrace) -> list[str]:
+def last_actions(trace: ContextTrace) -> list[str]:
     """The last action of each replica, and of the cross-replica context, before the error."""
     last: dict[tuple[str, int | None], Entry] = {}
     for entry in trace.entries:

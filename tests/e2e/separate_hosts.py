@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_core.processes import import_path
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 WIRE = "wire0"
 _UNSHARE = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child")
@@ -119,7 +119,7 @@ class Host:
 
     def end(self) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of its command, once that has ended."""
-        out, err = self.process.communicate(timeout=PATIENCE_S)
+        out, err = self.process.communicate(timeout=MAX_WAIT_S)
         return self.process.returncode, out, err
 
     def bring_home(self, folder: Path) -> Path:

@@ -10,7 +10,7 @@ from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.app.looking import open_page, text_of
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 
@@ -33,7 +33,7 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profile
     )
     folder = tmp_path_factory.mktemp("tpu") / "run"
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return profiles.load(folder)
 

@@ -15,8 +15,8 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.layout import worker_folder
-from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
                 hub.current("live")  # a page reads it first
             for viewer, numbers in zip(viewers, seen, strict=True):
                 while number not in numbers:
-                    message = json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S))
+                    message = json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S))
                     numbers += [row[1] for row in message["steps"]]
         for viewer in viewers:
             await viewer.aclose()
@@ -93,11 +93,11 @@ def test_viewers_of_a_run_that_is_recorded_again_start_over(tmp_path: Path) -> N
 
     async def look() -> list[dict[str, Any]]:
         viewer = hub.stream("one")
-        messages = [json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S))]
+        messages = [json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S))]
         shutil.rmtree(folder)
         write_run(tmp_path / "another", steps=7, windows=0).rename(folder)
         while len(messages) == 1 or not messages[-1]["reset"]:
-            messages.append(json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S)))
+            messages.append(json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S)))
         await viewer.aclose()
         return messages
 
@@ -124,10 +124,10 @@ def test_a_deleted_run_ends_its_stream(tmp_path: Path) -> None:
 
     async def look() -> None:
         viewer = hub.stream("one")
-        await asyncio.wait_for(anext(viewer), PATIENCE_S)
+        await asyncio.wait_for(anext(viewer), MAX_WAIT_S)
         shutil.rmtree(folder)
         while True:
-            await asyncio.wait_for(anext(viewer), PATIENCE_S)
+            await asyncio.wait_for(anext(viewer), MAX_WAIT_S)
 
     with pytest.raises(RunFolderError, match="one"):
         asyncio.run(look())

@@ -308,7 +308,7 @@ def test_no_move_of_a_slider_is_lost_to_the_answer_that_it_crosses(
 
 
 @pytest.mark.slow
-def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
+def test_a_pending_delay_of_a_removed_replica_is_dropped(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
     at, run, log = running(lab, launcher)

@@ -17,7 +17,7 @@ from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server.banner import addresses
 from strategy_lab.app.server.browser import redirect_file
 from tests import lab_access
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES
 from strategy_lab.profiles.analysis.links import Links, links
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import NetworkOptions, RunSpec
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
@@ -51,7 +51,7 @@ def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) 
         assert not folder.exists(), "what was refused leaves nothing behind"
         return None
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 

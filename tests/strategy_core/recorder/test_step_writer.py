@@ -13,7 +13,7 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Note
 from tests.event_records import read_records
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.tf
 

@@ -8,8 +8,8 @@
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
-# make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded anew
-# make figures  the README's figures, measured anew
+# make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded again
+# make figures  the README's figures, measured again
 # make check  style, types, architecture and the fast tests: about two minutes on two cores
 # Each one installs what it needs into .venv first.
 
@@ -21,7 +21,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	2>/dev/null && echo $$p && break; done)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# Without cached bytecode every test process compiles the tests anew and rewrites their asserts,
+# Without cached bytecode every test process compiles the tests again and rewrites their asserts,
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -69,7 +69,7 @@ $(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
 
 NIGHTLY := .venv-nightly
 NIGHTLY_PYTHON ?= $(PYTHON)
-# Made anew each time: yesterday's nightly build says nothing of today's.
+# Made again each time: yesterday's nightly build says nothing of today's.
 test-nightly:
 	rm -rf $(NIGHTLY)
 	$(NIGHTLY_PYTHON) -m venv $(NIGHTLY)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.advice [--quick] [--healthy 40] [--keep FOLDER]
 
-1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that nobody
-   wrote for it (`tests.planted.program`). Found: the rule's key is among the findings of the run.
+1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that was
+   not written for it (`tests.planted.program`). Found: the rule's key is among the run's findings.
 2. Healthy: runs of the built-in workloads in which nothing is planted.
 
 Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was
@@ -38,7 +38,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-PATIENCE_S = 300
+MAX_WAIT_S = 300
 STEPS = 150
 CAUSES = frozenset(
     {
@@ -176,14 +176,14 @@ def _keys(launcher: Launcher, case: Case, folder: Path) -> list[str]:
         command = [sys.executable, "-m", "tests.planted.program", case.title, str(folder.resolve())]
         here = Path(__file__).parents[1]
         made = subprocess.run(
-            command, timeout=PATIENCE_S, capture_output=True, text=True, cwd=here, check=False
+            command, timeout=MAX_WAIT_S, capture_output=True, text=True, cwd=here, check=False
         )
         if made.returncode:
             raise SystemExit(f"The program {case.title!r} failed: {made.stderr[-500:]}")
     else:
         with burning(case.num_burners):
             handle = launcher.launch(RunSpec.model_validate(case.fields), folder)
-            if not handle.wait(PATIENCE_S) or handle.status != "finished":
+            if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
                 raise SystemExit(f"The run {case.title!r} did not finish: {handle.message}")
     profile = profiles.load(folder)
     keys = [item.key for item in findings(gather_facts(profile, profile.segments[0]))]

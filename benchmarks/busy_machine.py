@@ -3,7 +3,7 @@
     python -m benchmarks.busy_machine [--rounds 2] [--burners 3]
 
 In turns, a run alone and a run beside programs that use a whole core each, in sessions of their
-own. All is told by the run's events:
+own. All figures come from the run's events:
 
 - start: from the launch, with a spare worker ready, until the first step is done;
 - first capture: what the steps from the second one on took more than as many usual ones, gaps

@@ -171,8 +171,8 @@ class Sides:
     bare: Side
     others: dict[str, Side]
     openings: dict[str, Cost]
-    """What recorded steps after the traced one took until all was told: the first window, the
-    graph."""
+    """What recorded steps after the traced one took until the first window and the graph were
+    written."""
 
 
 def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sides:

@@ -55,7 +55,7 @@ MINUTES = 4.0
 def main() -> None:
     options = _options()
     if options.child:
-        tie_to(os.getppid())  # one that is cut off leaves nobody behind
+        tie_to(os.getppid())  # ends with its parent, also if that is killed
         workload, devices, step_ms = options.child.split(":")
         _measure(options, workload, int(devices), int(step_ms))
         return

@@ -85,10 +85,10 @@ def print_errors(title: str, told: list[ClockMeasured], plain: list[float]) -> N
     line = line_of(told)
     verdict = "within" if abs(line.offset_ns) / 1e3 <= LIMIT_US else "BEYOND"
     print(f"{title}: {len(told)} bursts, truth 0")
-    print(f"  of a burst:  {spread(errors)}, told to be within {spread(doubts)}")
-    print(f"  error within what is told, every time: {'yes' if is_honest else 'NO'}")
+    print(f"  of a burst:  {spread(errors)}, stated uncertainty {spread(doubts)}")
+    print(f"  error within the stated uncertainty, every time: {'yes' if is_honest else 'NO'}")
     print(
-        f"  of the line: {abs(line.offset_ns) / 1e3:.1f} us, told to be within "
+        f"  of the line: {abs(line.offset_ns) / 1e3:.1f} us, stated uncertainty "
         f"{line.uncertainty_ns / 1e3:.1f} us; {verdict} {LIMIT_US:.0f} us"
     )
     ratio = statistics.fmean(plain) / max(statistics.fmean(errors), 1e-3)

@@ -30,7 +30,7 @@ WARM_UP_STEPS = 20
 
 
 def main() -> None:
-    tie_to(os.getppid())  # a benchmark that is cut off leaves nobody behind
+    tie_to(os.getppid())  # ends with the benchmark, also if that is killed
     what, *arguments = sys.argv[1:]
     if what == "plain":
         plain()

@@ -2,7 +2,7 @@
 
 On a machine that others use, runs differ by more than any number of repetitions can overcome. So
 there are also blocks with a controlled noise: segments of one run, whose steps are nearly all
-delay. A sleep does not depend on the load, and its length is drawn anew for each segment.
+delay. A sleep does not depend on the load, and each segment draws its length again.
 """
 
 from __future__ import annotations

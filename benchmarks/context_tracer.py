@@ -2,7 +2,7 @@
 
     python -m benchmarks.context_tracer [--quick]
 
-Each round builds the step's tf.function anew and times its first call; the three sides take turns.
+Each round builds the step's tf.function again and times its first call; the three sides take turns.
 Bounds: on, 1.10x the bare tracing time; off again, no measurable difference.
 """
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def prepare() -> Callable[[], float]:
-    """A call that traces the training step of digits-cnn anew and returns its seconds."""
+    """A call that traces the training step of digits-cnn again and returns its seconds."""
     import tensorflow as tf
 
     from strategy_core.training import workload

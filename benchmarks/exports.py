@@ -87,7 +87,7 @@ def _drawn_s(run: Path, repeats: int) -> list[float]:
 
 
 def _export(run: Path, format: str, target: Path) -> Path:
-    """Read anew each time, as a command does."""
+    """Reads the run again each time, as a command does."""
     return write(profiles.load(run), format, target)
 
 

@@ -3,7 +3,7 @@
     python -m benchmarks.pages [--quick] [--steps 10000] [--rounds 5]
 
 Every visit is the first of its run (nothing of it is cached on the server) and of its browser
-(nothing is cached there), in a browser that nobody drives (`benchmarks.visits`). `answer` is when
+(nothing is cached there), in a browser without a debugger (`benchmarks.visits`). `answer` is when
 the page says its first sentence, `whole` when every chart and table is drawn; both count from
 asking for the address. Long and short run take turns, and so does Streamlit's own floor: a page
 served by plain Streamlit that has one sentence, without and with one empty chart.

@@ -5,8 +5,8 @@
     python -m benchmarks.parameter_server_task recording FOLDER ROUNDS STEPS PIDS
                               blocks of bare and of recorded steps in turns
     python -m benchmarks.parameter_server_task serve [FOLDER]
-                              a worker or a parameter server: TensorFlow's own, and with a folder it
-                              records, as the lab's does, while it is told so on stdin
+                              a worker or a parameter server: TensorFlow's own; with a folder it
+                              records, as the lab's does, between two commands on stdin
 
 `TF_CONFIG` says which process this is. What it finds is one line of JSON on stdout.
 """
@@ -28,7 +28,7 @@ from strategy_core.processes.parent_death import tie_to
 
 
 def main() -> None:
-    tie_to(os.getppid())  # a benchmark that is cut off leaves nobody behind
+    tie_to(os.getppid())  # ends with the benchmark, also if that is killed
     what, *arguments = sys.argv[1:]
     if what == "serve":
         serve(Path(arguments[0]) if arguments else None)

@@ -4,7 +4,7 @@
 
 A run per round, changed again and again, some steps apart: in its worker, then into a fresh one,
 which is the other side. A configuration that the run has had before is asked for again, too. The
-spare worker is there before the first change. The parts of each change are told by its events:
+spare worker is there before the first change. The events of each change give its parts:
 built (until the segment opens: state taken, strategy, model and data), first step (traced and
 run), answered. Rounds are done until their time is up: 100 s in all.
 """

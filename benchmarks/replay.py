@@ -53,7 +53,7 @@ LINKS = (("digits-cnn", 20), ("digits-mlp", 20))
 """Workload, and 10^6 bits per second that a worker's link has before it is made twice as fast."""
 STEPS = 60
 NUM_OPS = 10_000
-PATIENCE_S = 400
+MAX_WAIT_S = 400
 SLEEPY = """
 import time
 import numpy as np
@@ -112,7 +112,7 @@ class _Lab:
         capture = {"every_step": True, "keep_xplane": False}
         spec = RunSpec.model_validate({"global_batch_size": 64, "capture": capture, **fields})
         handle = self._launcher.launch(spec, folder)
-        if not handle.wait(PATIENCE_S) or handle.status != "finished":
+        if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
             raise SystemExit(f"a run did not finish: {handle.message}")
         return profiles.load(folder)
 

@@ -44,7 +44,7 @@ SHARE = 0.1
 PERIOD_US = 10_000
 FREE_STEPS = 4
 """Steps before the limit: tracing would take a minute with it."""
-PATIENCE_S = 400
+MAX_WAIT_S = 400
 WORKLOAD = """
 import json
 import os
@@ -197,7 +197,7 @@ def _shared(launcher: Launcher, folder: Path) -> Iterator[tuple[str, Runs]]:
 
 def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> profiles.Profile:
     handle = launcher.launch(RunSpec.model_validate(fields), folder)
-    if not handle.wait(PATIENCE_S) or handle.status != "finished":
+    if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
         raise SystemExit(f"a run did not finish: {handle.message}")
     return profiles.load(folder)
 

@@ -3,7 +3,7 @@
     python -m benchmarks.tpu_contestant NAME WORKLOAD CORES
 
 Reads one JSON command per line and answers each with a JSON line: `{"trace": 1}` traces the
-workload's training step anew (seconds), `{"steps": n}` does n of them (seconds per step, and CPU
+workload's training step again (seconds), `{"steps": n}` does n of them (seconds per step, and CPU
 seconds of all threads per step). Between commands it sleeps, so that others have the machine.
 """
 
@@ -93,7 +93,7 @@ def strategy_named(name: str, num_cores: int) -> Any:
 
 
 def step_maker(name: str, strategy: Any, *, is_apart: bool = False) -> Callable[[], Step]:
-    """A function that traces the workload's training step anew and returns it, bound to a batch.
+    """A function that traces the workload's training step again and returns it, bound to a batch.
 
     With `is_apart` gradients are computed, and neither exchanged nor applied.
     """

@@ -40,7 +40,7 @@ from strategy_core.processes.import_path import module_command
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.tables.store import load
 from tests import lab_access
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 RUN = "trained"
 SETTLE_S = 8.0
@@ -127,7 +127,7 @@ def training(runs: Path) -> Iterator[Path]:
     ]
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, stdin=quiet)
     try:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + MAX_WAIT_S
         while not _has_steps(run):
             if time.monotonic() > deadline or process.poll() is not None:
                 raise RuntimeError("the run did not start")
@@ -135,7 +135,7 @@ def training(runs: Path) -> Iterator[Path]:
         yield run
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(PATIENCE_S)
+        process.wait(MAX_WAIT_S)
 
 
 async def in_turns(

@@ -1,4 +1,4 @@
-"""A first visit of a page in a Chromium that nobody drives: when is its answer there, when all?
+"""Times a first visit of a page in a Chromium without a debugger: to its answer, and to all of it.
 
 A debugger on a page (Playwright's too) has the engine work out where in the source every error
 that a library merely makes would be, which parses the library that draws charts several times

@@ -42,7 +42,7 @@ def is_kind(kind: str, **fields: Any) -> Is:
 
 
 def line(what: str, seconds: Sequence[float], limit_s: float | None = None) -> str:
-    """`what  median s (least to most)` and, where there is a limit, the share of it."""
+    """`what  median s (least to most)` and, with a limit, the share of it."""
     text = (
         f"{what:44} {statistics.median(seconds):6.2f} s ({min(seconds):.2f} to {max(seconds):.2f})"
     )

@@ -158,7 +158,7 @@ def _child(*arguments: str) -> str:
 
 
 def _xprof_python(venv: Path) -> str:
-    """The interpreter of XProf's environment, made where there is none."""
+    """The interpreter of XProf's environment; creates the environment if it does not exist."""
     python = venv / "bin" / "python"
     if not python.exists():
         print(f"Making {venv} with: pip install xprof", flush=True)

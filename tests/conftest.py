@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
@@ -24,9 +24,9 @@ settings.load_profile("lab")
 
 StateMachine.is_strict = True  # in production an illegal transition is noted, not raised
 
-PATIENCE_MS = 60_000
+MAX_WAIT_MS = 60_000
 """How long a browser test waits for what it expects: says nothing of how long it takes."""
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=MAX_WAIT_MS)
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -89,7 +89,7 @@ def launch_chromium(playwright: Playwright) -> Browser:
 @pytest.fixture(scope="session")
 def launcher() -> Iterator[Launcher]:
     """A launcher for real runs. A spare worker saves each of them the import of TensorFlow."""
-    with Launcher(spare=True, stop_grace_s=PATIENCE_S) as shared:
+    with Launcher(spare=True, stop_grace_s=MAX_WAIT_S) as shared:
         yield shared
 
 
@@ -107,7 +107,7 @@ def finished_run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -
         }
     )
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 

@@ -44,7 +44,7 @@ from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.tail import Tail
 from tests import lab_access
-from tests.conftest import PATIENCE_MS, launch_chromium
+from tests.conftest import MAX_WAIT_MS, launch_chromium
 from tests.e2e.following import wait_until
 from tests.event_records import run_records
 
@@ -192,7 +192,7 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(run)]
     context = browser.new_context()
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(MAX_WAIT_MS)
     try:
         with started(command) as (process, mark):
             address = f"http://127.0.0.1:{port}"
@@ -258,7 +258,7 @@ def launched(run: Path) -> dict[str, int]:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process whose descendants can be told by a mark in their environment."""
+    """A process whose descendants carry a mark in their environment."""
     mark = uuid.uuid4().hex
     environment = lab_access.environment(**{MARK: mark})
     with subprocess.Popen(

@@ -14,7 +14,7 @@ from pathlib import Path
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.app.server.asgi_app import free_port
 from tests import lab_access
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def server_process(
     program: Sequence[str] = (),
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    timeout_s: float = PATIENCE_S,
+    timeout_s: float = MAX_WAIT_S,
 ) -> Iterator[ServerProcess]:
     """Start `python -m module --port N`, wait until it answers, and end it as a user would.
 

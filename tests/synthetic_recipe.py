@@ -60,7 +60,7 @@ class Recipe:
     ops_per_step: int = 24
     """Compute ops per replica and step."""
     collective_bytes: Sequence[int] = (2_097_152, 262_144)
-    """One all-reduce per entry and step, where there is more than one replica."""
+    """One all-reduce per entry and step, if there is more than one replica."""
     marks: bool = True
     memory: bool = True
     placement: bool = True

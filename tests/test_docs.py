@@ -53,7 +53,7 @@ def _files() -> frozenset[str]:
 
 
 def _named_files(text: str) -> Iterator[str]:
-    """`path/file.py`, as a whole path or the end of one; `*` stands for some of a name."""
+    """`path/file.py`, as a whole path or the end of one; `*` matches a part of a name."""
     for name in re.findall(r"(?<![\w/.-])([\w/*-]+\.(?:py|js|css|toml))(?![\w/])", text):
         if not any(name == known or name.endswith("/" + known) for known in EXAMPLES):
             yield name

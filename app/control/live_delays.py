@@ -34,7 +34,7 @@ from strategy_lab.profiles.spec.run_spec import parse_spec
 
 
 @dataclass
-class Wishes:
+class PendingDelays:
     """What the sliders of one run were moved to, until the run has answered."""
 
     ms_by_place: dict[Place, float] = field(default_factory=dict)
@@ -71,42 +71,42 @@ def live_delays(
     """Draw the sliders, and send their new values unless a command is still unanswered."""
     st.markdown("#### Slow a replica down")
     run = handle.folder.name
-    wishes: Wishes = st.session_state.setdefault(f"delays_{run}", Wishes())
+    pending: PendingDelays = st.session_state.setdefault(f"delays_{run}", PendingDelays())
     in_force = by_place(applied.get("inject") or ())
     if not is_waiting:
-        wishes.answered()
-    wanted_ms = _drawn(f"delay_sliders_{run}", applied, in_force, wishes)
+        pending.answered()
+    wanted_ms = _drawn(f"delay_sliders_{run}", applied, in_force, pending)
     wanted = as_field(wanted_ms)
     if is_waiting:
         return
     if wanted == as_field(in_force):
-        wishes.ms_by_place.clear()  # else a later change by others would be taken back
+        pending.ms_by_place.clear()  # else a later change by others would be taken back
         return
     after = dict(applied) | {"inject": wanted}
     try:
         changed_spec(parse_spec(applied), {"inject": wanted}, handle.step or 0)
         sent[handle.reconfigure({"inject": wanted})] = ", ".join(describe(applied, after))
     except LabError as error:
-        wishes.ms_by_place.clear()
+        pending.ms_by_place.clear()
         st.error(as_markdown(error))
         return
-    wishes.asked = dict(wishes.ms_by_place)
+    pending.asked = dict(pending.ms_by_place)
     st.rerun()
 
 
 def _drawn(
-    key: str, applied: Mapping[str, Any], in_force: Mapping[Place, float], wishes: Wishes
+    key: str, applied: Mapping[str, Any], in_force: Mapping[Place, float], pending: PendingDelays
 ) -> dict[Place, float]:
     """Draw the sliders, and return the delays that they show, in ms."""
     num_workers = int(applied.get("workers") or 1)
     present = places(num_replicas(applied), num_workers)
     names = {"/".join(map(str, place)): place for place in present}
-    wishes.note(moves(key), names)
-    wanted_ms = wishes.over(in_force, set(present))
+    pending.note(moves(key), names)
+    wanted_ms = pending.over(in_force, set(present))
     sliders = [
         Slider("/".join(map(str, place)), label, int(wanted_ms.get(place, 0)))
         for place, label in labelled(present, str(applied.get("strategy")), num_workers)
     ]
-    delay_sliders(key, sliders, heard=wishes.heard, max_ms=MAX_MS, step_ms=STEP_MS)
+    delay_sliders(key, sliders, heard=pending.heard, max_ms=MAX_MS, step_ms=STEP_MS)
     say_who_has_none(len(present))
     return wanted_ms

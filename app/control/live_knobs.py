@@ -19,7 +19,7 @@ from strategy_lab.app.control.live_delays import live_delays
 from strategy_lab.app.forms.algorithm_picker import algorithms_of, has_no_choice, say_why_fixed
 from strategy_lab.app.forms.cluster_picker import pick_cluster
 from strategy_lab.app.forms.device_picker import pick_devices
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.network_picker import live_changes, pick_network
 from strategy_lab.app.forms.partition_picker import live_changes as cut_changes
 from strategy_lab.app.forms.partition_picker import pick_partition
@@ -49,13 +49,15 @@ def live_knobs(run_id: str, live: LiveRun, handle: Controls) -> None:
         return
     waiting = any(command.answer is None for command in commands)
     key = _revision(run_id, applied, commands)
-    complaints = Complaints()
+    field_errors = FieldErrors()
     st.markdown("#### Change the running run")
     is_here = not isinstance(handle, HostedControls)
     wanted = (
-        _knobs(applied, key, complaints) if is_here else _knobs_of_hosts(applied, key, complaints)
+        _knobs(applied, key, field_errors)
+        if is_here
+        else _knobs_of_hosts(applied, key, field_errors)
     )
-    changes = _checked(applied, wanted, live, complaints, is_here=is_here)
+    changes = _checked(applied, wanted, live, field_errors, is_here=is_here)
     in_force = _why_nothing_changes(applied, changes) if changes and is_here else None
     if in_force:
         changes = {}
@@ -104,16 +106,18 @@ def _revision(run_id: str, applied: Mapping[str, Any], commands: list[Command]) 
     return f"live_{run_id}_{zlib.crc32(json.dumps(knobs, sort_keys=True).encode()):08x}_{rejected}"
 
 
-def _knobs_of_hosts(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+def _knobs_of_hosts(
+    applied: Mapping[str, Any], key: str, field_errors: FieldErrors
+) -> dict[str, Any]:
     """What the processes of a run can change that have a launcher on each host."""
     st.caption(
         "The run is on several hosts, which can change batch, delays and captures together. "
         "For any other change stop it and restart it there from a checkpoint."
     )
-    return _batch(applied, key, complaints) | _capture(applied, key, complaints)
+    return _batch(applied, key, field_errors) | _capture(applied, key, field_errors)
 
 
-def _batch(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+def _batch(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> dict[str, Any]:
     batch = st.number_input(
         "Global batch size",
         min_value=1,
@@ -121,21 +125,21 @@ def _batch(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         step=32,
         key=f"{key}_batch",
     )
-    complaints.below("global_batch_size", f"{key}_batch")
+    field_errors.below("global_batch_size", f"{key}_batch")
     return {"global_batch_size": batch}
 
 
-def _capture(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+def _capture(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> dict[str, Any]:
     every = st.toggle(
         "Capture every step in full",
         value=bool((applied.get("capture") or {}).get("every_step")),
         key=f"{key}_every",
     )
-    complaints.below("")
+    field_errors.below("")
     return {"capture.every_step": every}
 
 
-def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict[str, Any]:
+def _knobs(applied: Mapping[str, Any], key: str, field_errors: FieldErrors) -> dict[str, Any]:
     inventory = state.lab().inventory() or state.HOST_ONLY
     titles = {offer.row.name: offer.row.title for offer in offers(inventory) if offer.available}
     names = list(titles)
@@ -147,21 +151,21 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         format_func=titles.__getitem__,
         key=f"{key}_strategy",
     )
-    complaints.below("strategy")
-    processes = pick_cluster(strategy, complaints, key=f"{key}_cluster", applied=applied)
+    field_errors.below("strategy")
+    processes = pick_cluster(strategy, field_errors, key=f"{key}_cluster", applied=applied)
     cut = pick_partition(
-        strategy, complaints, key=f"{key}_partition", applied=applied.get("parameter_server")
+        strategy, field_errors, key=f"{key}_partition", applied=applied.get("parameter_server")
     )
     network = pick_network(
         strategy,
-        complaints,
+        field_errors,
         key=f"{key}_network",
         num_workers=processes["workers"],
         applied=applied.get("network"),
     )
     devices = pick_devices(inventory, strategy, key=f"{key}_devices", applied=applied)
-    complaints.below("devices")
-    batch = _batch(applied, key, complaints)
+    field_errors.below("devices")
+    batch = _batch(applied, key, field_errors)
     choices = algorithms_of(strategy)
     in_force = applied.get("cross_device_ops", "auto")
     ops = st.selectbox(
@@ -172,9 +176,9 @@ def _knobs(applied: Mapping[str, Any], key: str, complaints: Complaints) -> dict
         disabled=has_no_choice(strategy),
     )
     say_why_fixed(strategy)
-    complaints.below("cross_device_ops")
-    xla = toggle_xla(strategy, complaints, key=f"{key}_xla", value=bool(applied.get("xla")))
-    capture = _capture(applied, key, complaints)
+    field_errors.below("cross_device_ops")
+    xla = toggle_xla(strategy, field_errors, key=f"{key}_xla", value=bool(applied.get("xla")))
+    capture = _capture(applied, key, field_errors)
     return {
         "strategy": strategy,
         **processes,
@@ -194,7 +198,7 @@ def _checked(
     applied: Mapping[str, Any],
     wanted: Mapping[str, Any],
     live: LiveRun,
-    complaints: Complaints,
+    field_errors: FieldErrors,
     *,
     is_here: bool,
 ) -> dict[str, Any] | None:
@@ -212,7 +216,7 @@ def _checked(
             # What another host's devices can do, that host says.
             validation.check(after, state.lab().inventory() if is_here else None)
     except LabError as error:
-        complaints.show(error)
+        field_errors.show(error)
         return None
     return changes
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 
 
@@ -30,7 +30,7 @@ def say_why_fixed(strategy: str) -> None:
         st.caption(f"{row.title}: {row.no_choice}.")
 
 
-def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
+def pick_algorithm(strategy: str, field_errors: FieldErrors) -> dict[str, Any]:
     """Draw the knobs of a new run; `cross_device_ops` and how gradients are packed."""
     choices, is_fixed = algorithms_of(strategy), has_no_choice(strategy)
     is_by_size = not is_fixed and strategy_catalog.row(strategy).packs_by_size
@@ -44,12 +44,12 @@ def pick_algorithm(strategy: str, complaints: Complaints) -> dict[str, Any]:
         bind="query-params",
     )
     say_why_fixed(strategy)
-    complaints.below("cross_device_ops")
-    packing = _bytes(complaints) if is_by_size else _packs(complaints, is_fixed=is_fixed)
+    field_errors.below("cross_device_ops")
+    packing = _bytes(field_errors) if is_by_size else _packs(field_errors, is_fixed=is_fixed)
     return {"cross_device_ops": "auto" if is_fixed else ops} | packing
 
 
-def _packs(complaints: Complaints, *, is_fixed: bool) -> dict[str, int]:
+def _packs(field_errors: FieldErrors, *, is_fixed: bool) -> dict[str, int]:
     packs = st.number_input(
         "Gradient packs",
         min_value=0,
@@ -60,11 +60,11 @@ def _packs(complaints: Complaints, *, is_fixed: bool) -> dict[str, int]:
         help="Number of packs into which gradients are combined before they are summed.",
         bind="query-params",
     )
-    complaints.below("num_packs")
+    field_errors.below("num_packs")
     return {"num_packs": 1 if is_fixed else packs}
 
 
-def _bytes(complaints: Complaints) -> dict[str, int]:
+def _bytes(field_errors: FieldErrors) -> dict[str, int]:
     size = st.number_input(
         "Bytes per pack",
         min_value=0,
@@ -74,5 +74,5 @@ def _bytes(complaints: Complaints) -> dict[str, int]:
         help="A pack of gradients is reduced when it reaches this size. 0: one pack for all.",
         bind="query-params",
     )
-    complaints.below("bytes_per_pack")
+    field_errors.below("bytes_per_pack")
     return {"bytes_per_pack": size}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import ClusterOptions, parse_devices
@@ -23,7 +23,7 @@ MAX_PROCESSES = 16
 
 def pick_cluster(
     strategy: str,
-    complaints: Complaints,
+    field_errors: FieldErrors,
     *,
     key: str,
     applied: Mapping[str, Any] | None = None,
@@ -34,7 +34,7 @@ def pick_cluster(
     row = strategy_catalog.row(strategy)
     if row.runs_in != "several":
         workers = _pick_hosts(strategy, key, applied or {}, bind) if row.runs_in == "either" else 1
-        complaints.below("workers")
+        field_errors.below("workers")
         return {"workers": workers, "parameter_servers": 0}
     workers = st.number_input(
         "Workers",
@@ -47,7 +47,7 @@ def pick_cluster(
         "communicate over gRPC.",
         bind=bind,
     )
-    complaints.below("workers")
+    field_errors.below("workers")
     if not row.has_servers:
         return {"workers": workers, "parameter_servers": 0}
     servers = st.number_input(
@@ -60,7 +60,7 @@ def pick_cluster(
         help=f"{TERMS['parameter server']} A coordinator process is added.",
         bind=bind,
     )
-    complaints.below("parameter_servers")
+    field_errors.below("parameter_servers")
     return {"workers": workers, "parameter_servers": servers}
 
 
@@ -83,7 +83,7 @@ def _pick_hosts(
     return count
 
 
-def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
+def pick_timeouts(strategy: str, field_errors: FieldErrors) -> dict[str, Any]:
     """How long processes wait for each other, and what follows a loss; the field `cluster`."""
     usual = ClusterOptions()
     with st.expander("Process failures"):
@@ -128,7 +128,7 @@ def pick_patience(strategy: str, complaints: Complaints) -> dict[str, Any]:
             "process that it needs. 0: the run ends.",
             bind="query-params",
         )
-        complaints.below("cluster")
+        field_errors.below("cluster")
     return {
         "start_timeout_s": start_s,
         "heartbeat_timeout_s": heartbeat_s,

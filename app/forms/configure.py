@@ -10,10 +10,10 @@ import streamlit as st
 from strategy_core.planning import strategy_catalog, validation
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.forms.algorithm_picker import pick_algorithm
-from strategy_lab.app.forms.cluster_picker import pick_cluster, pick_patience
+from strategy_lab.app.forms.cluster_picker import pick_cluster, pick_timeouts
 from strategy_lab.app.forms.delay_picker import num_replicas, pick_delays
 from strategy_lab.app.forms.device_picker import pick_devices
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.network_picker import pick_network
 from strategy_lab.app.forms.partition_picker import pick_partition
 from strategy_lab.app.forms.strategy_cards import choose_strategy
@@ -38,58 +38,58 @@ def configure_page() -> None:
     """Draw the whole configuration; on Run, launch it and go over to watching it."""
     lab = state.lab()
     inventory = lab.inventory()
-    complaints = Complaints()
+    field_errors = FieldErrors()
     head, action = st.columns([2, 1], vertical_alignment="center")
     head.title("New run")
     head.markdown("Choose a strategy and devices, press **Run**, and watch every replica.")
-    complaints.below("")
+    field_errors.below("")
     if inventory is None:
         _wait_for_devices()
     found = inventory or state.HOST_ONLY
     strategy = choose_strategy(found)
     row = strategy_catalog.row(strategy)
-    complaints.below("strategy")
+    field_errors.below("strategy")
     place_of_layout = st.container()
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("## Devices and data")
-        document = pick_cluster(strategy, complaints, key="cluster", bound=True)
+        document = pick_cluster(strategy, field_errors, key="cluster", bound=True)
         document["parameter_server"] = pick_partition(
-            strategy, complaints, key="partition", bound=True
+            strategy, field_errors, key="partition", bound=True
         )
         document |= pick_devices(found, strategy, key="devices", bound=True)
-        complaints.below("devices")
-        complaints.below("gpu_memory_mb")
-        document |= pick_workload(complaints) | {"strategy": strategy}
+        field_errors.below("devices")
+        field_errors.below("gpu_memory_mb")
+        document |= pick_workload(field_errors) | {"strategy": strategy}
     if row.has_cores:
         with place_of_layout:
-            document["tpu"] = pick_layout(document["devices"], document["workers"], complaints)
+            document["tpu"] = pick_layout(document["devices"], document["workers"], field_errors)
     with middle:
         st.markdown("## Training")
-        document |= _training(strategy, complaints)
+        document |= _training(strategy, field_errors)
     with right:
         st.markdown("## Communication and recording")
-        document |= pick_algorithm(strategy, complaints)
+        document |= pick_algorithm(strategy, field_errors)
         document["capture"] = _capture()
-        complaints.below("capture")
+        field_errors.below("capture")
         num_workers = document["workers"]
         if row.is_cluster(num_workers):
             document["network"] = pick_network(
-                strategy, complaints, key="network", num_workers=num_workers, bound=True
+                strategy, field_errors, key="network", num_workers=num_workers, bound=True
             )
-            document["cluster"] = pick_patience(strategy, complaints)
+            document["cluster"] = pick_timeouts(strategy, field_errors)
         with st.expander("Slow a replica down"):
             document["inject"] = pick_delays(
                 num_replicas(document), key="new", strategy=strategy, num_workers=num_workers
             )
-        complaints.below("inject")
-    spec = _checked(document, complaints)
+        field_errors.below("inject")
+    spec = _checked(document, field_errors)
     waits = trusted_paths.waits_for_person(document["workload"], document["data"])
     with action:
         copying, running = st.columns(2)
         pressed = running.button(
             "Run",
-            type="secondary" if complaints.first else "primary",
+            type="secondary" if field_errors.first else "primary",
             width="stretch",
             key="run_button",
             shortcut="Ctrl+Enter",
@@ -97,8 +97,8 @@ def configure_page() -> None:
         )
         if waits:
             st.caption("Confirm the path from the link first (below).")
-        elif complaints.first is not None:
-            st.caption(f":material/error: Cannot run yet: {as_markdown(complaints.first)}")
+        elif field_errors.first is not None:
+            st.caption(f":material/error: Cannot run yet: {as_markdown(field_errors.first)}")
         if spec is not None:
             with copying:
                 offer_copy(spec, width="stretch")
@@ -106,10 +106,10 @@ def configure_page() -> None:
         try:
             launch(spec)
         except LabError as error:
-            complaints.show(error)
+            field_errors.show(error)
 
 
-def _training(strategy: str, complaints: Complaints) -> dict[str, Any]:
+def _training(strategy: str, field_errors: FieldErrors) -> dict[str, Any]:
     batch = st.number_input(
         "Global batch size",
         min_value=1,
@@ -119,7 +119,7 @@ def _training(strategy: str, complaints: Complaints) -> dict[str, Any]:
         help=TERMS["global batch"],
         bind="query-params",
     )
-    complaints.below("global_batch_size", "batch")
+    field_errors.below("global_batch_size", "batch")
     steps = st.number_input(
         "Steps",
         min_value=1,
@@ -131,9 +131,9 @@ def _training(strategy: str, complaints: Complaints) -> dict[str, Any]:
         f"folder holds {Capture().limit_mb / 1000:g} GB.",
         bind="query-params",
     )
-    complaints.below("steps")
+    field_errors.below("steps")
     seed = st.number_input("Seed", min_value=0, value=0, step=1, key="seed", bind="query-params")
-    complaints.below("seed")
+    field_errors.below("seed")
     loop = st.segmented_control(
         "Loop",
         ["custom", "fit"],
@@ -144,8 +144,8 @@ def _training(strategy: str, complaints: Complaints) -> dict[str, Any]:
         help="The same workload, stepped by strategy.run or by model.fit.",
         bind="query-params",
     )
-    complaints.below("loop")
-    xla = toggle_xla(strategy, complaints, key="xla", bound=True)
+    field_errors.below("loop")
+    xla = toggle_xla(strategy, field_errors, key="xla", bound=True)
     return {"global_batch_size": batch, "steps": steps, "seed": seed, "loop": loop, "xla": xla}
 
 
@@ -201,7 +201,7 @@ def _capture() -> dict[str, Any]:
     }
 
 
-def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None:
+def _checked(document: dict[str, Any], field_errors: FieldErrors) -> RunSpec | None:
     """Return the spec; if it is invalid, show the error at its field and return None."""
     try:
         if not document["workload"]:
@@ -209,7 +209,7 @@ def _checked(document: dict[str, Any], complaints: Complaints) -> RunSpec | None
         spec = parse_spec(document)
         validation.check(spec, state.lab().inventory())
     except LabError as error:
-        complaints.show(error)
+        field_errors.show(error)
         return None
     return spec
 

@@ -52,7 +52,7 @@ def _pick_kind(
 ) -> str:
     if not inventory.count("GPU"):
         return "cpu"
-    # The workers of a cluster on one machine would all take the same cards.
+    # The workers of a cluster on one machine would all take the same GPUs.
     is_cluster = _is_for_each_worker(strategy)
     kind: str = st.segmented_control(
         "Kind of device",

@@ -10,26 +10,26 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError, SpecError
 
 
-class Complaints:
-    """Places for messages, one below each field, to be filled once the whole spec is known."""
+class FieldErrors:
+    """Containers for error messages, one below each field, filled once the whole spec is known."""
 
     def __init__(self) -> None:
         self.first: LabError | None = None
-        """What was shown first; None while nothing is wrong."""
+        """The first error shown; None without an error."""
         self._places: dict[str, Any] = {}
         self._keys: dict[str, str] = {}
 
     def below(self, field: str, key: str | None = None) -> None:
-        """Reserve the place for what is wrong with a RunSpec field (its dotted path).
+        """Reserve a container for the errors of a RunSpec field, named by its dotted path.
 
-        `key` is the session key of its widget, which a button sets to the value that is offered.
+        `key` is the session key of its widget, which a button sets to the offered value.
         """
         self._places[field] = st.container()
         if key is not None:
             self._keys[field] = key
 
     def show(self, error: LabError) -> None:
-        """Say it at its field; where the field is not on the page, at the general place."""
+        """Show the error below its field, or in the general container if the field is absent."""
         self.first = self.first or error
         field = error.field if isinstance(error, SpecError) else ""
         path = field.split(".")

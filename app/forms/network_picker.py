@@ -9,7 +9,7 @@ import streamlit as st
 
 from strategy_core.cluster.network.isolation import why_not_contained, why_not_emulated
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.spec.run_spec import NetworkOptions
 
@@ -18,7 +18,7 @@ NOTHING: dict[str, Any] = {"rate_mbit": None, "delay_ms": None, "interfaces": Fa
 
 def pick_network(
     strategy: str,
-    complaints: Complaints,
+    field_errors: FieldErrors,
     *,
     key: str,
     num_workers: int = 1,
@@ -35,7 +35,7 @@ def pick_network(
         refused = why_not_emulated()
         if refused is not None:
             st.caption(f"Links cannot be emulated here: {as_markdown(refused)}.")
-            complaints.below("network")
+            field_errors.below("network")
             return dict(NOTHING)
         rate = st.number_input(
             "Link rate (Mbit/s)",
@@ -68,7 +68,7 @@ def pick_network(
             "Ethernet, IP and TCP headers. A link rate or delay implies this.",
             bind=bind,
         )
-        complaints.below("network")
+        field_errors.below("network")
     return {"rate_mbit": rate, "delay_ms": delay, "interfaces": interfaces}
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.profiles.spec.run_spec import ParameterServerOptions
 
 FIELD = ParameterServerOptions.model_fields
@@ -25,7 +25,7 @@ WITH_BYTES = ("min-size", "max-size")
 
 def pick_partition(
     strategy: str,
-    complaints: Complaints,
+    field_errors: FieldErrors,
     *,
     key: str,
     applied: Mapping[str, Any] | None = None,
@@ -35,7 +35,7 @@ def pick_partition(
     usual = ParameterServerOptions().model_dump()
     before = usual | {name: value for name, value in (applied or {}).items() if name in usual}
     if not strategy_catalog.row(strategy).has_servers:
-        complaints.below("parameter_server")
+        field_errors.below("parameter_server")
         return before | {"partitioner": "none"}
     bind = "query-params" if bound else None
     partitioner = st.selectbox(
@@ -48,7 +48,7 @@ def pick_partition(
         "holds all of a large weight. These are TensorFlow's partitioners.",
         bind=bind,
     )
-    complaints.below("parameter_server.partitioner")
+    field_errors.below("parameter_server.partitioner")
     picked = before | {"partitioner": partitioner}
     if partitioner in WITH_PARTS:
         picked["parts"] = st.number_input(
@@ -61,7 +61,7 @@ def pick_partition(
             help="0: as many as there are parameter servers.",
             bind=bind,
         )
-        complaints.below("parameter_server.parts")
+        field_errors.below("parameter_server.parts")
     if partitioner in WITH_BYTES:
         picked["part_bytes"] = st.number_input(
             "Bytes per shard",
@@ -71,8 +71,8 @@ def pick_partition(
             key=f"{key}_part_bytes",
             bind=bind,
         )
-        complaints.below("parameter_server.part_bytes")
-    complaints.below("parameter_server")
+        field_errors.below("parameter_server.part_bytes")
+    field_errors.below("parameter_server")
     return picked
 
 

@@ -11,7 +11,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.strategy_catalog import offers
 from strategy_core.planning.sweep_axes import Axes, default_axes
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, parse_spec
@@ -39,19 +39,19 @@ class Asked:
         return parse_spec(self.document)
 
 
-def pick_axes(inventory: Inventory, complaints: Complaints) -> Asked:
+def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> Asked:
     """Draw the form."""
     usual = default_axes(RunSpec(), inventory)
     left, middle, right = st.columns(3, gap="large")
     with left:
         st.markdown("## What is trained")
-        document = pick_workload(complaints)
-        complaints.below("devices")
+        document = pick_workload(field_errors)
+        field_errors.below("devices")
     with middle:
         st.markdown("## What varies")
         axes = _varied(inventory, usual)
         for field in (*axes, "strategy"):
-            complaints.below(field)
+            field_errors.below(field)
     with right:
         st.markdown("## Budget")
         budget = _budget()

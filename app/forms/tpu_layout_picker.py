@@ -8,13 +8,13 @@ import streamlit as st
 
 from strategy_core.tpu import mesh as meshes
 from strategy_lab.app.charts.mesh import CorePlace, mesh
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import parse_devices
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 
-def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[str, Any]:
+def pick_layout(devices: str, num_hosts: int, field_errors: FieldErrors) -> dict[str, Any]:
     """Draw the knobs and the mesh that they make; the `tpu` part of a RunSpec."""
     count = parse_devices(devices).count
     left, right = st.columns([2, 3], gap="large")
@@ -28,7 +28,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             help="More than one: a replica's ops are spread over its cores (model parallelism).",
             bind="query-params",
         )
-        complaints.below("tpu.cores_per_replica")
+        field_errors.below("tpu.cores_per_replica")
         text = st.text_input(
             "Mesh (x, y, z, core)",
             key="tpu_mesh",
@@ -36,7 +36,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             help="The layout of the cores. Empty: the default mesh.",
             bind="query-params",
         )
-        complaints.below("tpu.topology")
+        field_errors.below("tpu.topology")
         axis = st.number_input(
             "Split features along axis",
             0,
@@ -48,7 +48,7 @@ def pick_layout(devices: str, num_hosts: int, complaints: Complaints) -> dict[st
             help="The axis along which a replica's features are split over its cores; 1 is "
             "the height of an image. Empty: its first core computes everything.",
         )
-        complaints.below("tpu.split_axis")
+        field_errors.below("tpu.split_axis")
         spmd = st.toggle(
             "One partitioned program (SPMD)",
             key="tpu_spmd",

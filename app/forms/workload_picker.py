@@ -8,14 +8,14 @@ import streamlit as st
 
 from strategy_core.planning.workload_catalog import available
 from strategy_lab.app.forms import trusted_paths
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
 
 OWN_FILE = "My own file"
 
 
-def pick_workload(complaints: Complaints) -> dict[str, Any]:
+def pick_workload(field_errors: FieldErrors) -> dict[str, Any]:
     """Draw the picker; the fields `workload`, `data` and `workload_options`."""
     listed = {workload.name: workload for workload in available()}
     refusal = state.lab().access.why_no_own_code
@@ -51,7 +51,7 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
     else:
         workload = chosen
         st.markdown(f":small[{as_markdown(listed[chosen].description)}]")
-    complaints.below("workload")
+    field_errors.below("workload")
     data = st.text_input(
         "Own data (optional)",
         key="data",
@@ -65,7 +65,7 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
         st.caption(refusal)
     else:
         trusted_paths.ask("data", data)
-    complaints.below("data")
+    field_errors.below("data")
     learning_rate = st.number_input(
         "Learning rate",
         min_value=0.0,
@@ -76,6 +76,6 @@ def pick_workload(complaints: Complaints) -> dict[str, Any]:
         placeholder="the workload's own",
         bind="query-params",
     )
-    complaints.below("workload_options")
+    field_errors.below("workload_options")
     options = {} if learning_rate is None else {"learning_rate": learning_rate}
     return {"workload": workload, "data": data or None, "workload_options": options}

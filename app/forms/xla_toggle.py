@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.profiles.reporting.glossary import TERMS
 
 
 def toggle_xla(
-    strategy: str, complaints: Complaints, *, key: str, value: bool = False, bound: bool = False
+    strategy: str, field_errors: FieldErrors, *, key: str, value: bool = False, bound: bool = False
 ) -> bool:
     """Draw the toggle; disabled, with the reason below, under a strategy that does not take XLA.
 
@@ -27,5 +27,5 @@ def toggle_xla(
     )
     if row.no_xla:
         st.caption(f"{row.title}: {row.no_xla}.")
-    complaints.below("xla")
+    field_errors.below("xla")
     return wanted and not row.no_xla

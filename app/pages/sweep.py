@@ -9,7 +9,7 @@ from strategy_core.launcher.sweeping import new_sweep
 from strategy_core.planning.inventory import Inventory
 from strategy_lab.app.control.sweep_progress import begin, show_progress
 from strategy_lab.app.forms import trusted_paths
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.sweep_axes import Asked, fit_or_loop, pick_axes
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.sweep_results import show_files, show_results
@@ -75,7 +75,7 @@ def _with_bold(sentence: str, found: Results) -> str:
 
 
 def _configure(known: list[str]) -> None:
-    lab, complaints = state.lab(), Complaints()
+    lab, field_errors = state.lab(), FieldErrors()
     inventory = lab.inventory() or state.HOST_ONLY
     st.markdown(
         "Runs every combination for a few seconds, stops slow ones early, and repeats the leaders "
@@ -83,9 +83,9 @@ def _configure(known: list[str]) -> None:
     )
     buttons = st.container(horizontal=True, vertical_alignment="center")
     plan = st.container()
-    complaints.below("")
-    asked = pick_axes(inventory, complaints)
-    sweep = _planned(asked, inventory, complaints)
+    field_errors.below("")
+    asked = pick_axes(inventory, field_errors)
+    sweep = _planned(asked, inventory, field_errors)
     busy = lab.active_run()
     waits = trusted_paths.waits_for_person(asked.document["workload"], asked.document["data"])
     with buttons:
@@ -106,15 +106,15 @@ def _configure(known: list[str]) -> None:
         try:
             _start(sweep)
         except LabError as error:
-            complaints.show(error)
+            field_errors.show(error)
 
 
-def _planned(asked: Asked, inventory: Inventory, complaints: Complaints) -> Sweep | None:
+def _planned(asked: Asked, inventory: Inventory, field_errors: FieldErrors) -> Sweep | None:
     try:
         runs = state.lab().runs
         return new_sweep(asked.base(), asked.axes, inventory, runs, asked.budget)
     except LabError as error:
-        complaints.show(error)
+        field_errors.show(error)
         return None
 
 

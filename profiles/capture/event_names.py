@@ -1,6 +1,7 @@
 """The event names of a capture that the lab matches. TensorFlow does not guarantee them.
 
-`tests/strategy_core/private_tf/test_event_names.py` checks each one against a real capture.
+`tests/strategy_core/private_tf/test_event_names.py` checks each one against a real capture, except
+`DEVICE_PLANE`, `STREAM` and `TF_OP`: only a capture of a GPU has them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from strategy_lab.profiles.capture.event_names import GET_NEXT, INPUT, split_op_name
+from strategy_lab.profiles.capture.event_names import CALLED, GET_NEXT, INPUT, split_op_name
 from strategy_lab.profiles.capture.graph import COLLECTIVES, category
 from strategy_lab.profiles.imports.recording import EventKind
 
@@ -42,7 +42,7 @@ _HLO_NAME = re.compile(r"%?([\w.\-]+) = ")
 _INFEED = re.compile(r"%?(infeed|outfeed)\b|Infeed|IteratorGetNext")
 _WAIT = re.compile(r"barrier-cores|(?:semaphore|sync|barrier|dependency)-wait")
 _CALLS = (
-    re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_\d+(?:_\d+)*$"),
+    CALLED,
     re.compile(r"(PjitFunction\(.+\))$"),
     re.compile(r"(?:TfrtTpu|Pjrt|XlaModule|GpuExecutable)\w*[:#](\w+)"),
 )

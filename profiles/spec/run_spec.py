@@ -184,7 +184,7 @@ class RunSpec(_Model):
     parameter_server: ParameterServerOptions = ParameterServerOptions()
     """How variables are spread over parameter servers."""
     gpu_memory_mb: int | None = Field(None, ge=64, lt=2**31)
-    """Memory of each logical GPU where several share one card."""
+    """Memory of each logical GPU if several share one physical GPU."""
     capture: Capture = Capture()
     """What is recorded."""
     inject: tuple[Delay, ...] = ()

@@ -161,7 +161,7 @@
       box.append(
         element("p", {}, element("b", {}, "What it means: "), explained.meaning),
         element("p", {}, element("b", {}, "Instead: "), explained.instead),
-        element("p", { class: "muted" }, `Where everybody was: ${explained.whereabouts.join("; ")}`));
+        element("p", { class: "muted" }, `Last actions: ${explained.whereabouts.join("; ")}`));
     }
     return box;
   }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from strategy_core.cluster.tasks import Cluster
-from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.gpu_allocation import LocalRank
 
 GIVEN = "CUDA_VISIBLE_DEVICES"
 """Set by engines that assign GPUs to processes: a process that has it owns all GPUs it sees."""
@@ -13,7 +13,7 @@ GIVEN = "CUDA_VISIBLE_DEVICES"
 
 def local_rank_of(
     cluster: Cluster, process: int, has_own_launcher: bool, environment: Mapping[str, str]
-) -> Seat:
+) -> LocalRank:
     """The rank of a process on its machine, and the number of workers there.
 
     All processes of a common launcher are on the same machine. With separate launchers, processes
@@ -23,10 +23,10 @@ def local_rank_of(
     workers = [task for task in cluster.tasks if task.role == "worker"]
     own = cluster.tasks[process]
     if own not in workers or (has_own_launcher and environment.get(GIVEN)):
-        return Seat()
+        return LocalRank()
     if has_own_launcher:
         workers = [task for task in workers if _host(task.address) == _host(own.address)]
-    return Seat(workers.index(own), len(workers))
+    return LocalRank(workers.index(own), len(workers))
 
 
 def _host(address: str) -> str:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.cluster.network.ports import REUSE_PORT
 from strategy_core.cluster.tasks import Cluster
-from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.gpu_allocation import LocalRank
 from strategy_core.private_tf import engine as private_tf
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -40,7 +40,7 @@ class Membership:
         return self.process == 0
 
     @property
-    def local_rank(self) -> Seat:
+    def local_rank(self) -> LocalRank:
         """This process's rank among the workers on its machine."""
         return local_rank_of(self.cluster, self.process, self.has_own_launcher, os.environ)
 

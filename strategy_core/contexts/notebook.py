@@ -15,7 +15,7 @@ from strategy_core.contexts.course import Demonstration, demonstrations
 SET_UP = """\
 import tensorflow as tf
 
-# Two virtual CPUs stand for two devices; with GPUs, leave this out and name them below.
+# Two virtual CPUs act as two devices; with GPUs, leave this out and name them below.
 cpu = tf.config.list_physical_devices("CPU")[0]
 if not tf.config.get_logical_device_configuration(cpu):
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)

@@ -108,7 +108,7 @@ class SingleHost:
         described = cluster.to_json()
         group = ProcessGroup([], cluster, network=network)
         try:
-            for process, namespaces in enumerate(network.entrances):
+            for process, namespaces in enumerate(network.namespace_handles):
                 command = start.command(next(numbers), process, cluster=described)
                 group.workers.append(
                     start_process(ProcessStart(command, namespaces), workers, inbox)

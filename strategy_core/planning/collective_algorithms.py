@@ -44,7 +44,7 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
 
 
 def _automatic(plan: DevicePlan) -> Algorithm:
-    if plan.shares_cards:
+    if plan.shares_gpus:
         return Algorithm(
             "collective-ring",
             is_tensorflows_choice=True,
@@ -63,10 +63,10 @@ def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
         )
     if name == "nccl" and plan.kind != "GPU":
         raise _refusal(spec, f"NCCL works on GPUs only, not on devices={shown(spec.devices)}")
-    if name == "nccl" and plan.shares_cards:
+    if name == "nccl" and plan.shares_gpus:
         raise _refusal(
             spec,
-            f"NCCL needs a GPU for each rank; here {plan.per_card * plan.workers_per_card} "
+            f"NCCL needs a GPU for each rank; here {plan.logical_per_gpu * plan.workers_per_gpu} "
             "logical GPUs share one",
         )
     if name == "hierarchical-copy" and len(plan.indices) % 2:

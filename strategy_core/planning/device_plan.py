@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from strategy_core.planning import strategy_catalog
-from strategy_core.planning.gpu_allocation import Seat, share_out
+from strategy_core.planning.gpu_allocation import LocalRank, share_out
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.spec_rules import check_cores
 from strategy_lab.profiles.errors import SpecError
@@ -30,10 +30,10 @@ class DevicePlan:
     """`CPU`, `GPU` or `TPU`."""
     indices: tuple[int, ...]
     """Logical device numbers, by replica or core."""
-    per_card: int = 1
-    """Logical GPUs on each card; 1 where cards are whole."""
-    workers_per_card: int = 1
-    """Workers on one machine that share each card."""
+    logical_per_gpu: int = 1
+    """Logical GPUs on each physical GPU; 1 if GPUs are not split."""
+    workers_per_gpu: int = 1
+    """Workers on one machine that share each physical GPU."""
     cores_per_replica: int = 1
     """Devices that one replica takes: more than one for a TPU's replica of several cores."""
     num_workers: int = 1
@@ -66,8 +66,8 @@ class DevicePlan:
         ]
 
     @property
-    def shares_cards(self) -> bool:
-        return self.per_card * self.workers_per_card > 1
+    def shares_gpus(self) -> bool:
+        return self.logical_per_gpu * self.workers_per_gpu > 1
 
     @property
     def num_logical(self) -> int:
@@ -75,7 +75,7 @@ class DevicePlan:
         return max(self.indices) + 1
 
 
-def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) -> DevicePlan:
+def plan(spec: RunSpec, inventory: Inventory, local_rank: LocalRank | None = None) -> DevicePlan:
     """Return the devices that a run takes on a machine with `inventory`.
 
     `local_rank` is this worker's rank among the workers of its run on the machine. None means rank
@@ -87,11 +87,11 @@ def plan(spec: RunSpec, inventory: Inventory, local_rank: Seat | None = None) ->
     if row.has_cores:
         return _tpu_pod(spec, inventory) if is_cluster else _tpu_cores(spec, inventory)
     if is_cluster:
-        return _cluster_worker(spec, inventory, local_rank or Seat(0, spec.workers))
+        return _cluster_worker(spec, inventory, local_rank or LocalRank(0, spec.workers))
     return _without_tpu(spec, inventory)
 
 
-def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
+def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) -> DevicePlan:
     """The devices of one worker of a cluster. All workers have the same number."""
     request, gpus = spec.device_request, inventory.count("GPU")
     in_sync = not strategy_catalog.row(spec.strategy).has_servers
@@ -110,13 +110,13 @@ def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> De
     return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
 
 
-def _worker_gpus(spec: RunSpec, inventory: Inventory, local_rank: Seat) -> DevicePlan:
+def _worker_gpus(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) -> DevicePlan:
     """A worker's logical GPUs, numbered from 0 because the worker sees only its own GPUs."""
     if not inventory.count("GPU"):
         return _without_tpu(spec, inventory)
     share = share_out(spec, inventory.count("GPU"), local_rank)
     indices = tuple(range(share.count))
-    return DevicePlan("GPU", indices, share.per_card, workers_per_card=share.workers_per_card)
+    return DevicePlan("GPU", indices, share.logical_per_gpu, workers_per_gpu=share.workers_per_gpu)
 
 
 def _check_served_on_cpu(spec: RunSpec) -> None:
@@ -218,8 +218,8 @@ def _tpu_pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     return replace(whole, indices=each, num_workers=spec.workers, job="host")
 
 
-def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:
-    if cards == 0:
+def _gpus(spec: RunSpec, indices: tuple[int, ...], num_gpus: int) -> DevicePlan:
+    if num_gpus == 0:
         raise SpecError(
             f"devices={shown(spec.devices)} needs a GPU that TensorFlow can use; this "
             "machine has none",
@@ -227,10 +227,10 @@ def _gpus(spec: RunSpec, indices: tuple[int, ...], cards: int) -> DevicePlan:
             field="devices",
         )
     wanted = max(indices) + 1
-    if spec.gpu_memory_mb is None and wanted > cards:
+    if spec.gpu_memory_mb is None and wanted > num_gpus:
         raise SpecError(
-            f"devices={shown(spec.devices)} needs {wanted} GPUs; this machine has {cards}",
+            f"devices={shown(spec.devices)} needs {wanted} GPUs; this machine has {num_gpus}",
             advice="Choose fewer, or set gpu_memory_mb to put several logical GPUs on one GPU",
             field="devices",
         )
-    return DevicePlan("GPU", indices, per_card=math.ceil(wanted / cards))
+    return DevicePlan("GPU", indices, logical_per_gpu=math.ceil(wanted / num_gpus))

@@ -27,7 +27,7 @@ class PhysicalDevice:
     name: str
     """`/physical_device:GPU:0`."""
     description: str = ""
-    """The card's model name, where TensorFlow tells it."""
+    """The GPU's model name, if TensorFlow reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Inventory:
         words = [f"cpu:1 to cpu:{MAX_DEVICES} (logical CPUs on the host's cores)"]
         gpus = self.count("GPU")
         if gpus:
-            words.append(f"gpu:1 to gpu:{gpus} (whole cards)")
+            words.append(f"gpu:1 to gpu:{gpus} (whole GPUs)")
             words.append(
-                f"more than {gpus} logical GPUs with gpu_memory_mb, several on a card: without NCCL"
+                f"more than {gpus} logical GPUs with gpu_memory_mb, several on a GPU: without NCCL"
             )
         if self.count("TPU"):
             words.append("tpu")

@@ -41,7 +41,7 @@ class WorkerState:
 
     logical: Mapping[str, int]
     """Logical devices by kind, which are fixed once TensorFlow's runtime has started."""
-    num_cards: int = 0
+    num_gpus: int = 0
     """GPUs visible to the process."""
     is_in_cluster: bool = False
     num_traced: int = 0
@@ -123,9 +123,9 @@ def _lacking_devices(spec: RunSpec, wanted: DevicePlan, worker: WorkerState) -> 
             f"this worker was started with {count} logical {wanted.kind}s, "
             f"and {spec.devices} needs {wanted.num_logical}"
         )
-    per_card = count // max(1, worker.num_cards)
-    if wanted.kind == "GPU" and wanted.per_card != per_card:
-        return f"this worker's cards are split into {per_card}, not {wanted.per_card}"
+    logical_per_gpu = count // max(1, worker.num_gpus)
+    if wanted.kind == "GPU" and wanted.logical_per_gpu != logical_per_gpu:
+        return f"this worker's GPUs are split into {logical_per_gpu}, not {wanted.logical_per_gpu}"
     return None
 
 

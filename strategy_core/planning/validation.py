@@ -18,7 +18,7 @@ from strategy_core.planning import (
     workload_catalog,
 )
 from strategy_core.planning.device_plan import plan
-from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.gpu_allocation import LocalRank
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.reconfiguration import changed_spec
 from strategy_core.planning.spec_rules import (
@@ -35,7 +35,7 @@ MAX_WORKLOAD_BYTES = 10_000_000
 
 
 def check(
-    spec: RunSpec, inventory: Inventory | None = None, local_rank: Seat | None = None
+    spec: RunSpec, inventory: Inventory | None = None, local_rank: LocalRank | None = None
 ) -> None:
     """Raise SpecError if the run, or one of its scripted changes, is not possible here.
 
@@ -49,7 +49,7 @@ def check(
         check_devices(spec, inventory, local_rank)
 
 
-def check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None) -> None:
+def check_devices(spec: RunSpec, inventory: Inventory, local_rank: LocalRank | None) -> None:
     """Raise SpecError if these devices cannot do the run, or one of its scripted changes."""
     for planned in _with_planned_changes(spec):
         _check_devices(planned, inventory, local_rank)
@@ -106,7 +106,7 @@ def _check_syntax(path: Path) -> None:
         ) from None
 
 
-def _check_devices(spec: RunSpec, inventory: Inventory, local_rank: Seat | None) -> None:
+def _check_devices(spec: RunSpec, inventory: Inventory, local_rank: LocalRank | None) -> None:
     reason = strategy_catalog.why_not(strategy_catalog.row(spec.strategy), inventory)
     if reason is not None:
         raise SpecError(f"{spec.strategy} cannot run on this machine: {reason}", field="strategy")

@@ -35,3 +35,34 @@ PLACE_BEFORE = re.compile(
 XLA_NODE = re.compile(r"\{\{node ([^}]+)\}\}|node `([^`]+)`")
 XLA_PREFIX = re.compile(r"^Failed getting HLO text: '?")
 """In what XLA refuses: the op, and what `experimental_get_compiler_ir` puts before the reason."""
+
+XLA_NEEDS_CONSTANT = "must be a compile-time constant"
+XLA_NEEDS_LIST_SIZE = "fixed tensor list size"
+"""In what XLA refuses because a size depends on data: of a shape or range, or of the list that the
+gradient of a loop without a bound fills."""
+
+EAGER_STEP_ON_TPU = re.compile(r"does not support pure eager execution")
+NEEDS_CROSS_REPLICA_CONTEXT = re.compile(r"requires being in cross-replica context")
+NEEDS_REPLICA_CONTEXT = re.compile(
+    r"method that must be called in (the )?replica context|requires.*replica context|"
+    r"'NoneType' object has no attribute '(merge_call|all_reduce|all_gather|replica_id)",
+    re.DOTALL,
+)
+"""In cross-replica context `get_replica_context()` is None, so most calls fail with Python's text.
+Matches texts of `NEEDS_CROSS_REPLICA_CONTEXT`, too: look for that one first."""
+UNEQUAL_MERGE_CALLS = re.compile(r"different number of replica_context\(\)\.merge_call\(\) calls")
+MIXED_STRATEGIES = re.compile(
+    r"mix(ing)?.*(tf\.distribute\.Strategy|[Ss]trategy)|"
+    r"[Tt]rying to (enter|run).*(while|inside).*[Ss]trateg|"
+    r"different `?tf\.distribute\.Strategy|under the same strategy scope",
+    re.DOTALL,
+)
+NO_AGGREGATION = re.compile(r"[Yy]ou must specify an aggregation method to update an? \w+")
+SYNC_ON_READ_ASSIGNMENT = re.compile(
+    r"SyncOnReadVariable does not support.*cross-replica context.*aggregation", re.DOTALL
+)
+MERGE_CALL_INSIDE_GRAPH = re.compile(
+    r"merge_call.*(while loop|conditional)|merge_call`? called while defining a new graph",
+    re.DOTALL,
+)
+"""Errors about the contexts of `tf.distribute`, which `strategy_core.contexts.explain` explains."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import psutil
 
-VARIABLE = "STRATEGY_LAB_FAMILY"
+VARIABLE = "STRATEGY_LAB_DESCENDANTS"
 _MOST_SWEEPS = 20
 
 

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan, plan
-from strategy_core.planning.gpu_allocation import Seat, share_out
+from strategy_core.planning.gpu_allocation import LocalRank, share_out
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.tpu.cores import SPARE_THREADS
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -29,7 +29,7 @@ A spare one takes no thread, no memory and no time: `python -m benchmarks.spare_
 class _Launch:
     """What this process was started with, which later changes of the run keep."""
 
-    local_rank: Seat | None = None
+    local_rank: LocalRank | None = None
     """Set by `create_logical_devices`, read by `planned`."""
 
 
@@ -44,7 +44,7 @@ def inventory() -> Inventory:
     return Inventory(tuple(physical), tf.__version__)
 
 
-def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> None:
+def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -> None:
     """Create the logical devices of a run. Call it before TensorFlow's runtime starts.
 
     Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts. A
@@ -71,7 +71,7 @@ def create_logical_devices(spec: RunSpec, local_rank: Seat | None = None) -> Non
         # MultiWorkerMirroredStrategy and ParameterServerStrategy take every visible GPU.
         own: tuple[int, ...] = ()
         if wanted.kind == "GPU":
-            own = share_out(spec, len(gpus), local_rank or Seat()).cards
+            own = share_out(spec, len(gpus), local_rank or LocalRank()).gpus
         gpus = [gpus[number] for number in own]
         tf.config.set_visible_devices(gpus, "GPU")
     for gpu in gpus:
@@ -94,7 +94,7 @@ def _configure_gpu(
     """Split a GPU's memory into fixed parts, or let the process allocate it on demand."""
     if wanted.kind == "GPU" and memory_mb is not None:
         part = tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)
-        tf.config.set_logical_device_configuration(gpu, [part] * wanted.per_card)
+        tf.config.set_logical_device_configuration(gpu, [part] * wanted.logical_per_gpu)
         return
     # Without growth TensorFlow takes nearly all of the memory at once. In a live change a fresh
     # worker starts on the GPU while the worker that it replaces still holds its state there.

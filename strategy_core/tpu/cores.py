@@ -20,24 +20,24 @@ def configure_virtual_cores(
 
     If TensorFlow has already started, its logical devices become the cores; with too few of them
     this raises `TPUSetupError`. `kind` is `CPU` or `GPU`. Several GPUs share the cores evenly, each
-    with `memory_mb` of memory (required for more than one per card). On a machine with a real TPU
+    with `memory_mb` of memory (required for more than one per device). On a machine with a real TPU
     no device is created. Returns the names of the cores.
     """
     _asked.append(num_cores)
     if has_real_tpu():
         return [device.name for device in tf.config.list_logical_devices("TPU")]
-    cards = tf.config.list_physical_devices(kind)
-    if not cards or num_cores % len(cards):
+    physical = tf.config.list_physical_devices(kind)
+    if not physical or num_cores % len(physical):
         raise TPUSetupError(
-            f"{num_cores} cores cannot be shared equally among {len(cards)} {kind} devices",
+            f"{num_cores} cores cannot be shared equally among {len(physical)} {kind} devices",
             advice="Choose a number of cores that the devices divide",
             field="devices",
         )
-    per_card = num_cores // len(cards)
+    per_device = num_cores // len(physical)
     try:
-        for card in cards:
+        for device in physical:
             tf.config.set_logical_device_configuration(
-                card, [tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)] * per_card
+                device, [tf.config.LogicalDeviceConfiguration(memory_limit=memory_mb)] * per_device
             )
     except RuntimeError:  # TensorFlow has started: use its existing devices
         pass

@@ -27,7 +27,7 @@ from strategy_core.cluster.tasks import Cluster
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.planning import reconfiguration, validation
-from strategy_core.planning.gpu_allocation import Seat
+from strategy_core.planning.gpu_allocation import LocalRank
 from strategy_core.planning.reconfiguration import Decision, changed_spec, ended_delays
 from strategy_core.processes import parent_death, protocol
 from strategy_core.processes.command_reader import CommandReader
@@ -90,7 +90,7 @@ class WorkerRun:
             self._recorder.clock = join_clock(self._member.cluster, self._member.process)
             self._recorder.profilers = self._member.cluster.profilers
         self._agreement = self._agree()
-        self._seat = self._member.local_rank if self._member is not None else None
+        self._local_rank = self._member.local_rank if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
         is_same_run = resume is not None and Path(command.run) in resume.resolve().parents
         self._continues = resume.parents[1].name if resume and not is_same_run else None
@@ -107,8 +107,10 @@ class WorkerRun:
         """The whole run; returns the exit code of the process."""
         try:
             # The launcher has validated all else. Without a spare worker it knew no devices.
-            validation.check_devices(self._spec, logical_devices.inventory(), self._seat_for_good)
-            logical_devices.create_logical_devices(self._spec, self._seat)
+            validation.check_devices(
+                self._spec, logical_devices.inventory(), self._lasting_local_rank
+            )
+            logical_devices.create_logical_devices(self._spec, self._local_rank)
             self._open()
             self._do_steps()
             self._close("finished")
@@ -142,7 +144,7 @@ class WorkerRun:
     def _joined(self, strategy: tf.distribute.Strategy) -> None:
         """All processes of the cluster are there; raises LabError where they are of two minds."""
         self._say({"joined": True})
-        if self._is_hosted and self._agreement is not None and self._member is not None:
+        if self._is_multi_host and self._agreement is not None and self._member is not None:
             own = config_check.asked_here(self._spec, tf.__version__)
             said = share(strategy, self._member.process, self._member.cluster.num_workers, own)
             try:
@@ -206,7 +208,7 @@ class WorkerRun:
         self._save_at_end()
         self._recorder.close(status)
         if self._member is not None:
-            if self._is_hosted and self._agreement is not None:
+            if self._is_multi_host and self._agreement is not None:
                 self._training.part()  # no launcher sees all of them
             self._say({"done": True})
             while not isinstance(self._commands.next(), protocol.Leave):
@@ -245,7 +247,7 @@ class WorkerRun:
                 self._answer(number, "applied", f"Nothing changed: {decision.why}.", 0.0)
                 return
             if decision.how == "fresh-worker":
-                if self._is_hosted:
+                if self._is_multi_host:
                     self._refuse_with_checkpoint(decision)
                 self._hand_over(number, spec, began_ns, decision)
                 return
@@ -261,10 +263,10 @@ class WorkerRun:
         """Raise LabError where this process, or one on another host, cannot do as `spec` says."""
         refusal = None
         try:
-            validation.check(spec, logical_devices.inventory(), self._seat_for_good)
+            validation.check(spec, logical_devices.inventory(), self._lasting_local_rank)
         except LabError as error:
             refusal = error
-        if self._is_hosted and self._agreement is not None:
+        if self._is_multi_host and self._agreement is not None:
             said = self._share(str(refusal or ""))
             told = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
             if told and refusal is None:
@@ -329,12 +331,12 @@ class WorkerRun:
         return reconfiguration.decide(self._training.spec, spec, planned, worker)
 
     @property
-    def _seat_for_good(self) -> Seat | None:
-        """The local_rank in whatever this run becomes: one launcher's group may change its size."""
-        return self._seat if self._is_hosted else None
+    def _lasting_local_rank(self) -> LocalRank | None:
+        """The local rank if it lasts for the run: a single launcher may change the group's size."""
+        return self._local_rank if self._is_multi_host else None
 
     @property
-    def _is_hosted(self) -> bool:
+    def _is_multi_host(self) -> bool:
         """Whether the other processes of this run have launchers of their own."""
         return self._member is not None and self._member.has_own_launcher
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Client:
         self._method = method
 
     def get(self, path: str, headers: dict[str, str] | None = None) -> Answer:
-        return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), PATIENCE_S))
+        return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), MAX_WAIT_S))
 
     def listen(self, path: str, headers: dict[str, str] | None = None) -> Answer:
         """The first message of a WebSocket, or the code it was closed with; then leave."""
-        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}), PATIENCE_S))
+        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}), MAX_WAIT_S))
 
     def _scope(self, kind: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
         plain, _, query = path.partition("?")

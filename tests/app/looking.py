@@ -7,7 +7,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from strategy_lab.app.server import state
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 ALL = (
     "lab",
@@ -40,7 +40,7 @@ def open_page(page: str, runs: Path, **query: str | list[str]) -> AppTest:
     state.configure(runs)
     folder = Path(state.__file__).parents[1] / "pages"
     at = AppTest.from_string(
-        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=PATIENCE_S
+        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=MAX_WAIT_S
     )
     for name, value in query.items():
         at.query_params[name] = value

@@ -60,7 +60,7 @@ def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards()
         assert np.all(np.diff(part) > 0)
 
 
-def test_a_tracing_step_does_not_flatten_the_others_and_is_told() -> None:
+def test_a_tracing_step_does_not_flatten_the_others_and_is_annotated() -> None:
     wall = np.full(300, 20.0)
     wall[0] = 4_000.0
     chart = steps.step_time(np.arange(300.0), wall, [])

@@ -39,7 +39,7 @@ SOCKETS = (
     "/_stcore/stream",
     *(route.path.format(run=RUN) for route in _OWN if isinstance(route, WebSocketRoute)),
 )
-_NOBODY = "nobody"
+_NOBODY = "nobody"  # a user of the system without rights
 
 
 def framing(lab: Victim) -> None:

@@ -18,9 +18,9 @@ from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.policy import cookie_name
 from tests.lab_access import cookie_value
-from tests.patience import PATIENCE_S
 from tests.server_process import ServerProcess, server_process
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 RUN = "victim"
 ANSWER_WITHIN_S = 30.0
@@ -128,7 +128,7 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
 
 @contextmanager
 def agents_victim(folder: Path) -> Iterator[Victim]:
-    """`strategy-lab mcp --http`, whose routes are none of the lab's."""
+    """`strategy-lab mcp --http`, which serves routes of its own."""
     runs = folder / "runs"
     write_run(runs / RUN, steps=20, windows=1)
     environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
@@ -147,7 +147,7 @@ def agents_victim(folder: Path) -> Iterator[Victim]:
 
 def _printed_token(lab: ServerProcess) -> str | None:
     """The token in the address that the lab prints once it listens."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + MAX_WAIT_S
     while time.monotonic() < deadline:
         if printed := re.search(r"http://\S+", lab.log.read_text()):
             return urlsplit(printed[0]).query.removeprefix("token=") or None

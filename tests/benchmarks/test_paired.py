@@ -8,7 +8,7 @@ import pytest
 from benchmarks.paired import ratio_with_events
 
 
-def test_a_small_cost_is_told_apart_from_noise() -> None:
+def test_a_small_cost_is_distinguished_from_noise() -> None:
     chance = np.random.default_rng(0)
     bare = 10 + chance.exponential(0.5, 4000)
     ours = 10.1 + chance.exponential(0.5, 4000)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests import lab_access
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 from tests.server_process import server_process
 from tests.synthetic import write_run
 
@@ -62,15 +62,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
     """Open a page in a browser of its own that was let in; it may neither fail nor call out."""
-    contexts, complaints = [], []
+    contexts, console_errors = [], []
 
     def note(text: str) -> None:
         if not any(status in text for status in EXPECTED_STATUS):
-            complaints.append(text)
+            console_errors.append(text)
 
     def check_request(request: Any) -> None:
         if not request.url.startswith((server.url, "data:", "blob:")):
-            complaints.append(f"a request to {request.url}")
+            console_errors.append(f"a request to {request.url}")
 
     def opened(address: str, **options: Any) -> Page:
         options = {
@@ -81,7 +81,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         contexts.append(context)
         context.add_cookies([lab_access.cookie(server.url)])
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(MAX_WAIT_MS)
         page.on("pageerror", lambda error: note(str(error)))
         page.on("console", lambda item: note(item.text) if item.type == "error" else None)
         page.on("request", check_request)
@@ -89,7 +89,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         return page
 
     yield opened
-    heard = list(complaints)  # not those of a page that is taken away
+    heard = list(console_errors)  # not those of a page that is taken away
     for context in contexts:
         context.close()
     assert not heard

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page
 
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 
 IS_DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]');
@@ -27,10 +27,10 @@ def wait_until_drawn(page: Page) -> None:
 
 
 def wait_until(
-    page: Page, is_true: Callable[[], object], otherwise: str, patience_ms: int = PATIENCE_MS
+    page: Page, is_true: Callable[[], object], otherwise: str, max_wait_ms: int = MAX_WAIT_MS
 ) -> None:
     """For what `expect` has no word for; fails with `otherwise`. The page goes on meanwhile."""
-    deadline = time.monotonic() + patience_ms / 1000
+    deadline = time.monotonic() + max_wait_ms / 1000
     while not is_true():
         if time.monotonic() > deadline:
             pytest.fail(otherwise)
@@ -38,5 +38,5 @@ def wait_until(
 
 
 def wait_for_a_frame(page: Page) -> None:
-    """Until what the page was told last (a pointer, a key) has been drawn."""
+    """Wait until the page has drawn the last input that it received (a pointer, a key)."""
     page.evaluate(NEXT_FRAME)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.event_records import run_records
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 __all__ = ["events", "wait_until"]
 

@@ -3,8 +3,8 @@
 Each is a set of namespaces of its own: network, host name, processes, mounts (a private /tmp, in
 which only the program is kept where it lies there; an empty home; a boot of its own), joined by a
 veth pair. What a host wrote comes out of it as an archive when its command has ended, as by `scp`.
-Nothing is left once a host's first process ends, whoever is killed: the namespaces have no names,
-and the kernel ends all who are in them.
+Nothing is left once a host's first process ends, whichever process is killed: the namespaces have
+no names, and the kernel ends every process in them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_core.processes import import_path
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 WIRE = "wire0"
 _UNSHARE = ("unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child")
@@ -119,7 +119,7 @@ class Host:
 
     def end(self) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of its command, once that has ended."""
-        out, err = self.process.communicate(timeout=PATIENCE_S)
+        out, err = self.process.communicate(timeout=MAX_WAIT_S)
         return self.process.returncode, out, err
 
     def bring_home(self, folder: Path) -> Path:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from strategy_lab.app.server.browser import redirect_file
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.elsewhere import Elsewhere, elsewhere
 from tests.lab_access import TOKEN, cookie, with_token
@@ -27,7 +27,7 @@ from strategy_core.workloads.digits_mlp import *
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A browser that was never in the lab."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    context.set_default_timeout(PATIENCE_MS)
+    context.set_default_timeout(MAX_WAIT_MS)
     yield context
     context.close()
 
@@ -192,6 +192,6 @@ def test_a_workload_file_of_a_link_runs_only_after_the_person_confirms_it(
     assert not marker.exists()
     run.click()
     page.wait_for_url("**run=mirrored-*theirs-*")
-    expect(page.locator(".live")).to_contain_text("Finished", timeout=PATIENCE_MS * 2)
+    expect(page.locator(".live")).to_contain_text("Finished", timeout=MAX_WAIT_MS * 2)
     assert marker.exists()
     assert len(set(server.runs.iterdir()) - before) == 1

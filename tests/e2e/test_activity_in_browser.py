@@ -37,7 +37,7 @@ def write(run: Path, *events: Event, generation: int = 0) -> None:
     log.close()
 
 
-def test_tracing_a_changed_step_is_told_and_then_a_capture(
+def test_the_pill_names_the_tracing_of_a_changed_step_and_then_a_capture(
     open_page: Callable[..., Page], server: Server
 ) -> None:
     run = begin_run(server.fresh("busy"), steps=12)

@@ -14,7 +14,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.following import events, wait_until
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 Launch = Callable[..., RunHandle]
@@ -33,7 +33,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Launch]:
     yield launch
     for handle in handles:
         handle.kill()
-        assert handle.wait(PATIENCE_S)
+        assert handle.wait(MAX_WAIT_S)
 
 
 def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def answer(handle: RunHandle, changes: dict[str, Any]) -> dict[str, Any]:
 
 def stop(handle: RunHandle) -> None:
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped", handle.message
 
 
@@ -108,7 +108,7 @@ def test_changes_in_the_worker(launch: Launch) -> None:
 
 def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> None:
     handle = launch(steps=None, capture={"limit_mb": 1, "every_step": True})
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
     notes = [note["message"] for note in events(handle.folder, "note")]
     assert any("its folder holds 1 MB" in note for note in notes)
@@ -117,13 +117,13 @@ def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> 
 def test_a_run_continues_from_the_end_of_another(launcher: Launcher, tmp_path: Path) -> None:
     fields = {"devices": "cpu:2", "workload": "digits-mlp", "global_batch_size": 64}
     first = launcher.launch(RunSpec.model_validate(fields | {"steps": 8}), tmp_path / "first")
-    assert first.wait(PATIENCE_S)
+    assert first.wait(MAX_WAIT_S)
     saved = last_saved_state(first.folder)
     assert saved is not None
     assert saved.step == 8
     spec = RunSpec.model_validate(fields | {"steps": 16, "devices": "cpu:4"})
     then = launcher.launch(spec, tmp_path / "then", saved.path)
-    assert then.wait(PATIENCE_S), then.message
+    assert then.wait(MAX_WAIT_S), then.message
     assert [step["step"] for step in events(then.folder, "step")] == list(range(8, 16))
     (segment,) = events(then.folder, "segment")
     assert segment["segment"] == 0
@@ -162,7 +162,7 @@ def test_a_broken_workload_is_refused_in_words(launch: Launch, tmp_path: Path) -
     workload = tmp_path / "mine.py"
     workload.write_text("raise RuntimeError('no data today')")
     handle = launch(workload=str(workload))
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.exit_code == 2
     assert "no data today" in str(handle.message)
     assert "mine.py" in str(handle.message)
@@ -191,7 +191,7 @@ def test_a_hung_input_is_found_and_kept(launch: Launch, tmp_path: Path) -> None:
     workload = tmp_path / "asleep.py"
     workload.write_text(ASLEEP)
     handle = launch(workload=str(workload), hang_timeout_s=6.0)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert events(handle.folder, "exited")[-1]["verdict"] == "hung"
     assert re.search(r"No event for \d+ s; .*; it waits for its input", str(handle.message))
     assert len(events(handle.folder, "step")) >= 1

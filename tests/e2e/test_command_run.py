@@ -24,8 +24,8 @@ from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
 from strategy_lab.profiles.run.events import WindowCaptured
 from tests.e2e.following import events, wait_until
-from tests.patience import PATIENCE_S
 from tests.processes import is_living
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 LAB = (sys.executable, "-m", "strategy_core")
@@ -34,7 +34,7 @@ QUICK = ("--devices", "cpu:2", "--workload", "digits-mlp", "--global-batch-size"
 
 def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LAB, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        [*LAB, *arguments], capture_output=True, text=True, timeout=MAX_WAIT_S, check=False
     )
 
 
@@ -80,7 +80,7 @@ def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -
     run = tmp_path / "run"
     with running(run) as process:
         process.send_signal(number)
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(MAX_WAIT_S) == 0
     profile = profiles.load(run)
     assert profile.status.state == "stopped"
     assert profile.table("steps").num_rows > 10
@@ -95,7 +95,7 @@ def test_a_second_interrupt_ends_a_run_that_cannot_stop(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert any("again to end at once" in line for line in process.stderr), "the first was heard"
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 1
+        assert process.wait(MAX_WAIT_S) == 1
     assert not is_living(worker)
     assert profiles.load(run).table("steps").num_rows > 10
 
@@ -151,7 +151,7 @@ def test_data_with_nan_is_refused_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1, "one line"
 
 
-def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -189,7 +189,7 @@ def test_a_workload_in_a_project_of_its_own_gets_the_projects_modules(tmp_path: 
         env=with_own_code(os.environ),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -18,8 +18,8 @@ from strategy_lab import profiles
 from strategy_lab.profiles import stepper
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
-from tests.patience import wait_until
 from tests.processes import command_of
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.browser
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until
 from tests.synthetic import HOSTILE, write_run
@@ -69,11 +69,11 @@ def test_the_exported_file_plays_alone(
     run = write_run(tmp_path / "run", steps=30, windows=1, **options)
     path = write(profiles.load(run), "film", tmp_path / "step.html")
     page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
-    page.set_default_timeout(PATIENCE_MS)
-    complaints: list[str] = []
+    page.set_default_timeout(MAX_WAIT_MS)
+    console_errors: list[str] = []
     requests: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: console_errors.append(message.text))
+    page.on("pageerror", lambda error: console_errors.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     page.goto(path.as_uri())
     film, track = page.locator("#film"), page.get_by_role("slider")
@@ -103,6 +103,6 @@ def test_the_exported_file_plays_alone(
     page.keyboard.press("End")
     expect(page.locator(".caption")).not_to_be_empty()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert complaints == []
+    assert console_errors == []
     assert requests == [path.as_uri()]
     page.close()

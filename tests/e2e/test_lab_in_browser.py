@@ -96,8 +96,8 @@ def free_lab(open_page: Open, server: Server) -> Iterator[Server]:
     stop_what_runs(open_page, server)
 
 
-def configure_anew(page: Page) -> None:
-    """Leave the run that was shown last, where there is one, for a configuration that is whole."""
+def start_new_configuration(page: Page) -> None:
+    """Leave the run that was shown last, if any, for a complete configuration."""
     strategy = page.get_by_role("button", name="MirroredStrategy", exact=True)
     new_run = page.get_by_role("button", name="New run")
     new_run.or_(strategy).first.wait_for()
@@ -177,7 +177,7 @@ def test_the_odd_one_of_sixteen_stands_out(open_page: Open, watched: Server) -> 
 
 
 def test_replicas_of_a_pod_are_on_its_hosts(open_page: Open, watched: Server) -> None:
-    """The coordinator tells of all of them, and runs none."""
+    """The coordinator reports all of them, and runs none."""
     run = watched.write_run("pod", steps=60, workers=2, strategy="tpu", straggler=(1, 40.0))
     for worker in range(2):
         told = run / f"worker-{worker}-0/events.jsonl"
@@ -234,7 +234,7 @@ def test_the_tiles_keep_to_the_page_beside_its_sidebar(open_page: Open, watched:
 
 
 def test_a_link_to_no_run_says_what_to_do(open_page: Open, server: Server) -> None:
-    page = open_page(server.address(run="nobody"))
+    page = open_page(server.address(run="missing"))
     expect(page.get_by_text("in the runs folder")).to_be_visible()
     page.get_by_role("button", name="New run").click()
     expect(page.get_by_role("button", name="MirroredStrategy", exact=True)).to_be_visible()
@@ -255,7 +255,7 @@ def test_a_typed_path_is_the_workload_or_refused(
     open_page: Open, free_lab: Server, tmp_path: Path
 ) -> None:
     page = open_page(free_lab.address())
-    configure_anew(page)
+    start_new_configuration(page)
     workload = page.get_by_role("combobox", name="Workload")
     workload.click()
     for typed, said in (("/nope/x.py", "/nope/x.py"), ("resnet", "There is no workload 'resnet'")):

@@ -12,7 +12,7 @@ from importlib.resources import files
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.test_accessibility import FINDINGS
 
@@ -50,7 +50,7 @@ def phone(browser: Browser, lecture: Page) -> Iterator[Open]:
         context = browser.new_context(viewport=PHONE, **options)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(MAX_WAIT_MS)
         page.goto(link or link_of(lecture))
         return page
 

@@ -15,8 +15,8 @@ from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.tail import Tail
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, command_of
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.run, pytest.mark.timeout(600)]
 STOP_TAKES_S = 45.0
@@ -51,7 +51,7 @@ def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.S
             converter.send_signal(how)
         began = time.monotonic()
         handle.stop()
-        assert handle.wait(PATIENCE_S)
+        assert handle.wait(MAX_WAIT_S)
         assert time.monotonic() - began < STOP_TAKES_S
         assert handle.status == "stopped", handle.message
         assert not converters()

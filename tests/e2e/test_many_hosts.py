@@ -19,8 +19,8 @@ import pytest
 from strategy_lab import profiles
 from tests.e2e.following import events, wait_until
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S
 from tests.processes import is_living
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 LAB = (sys.executable, "-m", "strategy_core")
@@ -45,7 +45,7 @@ class Host:
 
     def end(self) -> tuple[int, str]:
         """Its exit code, once it has ended, and what it said on stderr."""
-        _, said = self.process.communicate(timeout=PATIENCE_S)
+        _, said = self.process.communicate(timeout=MAX_WAIT_S)
         return self.process.returncode, said
 
 
@@ -72,10 +72,10 @@ def hosts(addresses: Sequence[str], *runs: Path, flags: Sequence[str] = ()) -> I
 
 
 def wait_for_steps(run: Path, both: Sequence[Host]) -> None:
-    """Until some steps are done; whoever ends before that says why."""
+    """Wait until some steps are done; a host that ends before that says why."""
     wait_until(
         lambda: len(events(run, "step")) > 5 or any(h.process.poll() is not None for h in both),
-        PATIENCE_S,
+        MAX_WAIT_S,
     )
     assert all(host.process.poll() is None for host in both), [host.end() for host in both]
 
@@ -124,7 +124,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
         [*LAB, "collect", *map(str, runs), "-o", str(tmp_path / "all")],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -159,10 +159,10 @@ def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path:
 
 def change(run: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LAB, "change", str(run), *arguments, "--within", str(PATIENCE_S)],
+        [*LAB, "change", str(run), *arguments, "--within", str(MAX_WAIT_S)],
         capture_output=True,
         text=True,
-        timeout=2 * PATIENCE_S,
+        timeout=2 * MAX_WAIT_S,
         check=False,
     )
 

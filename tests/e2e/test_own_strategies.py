@@ -17,7 +17,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.breakdown import step_breakdown
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.own_strategies import installed
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 NUM_STEPS = 5
@@ -42,7 +42,7 @@ def runs(folder: Path) -> dict[str, profiles.Profile]:
         for name, fields in asked.items():
             spec = RunSpec.model_validate({**COMMON, "strategy": name, **fields})
             handle = launcher.launch(spec, folder.parent / name)
-            assert handle.wait(PATIENCE_S)
+            assert handle.wait(MAX_WAIT_S)
             assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
             done[name] = profiles.load(handle.folder)
     return done
@@ -69,6 +69,6 @@ def test_it_trains_like_one_device_on_two_replicas(
 @pytest.mark.usefixtures("folder")
 def test_the_command_line_lists_them() -> None:
     command = [sys.executable, "-m", "strategy_core", "devices", "--json"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MAX_WAIT_S)
     listed = [row["name"] for row in json.loads(told.stdout)["strategies"]]
     assert listed[-2:] == ["sum-on-cpu", "ring-of-workers"]

@@ -16,8 +16,8 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 
@@ -36,7 +36,7 @@ def launch(launcher: Launcher, folder: Path, **fields: Any) -> RunHandle:
 
 
 def ended(handle: RunHandle) -> RunHandle:
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     return handle
 
 

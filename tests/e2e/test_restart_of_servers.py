@@ -12,8 +12,8 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 
@@ -42,7 +42,7 @@ def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     assert not handle.is_over, f"{handle.message}\n{handle.failure_detail}"
     (first,) = (r for r in run_records(handle.folder, "launched") if r["worker"] == 2)
     os.kill(first["pid"], signal.SIGKILL)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 
     profile = profiles.load(handle.folder)

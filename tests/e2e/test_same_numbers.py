@@ -34,7 +34,7 @@ def test_a_real_run_has_the_same_numbers_everywhere(run: Path) -> None:
     check_texts(run)
 
 
-def test_both_injected_delays_are_told_and_nothing_is_guessed(run: Path) -> None:
+def test_both_injected_delays_are_named_and_nothing_is_guessed(run: Path) -> None:
     profile = profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     assert [late.replica for late in facts.stragglers.late] == [1, 2]

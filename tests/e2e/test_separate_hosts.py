@@ -16,7 +16,7 @@ from strategy_lab.profiles.timeline import lay_out
 from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 BEHIND_MS = 50.0
@@ -56,7 +56,7 @@ def whole(parts: list[Path]) -> profiles.Profile:
         [sys.executable, "-m", "strategy_core", "collect", *(p / "run" for p in parts), "-o", run],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The timeline in real Chromium: it opens on a capture, moves by key and wheel, tells of spans."""
+"""The timeline in real Chromium: it opens on a capture, moves by key and wheel, describes spans."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ from tests.e2e.layout_shift import every_shift, watch_layout
 from tests.e2e.test_changes_while_running import assert_one_run
 from tests.e2e.test_lab_in_browser import (
     LONG_MS,
-    configure_anew,
     expect_painted,
     expect_step_after,
     free_lab,
     live,
     press_stop,
+    start_new_configuration,
     step_of,
 )
 
@@ -85,7 +85,7 @@ def test_the_tour(open_page: Open, free_lab: Server) -> None:
     page = open_page(free_lab.address(), viewport=PROJECTOR)
     watch_layout(page)
     page.reload()
-    configure_anew(page)
+    start_new_configuration(page)
     run = press_run(page, free_lab)
     slow_a_replica_down(page, run)
     change_while_it_runs(page, run)
@@ -235,7 +235,7 @@ def read_the_pages(page: Page, server: Server, run: Path, then: Path) -> None:
 
 
 def new_run(page: Page, strategy: str) -> None:
-    configure_anew(page)
+    start_new_configuration(page)
     reach(page.get_by_role("button", name=strategy, exact=True)).click()
     wait_until_drawn(page)
 
@@ -312,7 +312,7 @@ def step_through_contexts(page: Page) -> None:
 
 
 def make(page: Page, change: Callable[[], None], said: Locator) -> None:
-    """Move a knob, again if an answer of the run drew the knobs anew just then."""
+    """Move a knob; move it again if an answer of the run redrew the knobs just then."""
 
     def is_said() -> bool:
         page.get_by_test_id("stSidebar").evaluate(TO_THE_TOP)

@@ -15,7 +15,7 @@ from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.analysis.losses import loss
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
-from tests.patience import PATIENCE_S, wait_until
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 
@@ -54,12 +54,12 @@ def _spec(workers: int, then: int, **fields: Any) -> RunSpec:
 def runs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("pod")
     merged = launcher.launch(_spec(2, then=1), folder / "merged")
-    assert merged.wait(PATIENCE_S), "the run did not end"
+    assert merged.wait(MAX_WAIT_S), "the run did not end"
     assert merged.status == "finished", f"{merged.message}\n{merged.failure_detail}"
     spread = launcher.launch(_spec(1, then=2, steps=1_000_000), folder / "spread")
     wait_until(lambda: (spread.step or 0) >= NUM_STEPS or spread.is_over)
     spread.kill_process(2)
-    assert spread.wait(PATIENCE_S), "the run did not end"
+    assert spread.wait(MAX_WAIT_S), "the run did not end"
     return Runs(
         profiles.load(folder / "merged"), profiles.load(folder / "spread"), str(spread.message)
     )

@@ -10,7 +10,7 @@ from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.app.looking import open_page, text_of
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 
@@ -33,7 +33,7 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profile
     )
     folder = tmp_path_factory.mktemp("tpu") / "run"
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return profiles.load(folder)
 
@@ -125,7 +125,7 @@ def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
             assert set(own["replica"]) == {replica}
 
 
-def test_the_page_tells_of_every_core(run: profiles.Profile) -> None:
+def test_the_page_shows_every_core(run: profiles.Profile) -> None:
     page = open_page("cores", run.path.parent, run=run.path.name)
     assert not page.exception
     assert "replicas of" in text_of(page)

@@ -13,7 +13,7 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server, served
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1800)]
 ALL_RUNS_MS = 1_200_000
@@ -42,7 +42,7 @@ def late(server: Server, launcher: Launcher) -> Path:
         }
     )
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", handle.message
     return folder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import requests
 
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 
 @contextmanager

@@ -20,14 +20,14 @@ from tests.fuzz.pool import Pool
 from tests.fuzz.runs import write_runs
 
 _LARGEST_BYTES = 8 << 30
-"""Of a worker's addresses: what asks for more is told so instead of taking the machine's memory."""
+"""Limit of a worker's address space: a larger allocation fails and leaves the machine's memory."""
 
 _CASES_PER_RECORD = 200
 """Cases that a kill may lose."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0 where no case showed a fault."""
+    """0 if no case showed a fault."""
     args = _parse(argv)
     if args.worker_of:
         return _work(args)

@@ -32,10 +32,10 @@ SHARE_OF_REQUESTS = 0.15
 SHARE_OF_EXPENSIVE = 0.2
 """Of the damaged runs, to be read by an expensive reader, too."""
 SHARE_OF_FRESH = 0.1
-"""Of the damaged runs, to be loaded anew by each reader, as by command lines."""
+"""Of the damaged runs, to be loaded again by each reader, as by command lines."""
 MAX_BYTES = 2 << 30
 Watch = Callable[[str], None]
-"""Is told what begins, so that a watchdog knows what hangs."""
+"""Receives what begins, so that a watchdog knows what hangs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _may_be_measured(before: bytes, after: bytes) -> bool:
             [json.loads(line) for line in data.decode().splitlines()] for data in (before, after)
         ]
     except (ValueError, RecursionError):
-        # A line that is no JSON is told; others may have changed beside it.
+        # The reader reports a line that is not JSON, so the change is detectable.
         return False
     return len(lines[0]) == len(lines[1]) and all(map(_is_alike, *lines))
 

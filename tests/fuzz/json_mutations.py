@@ -22,7 +22,7 @@ _REQUIRED = {
 """By kind the fields that every record has: others may be left out by an older version."""
 
 _SAMPLED = ("clock", "memory", "links", "closure", "note", "placement", "environment")
-"""Kinds of which a run may have any number: one more or less cannot be told."""
+"""Kinds of which a run may have any number: one more or less cannot be detected."""
 
 _CHECKSUMS = ('"line_crc32"', '"values_crc32"')
 Place = tuple[Any, Any]

@@ -14,7 +14,7 @@ class Mutation:
     is_detectable: bool
     """Whether a reader can tell: a number that differs afterwards then needs a note.
 
-    A value that was replaced by another plausible one of its type is not: nobody can tell a
-    measured 17 ms from one that was measured as 18. What is missing, of another type, out of its
-    range, twice, or in a damaged file, is.
+    A value that was replaced by another plausible one of its type is not: 17 ms
+    in place of a measured 18 ms looks like any measurement. What is missing, of another type, out
+    of its range, twice, or in a damaged file, is.
     """

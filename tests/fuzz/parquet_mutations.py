@@ -26,7 +26,7 @@ TEXTS = ("", "x", "\u202e\n\x00", "x" * 5000, "/job:worker/task:9" + "9" * 5000,
 
 
 def mutate_parquet(file: Path, rng: random.Random, has_checksums: bool) -> Mutation:
-    """Change one thing in a Parquet file, and write it anew.
+    """Change one thing in a Parquet file, and rewrite the file.
 
     `has_checksums` is whether the run's events have its checksum: any change is then detectable.
     """

@@ -77,7 +77,7 @@ def near_value(value: Any, rng: random.Random) -> Any:
 
 
 def is_other_type(before: Any, after: Any) -> bool:
-    """Whether one cannot stand for the other: numbers are one type, null fits none."""
+    """Whether one cannot replace the other: numbers are one type, null fits no type."""
 
     def kind(value: Any) -> str:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)

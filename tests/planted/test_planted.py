@@ -44,7 +44,7 @@ def first(found: list[Finding]) -> Finding:
     return next(item for item in found if item.key not in NO_REASON)
 
 
-def test_retracing_is_told_with_the_argument_and_its_length(recorded: Recorded) -> None:
+def test_retracing_is_reported_with_the_argument_and_its_length(recorded: Recorded) -> None:
     told = first(recorded("retracing"))
     assert told.key == "retracing"
     assert re.match(
@@ -54,13 +54,13 @@ def test_retracing_is_told_with_the_argument_and_its_length(recorded: Recorded) 
     assert re.search(r"Building its graph takes \d+ % of a typical captured step \(", told.sentence)
 
 
-def test_work_of_the_host_in_the_step_is_told_with_its_line(recorded: Recorded) -> None:
+def test_work_of_the_host_in_the_step_is_reported_with_its_line(recorded: Recorded) -> None:
     told = first(recorded("host-round-trip"))
     assert told.key == "host-round-trip"
     assert re.search(r"runs Python at program\.py:\d+ \(`(for number in|value \+=)", told.sentence)
 
 
-def test_ops_of_a_replica_on_another_device_are_told_with_device_and_bytes(
+def test_ops_of_a_replica_on_another_device_are_reported_with_device_and_bytes(
     recorded: Recorded,
 ) -> None:
     told = first(recorded("pinned-op"))
@@ -71,7 +71,7 @@ def test_ops_of_a_replica_on_another_device_are_told_with_device_and_bytes(
 
 
 @pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])
-def test_a_slow_generator_under_fit_is_told_as_the_stage_that_limits(
+def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     kind: str, recorded: Recorded
 ) -> None:
     told = first(recorded(kind))

@@ -11,8 +11,8 @@ from nbclient import NotebookClient
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports.html import report
-from tests.patience import PATIENCE_S
 from tests.synthetic import HOSTILE, write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 class Frames(HTMLParser):
@@ -45,7 +45,7 @@ def test_a_real_kernel_draws_the_report_below_the_cell(tmp_path: Path) -> None:
     cell = nbformat.v4.new_code_cell("import profiles\nprofiles.load('run')")
     notebook = nbformat.v4.new_notebook(cells=[cell])
     where = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3", resources=where).execute()
+    NotebookClient(notebook, timeout=MAX_WAIT_S, kernel_name="python3", resources=where).execute()
     (output,) = notebook.cells[0].outputs
     assert output.output_type == "execute_result"
     assert output.data["text/html"] == profiles.load(run)._repr_html_()

@@ -69,7 +69,7 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
 
 
 def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:
-    """Whoever listed them would need all the memory there is."""
+    """A list of them would need all the memory that the machine has."""
     run = write_run(tmp_path / "run", steps=20, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
     replace_text(events, '"num_workers":1,', f'"num_workers":{2**31 - 1},')

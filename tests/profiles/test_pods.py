@@ -72,12 +72,12 @@ def test_what_no_pod_can_be(fields: dict[str, Any], said: str, field: str) -> No
 
 @pytest.mark.parametrize("devices", ["gpu:2", "tpu"])
 def test_hosts_have_virtual_cpus(devices: str) -> None:
-    cards = (PhysicalDevice("GPU", "/physical_device:GPU:0"),) * 2
+    gpus = (PhysicalDevice("GPU", "/physical_device:GPU:0"),) * 2
     core = PhysicalDevice("TPU", "/physical_device:TPU:0")
     with pytest.raises(SpecError, match=f"devices='{devices}' cannot be shared by 2 hosts"):
         plan(
             pod(devices=devices),
-            Inventory((*CPU.physical, *cards, core, core), "2.21.0"),
+            Inventory((*CPU.physical, *gpus, core, core), "2.21.0"),
         )
 
 

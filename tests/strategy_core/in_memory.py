@@ -1,4 +1,4 @@
-"""A recorder that keeps what it is told, for tests of what is trained rather than recorded."""
+"""A recorder that keeps what it receives, for tests of what is trained rather than recorded."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Failed, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import WAITS, create_run_file
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 PROGRAM = Path(__file__).with_name("program_that_waits.py")
 WAYS = ("fit", "fit", "loop", "eager", "loop")
@@ -55,7 +55,7 @@ class Program:
     def end(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(MAX_WAIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     trace = ["-m", "strategy_core", "trace", "--idle", "-o", str(runs / "waits")]
     running = Program(runs, 0.01, trace)
     try:
-        until_s = time.monotonic() + PATIENCE_S
+        until_s = time.monotonic() + MAX_WAIT_S
         while not waiting_programs(runs):
             assert running.process.poll() is None
             assert time.monotonic() < until_s
@@ -145,7 +145,7 @@ class TestRecordedSteps:
         program.begin("loop")
         program.printed()
         first.stop()
-        assert 0 < first.wait(PATIENCE_S) <= STEPS
+        assert 0 < first.wait(MAX_WAIT_S) <= STEPS
 
     def test_a_taken_folder_is_refused(
         self, program: Program, capsys: pytest.CaptureFixture[str]
@@ -174,7 +174,7 @@ class TestRecordedSteps:
         program.begin("loop")
         program.printed()
         assert program.end() == 0
-        assert last.wait(PATIENCE_S) == STEPS
+        assert last.wait(MAX_WAIT_S) == STEPS
         assert profiles.load(program.runs / "last").status.state == "finished"
         assert profiles.load(program.folder).status.state == "finished"
 

@@ -5,7 +5,7 @@ gets a network namespace: only its own processes reach its ports, and they reach
 emulate links, each process gets its own namespace and interface.
 
     with lay_network(spec, 3) as network:
-        spawner.spawn(network.entrances[0])      # the worker enters before it imports anything
+        spawner.spawn(network.namespace_handles[0])  # the worker enters before any import
 
 The namespaces have no names. They exist while this process holds their descriptors or a process is
 inside, so they disappear even if the launcher is killed.
@@ -46,7 +46,7 @@ class Network:
     ended."""
 
     addresses: list[str]
-    entrances: list[NamespaceHandle | None]
+    namespace_handles: list[NamespaceHandle | None]
     """Each process's namespace; None if it runs in the launcher's network."""
     profilers: list[str] = field(default_factory=list)
     """A second address for each process."""
@@ -143,10 +143,10 @@ def _contained_network(wanted: NetworkSetup, num_processes: int) -> Network:
             ways = ways * num_processes
         addresses = [f"{host}:{port}" for host, port in places]
         profilers = [f"{host}:{port + num_processes}" for host, port in places]
-        entrances: list[NamespaceHandle | None] = [
+        namespace_handles: list[NamespaceHandle | None] = [
             NamespaceHandle(way) for way in ways[:num_processes]
         ]
-        return Network(addresses, entrances, profilers, [], held.pop_all())
+        return Network(addresses, namespace_handles, profilers, [], held.pop_all())
 
 
 def _ask_for(wanted: NetworkSetup, held: ExitStack) -> tuple[int | None, Sequence[int]]:

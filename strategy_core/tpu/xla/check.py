@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 from msgspec import structs
 
+from strategy_core.private_tf import error_texts
 from strategy_core.tpu.xla import advice, kernels
 from strategy_core.tpu.xla.advice import Advice
 from strategy_core.tpu.xla.cluster_def import ClusterDef
@@ -129,7 +130,7 @@ def _refused(refusal: Refusal) -> TpuFinding:
     message = refusal.message
     if not is_about_shapes(message):
         told = Advice(f"XLA says: {first_line(message)}", advice.UNKNOWN.advice)
-    elif "fixed tensor list size" in message:
+    elif error_texts.XLA_NEEDS_LIST_SIZE in message:
         told = advice.NEEDS_LOOP_BOUND
     else:
         told = advice.NEEDS_SIZE

@@ -73,7 +73,8 @@ def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lo
 
 def is_about_shapes(message: str) -> bool:
     """Whether XLA lacks a size that must be known at compile time."""
-    return "must be a compile-time constant" in message or "fixed tensor list size" in message
+    needs = (error_texts.XLA_NEEDS_CONSTANT, error_texts.XLA_NEEDS_LIST_SIZE)
+    return any(text in message for text in needs)
 
 
 def first_line(message: str) -> str:

@@ -62,7 +62,7 @@ def test_a_proxy_that_was_named_may_speak_https_to_the_browser() -> None:
 
 
 @pytest.mark.parametrize("name", ["http://lab", "*.example", "a:b", "a:0", "a:70000", "", "a b"])
-def test_a_host_that_is_none_is_refused_at_the_start(name: str) -> None:
+def test_an_invalid_host_name_is_refused_at_the_start(name: str) -> None:
     with pytest.raises(SpecError, match="is not a host name"):
         parse_hosts([name])
 

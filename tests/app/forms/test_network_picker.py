@@ -6,20 +6,20 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from strategy_lab.app.forms import network_picker
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 SCRIPT = """
 import streamlit as st
-from strategy_lab.app.forms.field_errors import Complaints
+from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.network_picker import live_changes, pick_network
-picked = pick_network(st.query_params["strategy"], Complaints(), key="net", applied={applied!r})
+picked = pick_network(st.query_params["strategy"], FieldErrors(), key="net", applied={applied!r})
 st.json(picked)
 st.json(live_changes(picked))
 """
 
 
 def pick(strategy: str, applied: dict[str, object] | None = None) -> AppTest:
-    at = AppTest.from_string(SCRIPT.format(applied=applied), default_timeout=PATIENCE_S)
+    at = AppTest.from_string(SCRIPT.format(applied=applied), default_timeout=MAX_WAIT_S)
     at.query_params["strategy"] = strategy
     at.run()
     assert not at.exception

@@ -6,7 +6,7 @@ from strategy_lab.app.forms.spec_summary import asked
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 
-def test_what_was_set_is_told_and_what_a_run_has_by_itself_is_not() -> None:
+def test_the_summary_names_what_was_set_and_no_defaults() -> None:
     plain = asked(RunSpec().to_json())
     assert plain["strategy"] == "mirrored"
     assert "workers" not in plain

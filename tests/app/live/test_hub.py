@@ -1,4 +1,4 @@
-"""One tailer per run, whoever looks; only runs of the runs folder can be named."""
+"""One tailer per run for all its viewers; only runs of the runs folder can be named."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.layout import worker_folder
-from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.mark.parametrize(
-    "name", ["..", ".", "", "../etc", "a/b", "/etc", ".hidden", "a\0b", "nobody", "file", "x" * 300]
+    "name",
+    ["..", ".", "", "../etc", "a/b", "/etc", ".hidden", "a\0b", "missing", "file", "x" * 300],
 )
 def test_only_a_folder_among_the_runs_can_be_named(name: str, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
@@ -36,7 +37,7 @@ def test_everybody_shares_one_follower(tmp_path: Path) -> None:
     assert hub.run("one") is hub.run("one")
 
 
-def test_a_run_made_anew_under_an_old_name_is_another_one(tmp_path: Path) -> None:
+def test_a_new_run_under_an_old_name_is_another_run(tmp_path: Path) -> None:
     write_run(tmp_path / "one", steps=5, windows=0)
     hub = Hub(tmp_path)
     before = hub.current("one")
@@ -60,7 +61,7 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
                 hub.current("live")  # a page reads it first
             for viewer, numbers in zip(viewers, seen, strict=True):
                 while number not in numbers:
-                    message = json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S))
+                    message = json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S))
                     numbers += [row[1] for row in message["steps"]]
         for viewer in viewers:
             await viewer.aclose()
@@ -92,11 +93,11 @@ def test_viewers_of_a_run_that_is_recorded_again_start_over(tmp_path: Path) -> N
 
     async def look() -> list[dict[str, Any]]:
         viewer = hub.stream("one")
-        messages = [json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S))]
+        messages = [json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S))]
         shutil.rmtree(folder)
         write_run(tmp_path / "another", steps=7, windows=0).rename(folder)
         while len(messages) == 1 or not messages[-1]["reset"]:
-            messages.append(json.loads(await asyncio.wait_for(anext(viewer), PATIENCE_S)))
+            messages.append(json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S)))
         await viewer.aclose()
         return messages
 
@@ -123,10 +124,10 @@ def test_a_deleted_run_ends_its_stream(tmp_path: Path) -> None:
 
     async def look() -> None:
         viewer = hub.stream("one")
-        await asyncio.wait_for(anext(viewer), PATIENCE_S)
+        await asyncio.wait_for(anext(viewer), MAX_WAIT_S)
         shutil.rmtree(folder)
         while True:
-            await asyncio.wait_for(anext(viewer), PATIENCE_S)
+            await asyncio.wait_for(anext(viewer), MAX_WAIT_S)
 
     with pytest.raises(RunFolderError, match="one"):
         asyncio.run(look())

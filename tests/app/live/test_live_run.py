@@ -1,4 +1,4 @@
-"""What viewers of a run are told: everything once, then what is new, the oldest steps thinned."""
+"""Viewers of a run receive everything once, then what is new; the oldest steps are thinned."""
 
 from __future__ import annotations
 

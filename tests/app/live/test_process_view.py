@@ -1,4 +1,4 @@
-"""What viewers are told of a run's processes: all of it at first, then only when one changes."""
+"""Viewers receive all of a run's processes at first, then again only when one changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster(tmp_path)
 
 
-def test_the_process_group_is_told_once_and_again_when_it_changes(cluster: Cluster) -> None:
+def test_the_process_group_is_sent_once_and_again_when_it_changes(cluster: Cluster) -> None:
     first, cursor = cluster.told()
     assert [row["title"] for row in first["group"]["processes"]] == ["worker 0", "worker 1"]
     assert first["group"]["processes"][1]["address"] == "127.0.0.1:4001"
@@ -62,7 +62,7 @@ def test_the_process_group_is_told_once_and_again_when_it_changes(cluster: Clust
     assert cluster.told("12-0")[0]["group"] == third["group"]  # none of our cursors: all again
 
 
-def test_a_loss_is_told_in_words_and_only_the_culprit_is_news(cluster: Cluster) -> None:
+def test_a_loss_is_described_and_only_the_process_at_fault_is_news(cluster: Cluster) -> None:
     cluster.workers[0].write(Failed("UnavailableError: gone", "", True))
     cluster.launcher.write(Exited(0, 0, 1, "failed", "Worker 0: UnavailableError: gone", 1, 2000))
     cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))

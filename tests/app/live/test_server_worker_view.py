@@ -1,4 +1,4 @@
-"""What viewers are told of workers of parameter servers while they train."""
+"""What viewers see of the workers of parameter servers while these train."""
 
 from __future__ import annotations
 

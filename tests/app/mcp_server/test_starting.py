@@ -15,8 +15,8 @@ from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles import load
 from tests import lab_access
 from tests.app.mcp_server.connection import connected, over_stdio
-from tests.patience import PATIENCE_S, wait_until
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 SPEC = {"devices": "cpu:2", "global_batch_size": 32, "workload": "digits-mlp", "steps": None}
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -43,7 +43,7 @@ def served(tmp_path: Path) -> Iterator[str]:
         yield url
     finally:
         process.terminate()
-        process.wait(PATIENCE_S)
+        process.wait(MAX_WAIT_S)
 
 
 def test_http_answers_only_to_the_token_and_to_its_own_address(served: str) -> None:
@@ -76,7 +76,7 @@ def test_an_agent_starts_waits_for_and_stops_runs_where_it_is_allowed(tmp_path: 
         assert agent.ask("start_run", spec=SPEC, name="stopped")["run"] == "stopped"
         assert agent.ask("wait_for_run", run="stopped", timeout_s=0.1)["status"] == "running"
         assert "still running" in agent.refusal("start_run", spec=SPEC)
-        ended = agent.ask("stop_run", run="stopped", timeout_s=PATIENCE_S)
+        ended = agent.ask("stop_run", run="stopped", timeout_s=MAX_WAIT_S)
         assert ended["status"] == "stopped"
         assert agent.ask("summary", run="stopped")["status"] == "stopped"
 

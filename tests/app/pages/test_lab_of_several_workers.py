@@ -75,7 +75,7 @@ def test_a_cluster_runs_as_soon_as_its_strategy_is_chosen(
     assert spec.parameter_servers == 0
 
 
-def test_servers_and_patience_go_into_the_run(lab: Path, launcher: ClusterLauncher) -> None:
+def test_servers_and_timeouts_go_into_the_run(lab: Path, launcher: ClusterLauncher) -> None:
     at = press(open_page("lab", lab), "ParameterServerStrategy")
     assert "collective_timeout" not in keys(at)  # they meet in none
     at.number_input(key="cluster_workers").set_value(3)
@@ -113,7 +113,7 @@ def test_a_batch_that_workers_cannot_share_is_said_once(
     assert not launcher.launched
 
 
-def test_workers_on_one_machine_do_not_share_its_cards_by_default(
+def test_workers_on_one_machine_do_not_share_its_gpus_by_default(
     lab: Path, launcher: ClusterLauncher
 ) -> None:
     launcher.devices = (CPU, *GPUS)
@@ -160,7 +160,7 @@ SERVED = {
 }
 
 
-def test_weights_are_cut_while_the_run_goes_on_and_whole_where_nobody_serves_them(
+def test_weights_are_cut_while_the_run_goes_on_and_whole_without_servers(
     lab: Path, launcher: ClusterLauncher
 ) -> None:
     at, run, log = running(lab, launcher, **SERVED)

@@ -308,7 +308,7 @@ def test_no_move_of_a_slider_is_lost_to_the_answer_that_it_crosses(
 
 
 @pytest.mark.slow
-def test_a_delay_of_a_replica_that_went_away_is_wished_no_more(
+def test_a_pending_delay_of_a_removed_replica_is_dropped(
     lab: Path, launcher: PretendedLauncher
 ) -> None:
     at, run, log = running(lab, launcher)
@@ -384,7 +384,7 @@ def test_a_run_started_elsewhere_is_watched_only(lab: Path) -> None:
     assert "Apply" not in labels
 
 
-@pytest.mark.parametrize("name", ["nobody", "../..", "a/b"])
+@pytest.mark.parametrize("name", ["missing", "../..", "a/b"])
 def test_a_link_to_no_run_says_so(name: str, lab: Path) -> None:
     at = open_page("lab", lab, run=name)
     assert "in the runs folder" in errors(at)

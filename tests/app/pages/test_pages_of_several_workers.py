@@ -38,7 +38,7 @@ def test_the_overview_tells_the_loss_and_its_words_are_text(runs: Path) -> None:
     assert "<script>" not in raw
 
 
-def test_a_run_that_lost_nobody_tells_no_loss(runs: Path) -> None:
+def test_a_run_that_lost_no_process_shows_no_loss(runs: Path) -> None:
     text = text_of(open_page("overview", runs, run="good"))
     assert "was lost" not in text
     assert "3 replicas of 3 workers" in text
@@ -52,7 +52,7 @@ def test_the_list_of_runs_has_their_workers(runs: Path) -> None:
     assert any("3 workers" in str(option) for option in at.selectbox("pick_run").options)
 
 
-def test_memory_is_told_apart_by_process(runs: Path) -> None:
+def test_memory_is_shown_by_process(runs: Path) -> None:
     for worker in range(3):
         log = EventLog(worker_folder(runs / "good", worker).events)
         log.write(MemorySampled("host", 0, 10 + worker, None, "process-resident"))
@@ -61,7 +61,7 @@ def test_memory_is_told_apart_by_process(runs: Path) -> None:
     assert "worker 2 CPU:0" in lines  # its device says whose it is
 
 
-def test_waits_are_told_with_the_worker(runs: Path) -> None:
+def test_waits_are_shown_with_the_worker(runs: Path) -> None:
     at = open_page("communication", runs, run="good")
     waits = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert waits["data"][0]["y"] == [f"worker {n} / replica {n}" for n in range(3)]

@@ -23,7 +23,7 @@ def runs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_list_shows_every_run_and_names_what_is_none(runs: Path) -> None:
+def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     at = open_page("runs", runs)
     table = at.dataframe[0].value
     assert set(table["run"]) == {"first", "second"}

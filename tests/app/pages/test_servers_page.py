@@ -17,7 +17,7 @@ def test_a_run_without_servers_says_so(tmp_path: Path) -> None:
     assert "Choose ParameterServerStrategy in the Lab" in text_of(page)
 
 
-def test_a_run_with_servers_is_told_worker_by_worker(tmp_path: Path) -> None:
+def test_a_run_with_servers_is_shown_worker_by_worker(tmp_path: Path) -> None:
     write_served_run(tmp_path / "served")
     page = open_page("servers", tmp_path, run="served")
     text = text_of(page)

@@ -12,9 +12,9 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_lab.app.server import state
 from strategy_lab.profiles.sweep.record import Configuration, load, save
 from tests.app.looking import open_page, rerun, text_of
-from tests.patience import PATIENCE_S, wait_until
 from tests.profiles.sweep.made_sweep import made_sweep, played
 from tests.strategy_core.launcher.test_launcher import PRETENDED
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 NEW = {"sweep": "New sweep"}
@@ -23,7 +23,7 @@ NEW = {"sweep": "New sweep"}
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     """A launcher of workers that pretend."""
-    with Launcher(stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as pretending:
+    with Launcher(stop_grace_s=MAX_WAIT_S, worker_command=PRETENDED) as pretending:
         yield pretending
 
 
@@ -74,7 +74,7 @@ def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
     wait_until(lambda: len(running.sweeping.sweep.runs) >= 1)
     shown.button(key="sweep_cancel").click()
     rerun(shown)
-    assert running.wait(PATIENCE_S)
+    assert running.wait(MAX_WAIT_S)
     again = open_page("sweep", lab, sweep=running.name)
     assert "Interrupted after" in text_of(again)
     assert "Fastest so far" in text_of(again), load(lab, running.name).runs
@@ -82,7 +82,7 @@ def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
     rerun(again)
     resumed = state.lab().sweeps.last
     assert resumed is not None
-    assert resumed.wait(PATIENCE_S)
+    assert resumed.wait(MAX_WAIT_S)
     assert resumed.error is None
     done = load(lab, running.name)
     assert len(done.runs) == 2

@@ -14,9 +14,9 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import begin_run
-from tests.patience import PATIENCE_S, wait_until
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 BUTTON = "try_straggler"
@@ -25,7 +25,7 @@ BUTTON = "try_straggler"
 @pytest.fixture(scope="module")
 def launcher() -> Iterator[Launcher]:
     """A launcher of workers that pretend."""
-    with Launcher(stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as pretending:
+    with Launcher(stop_grace_s=MAX_WAIT_S, worker_command=PRETENDED) as pretending:
         yield pretending
 
 
@@ -43,7 +43,7 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
     rerun(page)
     begun = state.lab().tried.active
     assert begun is not None
-    assert begun.wait(PATIENCE_S)
+    assert begun.wait(MAX_WAIT_S)
     assert begun.error is None
     shown = rerun(page)
     assert begun.found is not None
@@ -64,7 +64,7 @@ def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:
     assert begun is not None
     wait_until(lambda: begun.step > 0)
     begun.cancel()
-    assert begun.wait(PATIENCE_S)
+    assert begun.wait(MAX_WAIT_S)
     assert "Cancelled." in text_of(rerun(page))
     assert not lab.launcher.active
     assert lab.tried.active is None

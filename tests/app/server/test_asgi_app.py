@@ -37,7 +37,7 @@ def test_a_port_in_use_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -
     assert "--port" in said
 
 
-def test_a_runs_folder_that_is_none_is_said_in_one_line(
+def test_an_unusable_runs_folder_is_reported_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -50,7 +50,7 @@ def test_a_runs_folder_that_is_none_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
-def test_a_port_that_is_none_is_refused(port: int) -> None:
+def test_a_number_that_is_not_a_port_is_refused(port: int) -> None:
     with pytest.raises(SpecError, match=f"cannot listen on 127.0.0.1:{port}"):
         free_port("127.0.0.1", port)
 

@@ -1,4 +1,4 @@
-"""`strategy-lab` opens the lab in the browser: where there is one, and once the server answers."""
+"""`strategy-lab` opens the lab in the browser, if there is one, once the server answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server.banner import addresses
 from strategy_lab.app.server.browser import redirect_file
 from tests import lab_access
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from strategy_lab.app.server.cache import KeptNewest, OnceEach
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 
 def kept(max_values: int = 3, max_size: int = 100) -> KeptNewest[str]:
@@ -74,11 +74,11 @@ def test_two_that_ask_at_once_compute_it_once() -> None:
         nonlocal num_computed
         num_computed += 1
         begun.set()
-        assert go_on.wait(PATIENCE_S)
+        assert go_on.wait(MAX_WAIT_S)
         return num_computed
 
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(values.get, "a", compute) for _ in range(2)]
-        assert begun.wait(PATIENCE_S)
+        assert begun.wait(MAX_WAIT_S)
         go_on.set()
         assert [each.result() for each in asked] == [1, 1]

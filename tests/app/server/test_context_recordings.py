@@ -100,7 +100,7 @@ def test_viewers_of_one_program_share_one_process_and_its_recording(
     assert place.of(A).is_closed
 
 
-def test_a_shipped_recording_is_there_at_once_and_recorded_anew_on_request(place: Place) -> None:
+def test_a_shipped_recording_is_there_at_once_and_recorded_again_on_request(place: Place) -> None:
     held = place.make(shipped={A: {"title": "shipped"}}.get)
     held.look("ada", [A])
     assert held.state("ada", A) == Done({"title": "shipped"})

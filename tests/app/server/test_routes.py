@@ -53,7 +53,7 @@ def test_the_lab_page_has_an_address_like_the_others(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["..%2fsecret%2frun", "%2e%2e", "nobody", "..%5csecret", "%00", "x" * 300, "é" * 200]
+    "name", ["..%2fsecret%2frun", "%2e%2e", "missing", "..%5csecret", "%00", "x" * 300, "é" * 200]
 )
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_outside_the_runs_folder_can_be_named(path: str, name: str, client: Client) -> None:
@@ -69,7 +69,7 @@ def test_a_listener_goes_on_from_its_cursor(client: Client) -> None:
 
 
 def test_a_run_that_is_not_there_closes_the_stream(client: Client) -> None:
-    assert client.listen("/api/runs/nobody/stream").closed == 4404
+    assert client.listen("/api/runs/missing/stream").closed == 4404
 
 
 def test_spans_come_as_columns(client: Client) -> None:
@@ -88,7 +88,9 @@ def test_spans_come_as_columns(client: Client) -> None:
 @pytest.mark.parametrize(
     "query", ["", "from=a&to=1&px=1", "from=0&to=nan&px=1", "from=0&to=1e99&px=9"]
 )
-def test_a_range_that_is_none_is_refused_with_the_rule(query: str, client: Client) -> None:
+def test_a_range_without_finite_numbers_is_refused_with_the_rule(
+    query: str, client: Client
+) -> None:
     answer = client.get(f"/api/runs/one/spans?{query}")
     assert answer.status == 400
     assert "is not a finite number" in answer.json()["error"]

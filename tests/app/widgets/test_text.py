@@ -19,7 +19,7 @@ def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "/home/somebody/models/digits-cnn"])
-def test_a_workload_is_told_without_its_folders(name: str) -> None:
+def test_a_workload_is_named_without_its_folders(name: str) -> None:
     assert workload_name(name) == "digits-cnn"
 
 

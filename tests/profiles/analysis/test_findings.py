@@ -146,7 +146,7 @@ def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
     assert percent == pytest.approx(100 * waited / wall, abs=0.6)
 
 
-def test_input_that_only_some_steps_wait_for_is_told_of_those(tmp_path: Path) -> None:
+def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300))
     facts = gather_facts(profile, profile.segments[0])
     waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
@@ -348,7 +348,7 @@ def test_handing_batches_to_the_devices_is_no_wait_for_input(
     assert ("input-bound" in found_in(tmp_path / "run", causes=[row], **options)) == is_told
 
 
-def test_input_that_only_captures_can_see_is_told_as_asked_for_in_the_step(tmp_path: Path) -> None:
+def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
     facts = gather_facts(profile, profile.segments[0])
     unknown = InputShare(0, 0, None, None, "no step recorded it")

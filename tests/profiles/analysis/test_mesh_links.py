@@ -11,8 +11,8 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.analysis.mesh_links import MeshLinks, mesh_links, route
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 def found_in(profile: profiles.Profile) -> MeshLinks:
@@ -50,7 +50,7 @@ def test_a_real_run_moves_over_each_axis_what_is_worked_out_by_hand(
         }
     )
     handle = launcher.launch(spec, tmp_path / "run")
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     links = found_in(profiles.load(tmp_path / "run"))
     assert links.reason is None
     assert links.num_unsized == 0

@@ -124,6 +124,6 @@ def test_correlation_makes_steps_worth_less() -> None:
 
 
 @pytest.mark.parametrize("times", [[], [0.0, 1.0], [-1.0]])
-def test_times_that_are_none_are_refused(times: list[float]) -> None:
+def test_missing_times_and_times_that_are_not_positive_are_refused(times: list[float]) -> None:
     with pytest.raises(ValueError, match="more than 0 ms"):
         time_of(np.array(times, float))

@@ -126,7 +126,7 @@ def test_a_collective_without_a_bus_factor_says_so(tmp_path: Path) -> None:
 
 
 def test_a_runs_bus_bandwidth_is_that_of_its_main_collective(tmp_path: Path) -> None:
-    """Two runs are compared by it, also where there is a gather besides, or a loss's 8 bytes."""
+    """Two runs are compared by it, also if they have a gather besides, or a loss's 8 bytes."""
     run = write_run(tmp_path / "run", replicas=4, steps=40, collective_bytes=(3_000_000, 8))
     for file in run.rglob("collectives.parquet"):
         table = pq.read_table(file)

@@ -1,4 +1,4 @@
-"""Clocks are told with their doubt, checked by collectives, and a late worker is named."""
+"""Clocks are shown with their uncertainty and checked by collectives; a late worker is named."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tests.synthetic import write_run
         ([2, 0], [0, 0], None),
     ],
 )
-def test_only_a_whole_side_with_xla_is_told(
+def test_only_a_whole_side_with_xla_is_reported(
     a: list[int | None], b: list[int | None], begins: str | None
 ) -> None:
     found = compiled_on_one_side(a, b)

@@ -75,7 +75,7 @@ def test_a_wait_for_a_batch_inside_the_step_is_input() -> None:
     assert (row["input_ms"], row["compute_ms"], row["idle_ms"]) == (80.0, 10.0, 10.0)
 
 
-def test_samples_of_python_stand_for_the_time_before_them() -> None:
+def test_samples_of_python_count_for_the_time_before_them() -> None:
     at_ms = (5, 10, 50, 95)
     places = [["call", "train.py:3", "step(batch)"], ["python", "train.py:9", "score(loss)"]]
     samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [0, 0, 1, 0], places)

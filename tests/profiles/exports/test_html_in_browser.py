@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from tests.conftest import PATIENCE_MS
+from tests.conftest import MAX_WAIT_MS
 from tests.e2e.drawn import wait_for_a_frame
 from tests.synthetic import write_run
 
@@ -42,10 +42,10 @@ def opened(browser, path: Path) -> Iterator[SimpleNamespace]:
 def _open(browser, path: Path, **options: object) -> Iterator[SimpleNamespace]:
     """A page with what it complained of, and what it asked the network for."""
     page = browser.new_page(**{"viewport": {"width": 1200, "height": 900}, **options})
-    seen = SimpleNamespace(page=page, complaints=[], requests=[])
-    page.set_default_timeout(PATIENCE_MS)
-    page.on("console", lambda message: seen.complaints.append(message.text))
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    seen = SimpleNamespace(page=page, console_errors=[], requests=[])
+    page.set_default_timeout(MAX_WAIT_MS)
+    page.on("console", lambda message: seen.console_errors.append(message.text))
+    page.on("pageerror", lambda error: seen.console_errors.append(str(error)))
     page.on("request", lambda request: seen.requests.append(request.url))
     page.goto(path.as_uri())
     page.wait_for_function("document.querySelectorAll('.uplot canvas').length > 0")
@@ -57,7 +57,7 @@ def test_it_draws_every_chart_and_asks_for_nothing(opened: SimpleNamespace, path
     expect(opened.page.locator(".uplot canvas")).to_have_count(5)
     wait_for_a_frame(opened.page)
     assert _num_colours(opened.page, "#timeline-view canvas") > 4
-    assert opened.complaints == []
+    assert opened.console_errors == []
     assert opened.requests == [path.as_uri()]
 
 
@@ -74,7 +74,7 @@ def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
         expect(page.locator(".tip")).to_contain_text("window.hacked")
         assert page.evaluate("window.hacked") is None
         assert page.locator("img, iframe, svg[onload]").count() == 0
-        assert seen.complaints == []
+        assert seen.console_errors == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

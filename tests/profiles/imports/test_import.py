@@ -94,7 +94,7 @@ def test_old_and_new_names_of_a_line_of_ops(tmp_path: Path, line: str) -> None:
     assert profile.table("spans").num_rows == 16
 
 
-def test_replicas_of_one_device_are_told_by_their_names(tmp_path: Path) -> None:
+def test_replicas_of_one_device_are_distinguished_by_op_names(tmp_path: Path) -> None:
     data = host_profile(["dense/MatMul:MatMul", "replica_1/dense/MatMul:MatMul", "save:Save"])
     profile = opened(tmp_path, data)
     assert rows(profile, "replica_steps", "step", "replica", "compute_ms") == [
@@ -152,7 +152,7 @@ def test_a_packed_profile_is_the_same(tmp_path: Path) -> None:
     assert packed.table("spans").equals(plain.table("spans"))
 
 
-def test_what_a_cut_file_still_has_is_read_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_what_a_cut_file_still_has_is_read_and_the_loss_is_noted(tmp_path: Path) -> None:
     data = gpu_profile()
     packed = gzip.compress(data)
     (tmp_path / "packed").mkdir()

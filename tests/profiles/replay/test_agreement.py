@@ -1,4 +1,4 @@
-"""Prediction beside measurement: when they agree, when not, and when that cannot be told."""
+"""Prediction beside measurement: when they agree, when not, and when that stays open."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_one_run_a_side_has_no_interval(tmp_path: Path) -> None:
     assert "one run a side" in found.sentence
 
 
-def test_without_a_prediction_the_effect_alone_is_told(half: RunComparison) -> None:
+def test_without_a_prediction_only_the_effect_is_reported(half: RunComparison) -> None:
     found = agreement(None, half)
     assert found.predicted is None
     assert found.error is None
@@ -114,7 +114,7 @@ def test_steps_of_another_batch_are_compared_by_their_examples(tmp_path: Path) -
     assert re.match("An example takes [0-9]+ % less time with the change, more than", sentence)
 
 
-def test_only_what_an_edit_stands_for_is_predicted() -> None:
+def test_only_changes_that_an_edit_represents_are_predicted() -> None:
     run = profiles.load(DATA / "captured_step")
     assert edit_of(run, 0, {"inject": []}) == RemoveDelay()
     assert edit_of(run, 0, {"inject": [{"replica": 0, "ms": 5}]}) is None

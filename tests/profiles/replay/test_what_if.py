@@ -110,7 +110,7 @@ def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
     assert predict(replays_of(steps), [RemoveDelay()]).predicted_ms == pytest.approx(17.0)
 
 
-def test_a_gain_is_told_with_its_interval_and_error(known: Replays) -> None:
+def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
     assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
     assert "17.0 to 17.0 ms; replay error 0" in told

@@ -82,7 +82,7 @@ def test_a_window_ends_it_whether_it_has_tables_or_not(error: str | None) -> Non
     assert after(*START, *captured, window(2, 2, error)) is None
 
 
-def test_windows_one_after_the_other_are_told_apart() -> None:
+def test_windows_one_after_the_other_are_distinguished() -> None:
     captured = (step(2, True), step(3, True), step(4, True))
     assert after(*START, *captured, window(2, 2)) == "Capturing step 4 in full."
 
@@ -115,7 +115,7 @@ def test_a_stop_counts_from_its_command_on_whatever_else_goes_on() -> None:
     assert doing(*START, answer(2, "stop")) == Doing.STOPPING
 
 
-def test_a_restart_from_a_checkpoint_starts_and_drops_what_nobody_will_answer() -> None:
+def test_a_restart_from_a_checkpoint_starts_and_drops_unanswered_changes() -> None:
     assert doing(launched(), *START, CHANGE, launched(1)) == Doing.STARTING
 
 

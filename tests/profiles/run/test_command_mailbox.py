@@ -1,4 +1,4 @@
-"""Commands left in a run's folder: numbered, each once, whoever leaves them."""
+"""Commands left in a run's folder: numbered, each once, whichever process leaves them."""
 
 from __future__ import annotations
 

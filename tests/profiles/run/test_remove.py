@@ -1,4 +1,4 @@
-"""A run folder is deleted whole, and only where nobody uses it."""
+"""A run folder is deleted whole, and only while no process uses it."""
 
 from __future__ import annotations
 

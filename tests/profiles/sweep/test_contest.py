@@ -62,7 +62,7 @@ def test_equal_leaders_use_the_whole_budget_and_are_not_told_apart() -> None:
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.05])
-def test_equal_configurations_are_told_apart_in_at_most_one_of_twenty_sweeps(spread: float) -> None:
+def test_equal_configurations_are_separated_in_at_most_one_of_twenty_sweeps(spread: float) -> None:
     wrong = 0
     for seed in range(200):
         sweep = played(made_sweep(4), rates(*[100.0] * 4, spread=spread, seed=seed))

@@ -1,4 +1,4 @@
-"""Live rows of several workers: who waited for whom shows as soon as both have told of the step."""
+"""Live rows of several workers: who waited for whom shows once both have recorded the step."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_later_row_brings_the_wait_of_the_earlier(tmp_path: Path) -> None:
     assert second[8] == [[0, [10.0, 0.0, 30.0, 2.0, 1.0, 17.0]]]
 
 
-def test_who_comes_later_and_waits_changes_nobody(tmp_path: Path) -> None:
+def test_the_record_of_a_worker_that_waits_changes_no_other_row(tmp_path: Path) -> None:
     workers, live = Workers(tmp_path), LiveRun(tmp_path)
     workers.step(1, 0, 1040, 1042)
     workers.step(0, 0, 1010, 1042)

@@ -73,7 +73,7 @@ def test_events_that_are_a_link_to_nowhere_are_noted(
     assert f"{name} is not a file: its events are left out" in noted(run)
 
 
-def test_a_folder_with_an_enormous_worker_number_is_none_of_the_runs(tmp_path: Path) -> None:
+def test_a_folder_with_an_enormous_worker_number_is_not_part_of_the_run(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1)
     worker_folder(run, 0).path.rename(run / "worker-99999999999999999999-0")
     assert "worker-0-0 is missing" in noted(run)

@@ -67,7 +67,7 @@ def test_a_copy_is_found_on_every_replica_the_late_one_included(timeline: Timeli
         [["batch/_3", "batch_2/_7"], ["batch_1/_9", "batch_3/_8"]],
     ],
 )
-def test_names_that_number_replicas_and_ops_alike_are_told_apart(
+def test_names_that_number_replicas_and_ops_alike_are_distinguished(
     timeline: Timeline, names: list[list[str]]
 ) -> None:
     renamed = named(timeline, names)

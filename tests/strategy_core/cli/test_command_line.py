@@ -10,8 +10,8 @@ import pytest
 
 import strategy_core.cli
 from strategy_core.cli.main import main, verb_modules
-from tests.patience import PATIENCE_S
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     command = f"{sys.executable} -m strategy_core sql {run} 'select * from marks' --json | head -1"
     done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        command, shell=True, capture_output=True, text=True, check=False, timeout=MAX_WAIT_S
     )
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
@@ -96,6 +96,6 @@ def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None
         capture_output=True,
         text=True,
         check=False,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
     )
     assert (done.returncode, done.stderr) == (0, "")

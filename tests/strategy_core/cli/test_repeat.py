@@ -15,8 +15,8 @@ from strategy_core.cli import _repeat
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from tests.patience import wait_until
 from tests.strategy_core.launcher.test_launcher import PRETENDED
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.run
 ASKED = ("run", "--devices", "cpu:2", "--workload", "digits-mlp", "--repeat")

@@ -47,7 +47,7 @@ WRONG = {
     "an unknown workload": (["--workload", "nope"], "There is no workload 'nope'. Name a .py file"),
     "a workload file that is not there": (["--workload", "nope.py"], "nope.py does not exist"),
     "an unknown strategy": (["--strategy", "mirrord"], "invalid choice"),
-    "devices that are none": (["--devices", "cpu2"], "Write 'auto'"),
+    "unknown devices": (["--devices", "cpu2"], "Write 'auto'"),
     "two kinds of devices": (["--devices", "cpu:0,gpu:0"], "of one kind"),
     "too many devices": (["--devices", "cpu:65"], "at most 64"),
     "a batch smaller than the replicas": (
@@ -63,8 +63,8 @@ WRONG = {
         ["--devices", "cpu:2", "--inject", "delay:replica=2,ms=3"],
         "replica=2, but each worker has replicas 0 to 1",
     ),
-    "a delay that is none": (["--inject", "slow:replica=2"], "Write delay:replica=R,ms=M"),
-    "a field that is none": (["--set", "batch=3"], "no field 'batch'"),
+    "not a delay": (["--inject", "slow:replica=2"], "Write delay:replica=R,ms=M"),
+    "an unknown field": (["--set", "batch=3"], "no field 'batch'"),
     "a --set without value": (["--set", "steps"], "Write KEY=VALUE"),
     "a change after the end": (
         ["--steps", "10", "--reconfigure", "10:devices=cpu:2"],
@@ -110,7 +110,7 @@ def test_a_wrong_request_is_one_line_and_makes_no_folder(
 @pytest.mark.parametrize(
     "text", [b"[1, 2]", b"{steps: [}", b"steps: many", b"nope: 1", b"\xee\xff"]
 )
-def test_a_spec_file_that_is_none(
+def test_an_invalid_spec_file_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes
 ) -> None:
     file = tmp_path / "spec.yaml"
@@ -119,7 +119,7 @@ def test_a_spec_file_that_is_none(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_folder_in_use_is_told_before_anything_starts(
+def test_a_folder_in_use_is_refused_before_anything_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")

@@ -17,8 +17,8 @@ from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.profiles.sweep.record import names
-from tests.patience import wait_until
 from tests.strategy_core.launcher.test_launcher import PRETENDED
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.run
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")

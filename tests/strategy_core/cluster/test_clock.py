@@ -22,7 +22,7 @@ from strategy_core.cluster.telemetry.clock import (
 )
 from strategy_core.cluster.telemetry.clock_exchange import Exchange
 from strategy_lab.profiles.run.events import ClockMeasured, Note
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 MS = 1_000_000
 TOKEN = clock_exchange.token_of("this run")

@@ -23,8 +23,8 @@ from strategy_core.processes import import_path
 from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import NetworkOptions
-from tests.patience import wait_until
 from tests.processes import is_living
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.run
 ORDINARY = ("setpriv", "--bounding-set", "-sys_admin,-net_admin")
@@ -35,22 +35,22 @@ def why_refused(options: NetworkOptions) -> str | None:
     """Why this system does not lay such a network, in its own words; None where it does."""
     try:
         with lay_network(options, 2) as network:
-            return None if network.entrances[0] else network.notes[0].message
+            return None if network.namespace_handles[0] else network.notes[0].message
     except LabError as refusal:
         return str(refusal)
 
 
 @contextmanager
 def program(
-    entrance: NamespaceHandle | None, *arguments: object
+    namespace_handle: NamespaceHandle | None, *arguments: object
 ) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tests.strategy_core.cluster.link_program"),
-            *(entrance.arguments if entrance else []),
+            *(namespace_handle.arguments if namespace_handle else []),
             *map(str, arguments),
         ],
-        pass_fds=entrance.namespaces if entrance else (),
+        pass_fds=namespace_handle.namespaces if namespace_handle else (),
         stdout=subprocess.PIPE,
         text=True,
         cwd=import_path.package_root(),
@@ -70,9 +70,9 @@ def say(process: subprocess.Popen[str]) -> Any:
 def send(network: Network, num_bytes: int) -> dict[str, Any]:
     """Process 0 sends process 1 so many bytes; what it measured."""
     host, _, port = network.addresses[1].rpartition(":")
-    with program(network.entrances[1], "serve", host, port) as server:
+    with program(network.namespace_handles[1], "serve", host, port) as server:
         assert say(server) == {"ready": host}
-        with program(network.entrances[0], "call", host, port, num_bytes) as caller:
+        with program(network.namespace_handles[0], "call", host, port, num_bytes) as caller:
             told: dict[str, Any] = say(caller)
             return told
 
@@ -81,16 +81,16 @@ def test_no_outside_process_reaches_a_contained_cluster() -> None:
     refused = why_refused(NetworkOptions())
     with lay_network(NetworkOptions(), 2) as network:
         if refused:
-            assert network.entrances == [None, None]
+            assert network.namespace_handles == [None, None]
             assert "open on every interface" in network.notes[0].message
             return
         assert network.notes == []
         host, _, port = network.addresses[1].rpartition(":")
-        with program(network.entrances[1], "serve", host, port) as server:
+        with program(network.namespace_handles[1], "serve", host, port) as server:
             say(server)
             with pytest.raises(OSError, match="refused"):
                 socket.create_connection((host, int(port)), timeout=5).close()
-            with program(network.entrances[0], "call", host, port, 1_000_000) as caller:
+            with program(network.namespace_handles[0], "call", host, port, 1_000_000) as caller:
                 assert say(caller)["counted"]["sent_bytes"] >= 1_000_000
 
 
@@ -145,7 +145,8 @@ def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:
         "from strategy_lab.profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "with lay_network(NetworkOptions(), 2) as network:\n"
-        "    print(len(network.entrances[0].namespaces) if network.entrances[0] else 0)\n"
+        "    handle = network.namespace_handles[0]\n"
+        "    print(len(handle.namespaces) if handle else 0)\n"
         "    print([note.message for note in network.notes])\n"
     )
     prefix = ORDINARY if os.geteuid() == 0 else ()
@@ -201,7 +202,7 @@ def test_a_network_that_cannot_be_emulated_is_refused_with_the_reason(
         lay_network(NetworkOptions(rate_mbit=100), 2)
     assert "network.rate_mbit" in str(refusal.value)
     with lay_network(NetworkOptions(), 2) as network:
-        assert network.entrances == [None, None]
+        assert network.namespace_handles == [None, None]
         (note,) = network.notes
     assert note.level == "warning"
     assert "Operation not permitted" in note.message

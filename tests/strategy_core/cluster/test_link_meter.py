@@ -9,7 +9,7 @@ from dataclasses import replace
 from strategy_core.cluster.tasks import Cluster, Task
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.cluster.telemetry.tcp_info import Connection, connections, why_unavailable
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 SENT = 3_000_000
 THREE = Cluster(tuple(Task("worker", i, f"10.0.0.{i + 1}:2222") for i in range(3)))

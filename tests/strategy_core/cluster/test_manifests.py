@@ -20,7 +20,7 @@ from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.cluster.discovery.task_address import Place
 from strategy_core.launcher.multi_host_run import check_multi_host
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"
 
@@ -108,7 +108,7 @@ def run_script(
         capture_output=True,
         text=True,
         env=environment,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

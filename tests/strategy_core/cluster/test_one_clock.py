@@ -10,7 +10,7 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.timeline import lay_out
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
@@ -33,7 +33,7 @@ def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(
         }
     )
     handle = launcher.launch(spec, tmp_path / "run")
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     profile = profiles.load(handle.folder)
     summary = profile.summary()

@@ -104,14 +104,14 @@ def test_host_names_may_resolve_late_but_not_after_the_timeout() -> None:
 
 
 def test_connected_peers_have_a_separate_limit_and_are_named() -> None:
-    patience = ProbeTimeouts(place("a:1", "b:2", "c:3", own=1))
-    assert patience.too_late(None, 1e6, 60.0) is None
-    assert patience.too_late(100.0, 759.0, 60.0) is None
-    assert patience.too_late(100.0, 760.0, 60.0) == (
+    timeouts = ProbeTimeouts(place("a:1", "b:2", "c:3", own=1))
+    assert timeouts.too_late(None, 1e6, 60.0) is None
+    assert timeouts.too_late(100.0, 759.0, 60.0) is None
+    assert timeouts.too_late(100.0, 760.0, 60.0) == (
         "waited 660 s without success for worker 0 (a:1) or worker 2 (c:3), which had "
         "connected, to do its part of a step."
     )
-    assert "for 30 s waiting for worker 0 (a:1)" in patience.sentence(100.0, 130.0)
+    assert "for 30 s waiting for worker 0 (a:1)" in timeouts.sentence(100.0, 130.0)
 
 
 def test_peers_that_no_longer_answer_are_named() -> None:

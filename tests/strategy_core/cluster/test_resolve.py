@@ -1,4 +1,4 @@
-"""From what an engine tells of a cluster to a place among a run's processes."""
+"""From an engine's description of a cluster to a place among a run's processes."""
 
 from __future__ import annotations
 

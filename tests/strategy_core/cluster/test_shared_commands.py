@@ -69,7 +69,7 @@ def test_a_stop_that_one_worker_has_is_obeyed_by_all_once(replicas_per_worker: i
     heard = protocol.Stop(FROM_PEER)
     assert hosts.step() == [[heard]] * 3
     assert hosts.step() == [[], [], []]
-    assert hosts.num_shared == 3, "nothing is told where there is nothing to tell"
+    assert hosts.num_shared == 3, "without a command, workers share nothing"
 
 
 def test_a_change_reaches_all_with_its_number_and_those_of_others_in_one_order() -> None:

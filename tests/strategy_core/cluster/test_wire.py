@@ -15,7 +15,7 @@ from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES
 from strategy_lab.profiles.analysis.links import Links, links
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import NetworkOptions, RunSpec
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
@@ -51,7 +51,7 @@ def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) 
         assert not folder.exists(), "what was refused leaves nothing behind"
         return None
     handle = launcher.launch(spec, folder)
-    assert handle.wait(PATIENCE_S), "the run did not end"
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return folder
 
@@ -76,7 +76,7 @@ def test_links_carry_what_the_kernel_counts(
 
 
 def check_ring(found: Links, workers: int) -> None:
-    """Each sends its neighbour 2(n-1)/n of the gradient, and nobody else anything to speak of."""
+    """Each sends its neighbour 2(n-1)/n of the gradient, and almost nothing to the others."""
     share = 2 * (workers - 1) / workers * SIZE_BYTES
     assert found.derived_from == FROM_COLLECTIVES
     ring = {(worker, (worker + 1) % workers) for worker in range(workers)}

@@ -17,8 +17,8 @@ import pytest
 from strategy_core.contexts import child, scratch
 from strategy_core.processes.limits import Limits
 from strategy_lab.profiles.errors import LabError
-from tests.patience import wait_until
 from tests.processes import children_of, command_of, is_living
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.run
 

@@ -1,6 +1,6 @@
 """A recording as text, one line per switch, call and print, indented by depth.
 
-python -m tests.strategy_core.contexts.transcript     writes the expected ones anew: read the diff
+python -m tests.strategy_core.contexts.transcript     rewrites the expected ones: read the diff
 """
 
 from __future__ import annotations

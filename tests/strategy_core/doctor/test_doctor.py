@@ -64,7 +64,7 @@ def test_with_a_broken_tensorflow_the_verb_ends_with_1(
     assert "Training cannot run here." in told
 
 
-def test_what_gpus_need_is_told_part_by_part() -> None:
+def test_what_gpus_need_is_reported_part_by_part() -> None:
     asked = {"cuda": "12.5", "cudnn": "9", "physical": [CPU, GPU, GPU]}
     found = by_key(gpu_checks(asked, "570.1", lambda _name: "2.25"))
     assert {check.state for check in found.values()} == {"ok"}
@@ -110,7 +110,7 @@ def test_a_container_has_its_own_number_of_cpus(
     assert cpu_limit(tmp_path) == expected
 
 
-def test_a_small_container_is_told_what_it_costs(tmp_path: Path) -> None:
+def test_the_memory_limit_of_a_small_container_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "proc/self/cgroup", "0::/\n")
     write(tmp_path, "sys/fs/cgroup/memory.events", "oom_kill 0\n")
     write(tmp_path, "sys/fs/cgroup/memory.max", f"{1 << 30}\n")

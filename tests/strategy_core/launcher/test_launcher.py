@@ -21,8 +21,8 @@ from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records, run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 PRETENDED = (sys.executable, "-P", str(Path(__file__).parent / "pretend_worker.py"))
@@ -32,7 +32,7 @@ HANG_S = 3.0
 
 @pytest.fixture(scope="module")
 def pretended() -> Iterator[Launcher]:
-    with Launcher(spare=True, stop_grace_s=PATIENCE_S, worker_command=PRETENDED) as launcher:
+    with Launcher(spare=True, stop_grace_s=MAX_WAIT_S, worker_command=PRETENDED) as launcher:
         yield launcher
 
 
@@ -49,7 +49,7 @@ def launch(pretended: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHan
     yield launch
     for handle in handles:
         handle.kill()
-        assert handle.wait(PATIENCE_S)
+        assert handle.wait(MAX_WAIT_S)
 
 
 def exits(handle: RunHandle) -> list[dict[str, Any]]:
@@ -67,7 +67,7 @@ def steps(handle: RunHandle) -> list[int]:
 
 def test_a_run_finishes_and_says_so(launch: Callable[..., RunHandle]) -> None:
     handle = launch()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
     assert [record["verdict"] for record in exits(handle)] == ["finished"]
     assert derive_status(read_sources(handle.folder)).state == "finished"
@@ -78,7 +78,7 @@ def test_stop_ends_a_run_at_a_step_and_keeps_it(launch: Callable[..., RunHandle]
     wait_until(lambda: (handle.step or 0) > 2)
     assert derive_status(read_sources(handle.folder)).state == "running"
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
     assert steps(handle) == list(range(len(steps(handle))))
 
@@ -89,7 +89,7 @@ def test_a_stop_that_is_not_obeyed_is_enforced(tmp_path: Path) -> None:
         handle = impatient.launch(spec, tmp_path / "run")
         wait_until(lambda: handle.step == 2)
         handle.stop()
-        assert handle.wait(PATIENCE_S)
+        assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
     assert "no step ended within" in str(handle.message)
     assert derive_status(read_sources(handle.folder)).state == "stopped"
@@ -109,7 +109,7 @@ def test_an_accident_is_the_recorded_reason_of_the_end(
 ) -> None:
     verdict, message = ENDINGS[accident]
     handle = launch(accident)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert exits(handle)[-1]["verdict"] == verdict
     assert pytest.approx(2) == handle.step, "what was recorded before stays"
     assert re.search(message, str(handle.message), re.DOTALL), handle.message
@@ -117,11 +117,13 @@ def test_an_accident_is_the_recorded_reason_of_the_end(
     assert derive_status(read_sources(handle.folder)).state == "failed"
 
 
-def test_a_kill_from_outside_is_told_from_memory(launch: Callable[..., RunHandle]) -> None:
+def test_a_kill_from_outside_is_distinguished_from_out_of_memory(
+    launch: Callable[..., RunHandle],
+) -> None:
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     os.kill(handle.pids[0], signal.SIGKILL)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert exits(handle)[-1]["verdict"] == "killed"
     assert "Something outside the lab killed" in str(handle.message)
     assert "out-of-memory" in str(handle.message), "says what the kernel counted"
@@ -131,7 +133,7 @@ def test_a_kill_on_request(launch: Callable[..., RunHandle]) -> None:
     handle = launch("silence")
     wait_until(lambda: handle.step == 2)
     handle.kill()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert (exits(handle)[-1]["verdict"], handle.status) == ("killed", "failed")
 
 
@@ -139,7 +141,7 @@ def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
     handle = launch(steps=1_000_000, hang_timeout_s=HANG_S)
     wait_until(lambda: (handle.step or 0) > 2)
     os.kill(handle.pids[0], signal.SIGSTOP)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     last = [r for r in run_records(handle.folder) if r["kind"] == "step"][-1]
     assert exits(handle)[-1]["at_ns"] - last["at_ns"] >= HANG_S * 1e9
     assert exits(handle)[-1]["verdict"] == "hung"
@@ -147,29 +149,29 @@ def test_a_stopped_process_is_hung(launch: Callable[..., RunHandle]) -> None:
     assert steps(handle)[-1] == handle.step
 
 
-def test_a_full_disk_is_told_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
+def test_a_full_disk_is_reported_and_loses_nothing(launch: Callable[..., RunHandle]) -> None:
     handle = launch(steps=1_000_000)
     wait_until(lambda: (handle.step or 0) > 2)
     events = handle.folder / "worker-0-0" / "events.jsonl"
     limit = events.stat().st_size + 500
     resource.prlimit(handle.pids[0], resource.RLIMIT_FSIZE, (limit, limit))
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert "An event cannot be written to the run folder" in str(handle.message)
     assert steps(handle) == list(range(len(steps(handle))))
 
 
 def test_a_refused_request_frees_its_folder(launch: Callable[..., RunHandle]) -> None:
     refused = launch("refuse")
-    assert refused.wait(PATIENCE_S)
+    assert refused.wait(MAX_WAIT_S)
     assert refused.exit_code == 2
     assert "no workload 'nonsense'" in str(refused.message)
     again = launch()
-    assert again.wait(PATIENCE_S)
+    assert again.wait(MAX_WAIT_S)
     assert again.status == "finished"
 
 
 def test_a_folder_holds_one_run(launch: Callable[..., RunHandle], tmp_path: Path) -> None:
-    assert launch().wait(PATIENCE_S)
+    assert launch().wait(MAX_WAIT_S)
     before = (tmp_path / "run" / "launcher.jsonl").read_bytes()
     with pytest.raises(RunFolderError, match=r"run holds a run already.*new or empty"):
         launch()
@@ -240,7 +242,7 @@ def test_a_change_that_takes_a_fresh_worker(launch: Callable[..., RunHandle]) ->
     wait_until(lambda: len(handle.pids) == 1)
     assert handle.pids != old
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
     assert steps(handle) == list(range(len(steps(handle)))), "no step lost, none done twice"
     assert derive_status(read_sources(handle.folder)).state == "stopped"
@@ -262,7 +264,7 @@ def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
     assert handle.pids == old
     assert derive_status(read_sources(handle.folder)).state == "running"
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert steps(handle) == list(range(len(steps(handle))))
     assert derive_status(read_sources(handle.folder)).state == "stopped"
 
@@ -270,7 +272,7 @@ def test_a_fresh_worker_that_fails_leaves_the_run_as_it_was(
 def test_the_next_spare_waits_once_a_run_is_under_way(
     pretended: Launcher, launch: Callable[..., RunHandle]
 ) -> None:
-    assert pretended.wait_for_spare(PATIENCE_S)
+    assert pretended.wait_for_spare(MAX_WAIT_S)
     handle = launch(steps=1_000_000)
     records = read_records(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is True
@@ -284,26 +286,26 @@ def test_the_next_spare_is_started_after_the_first_capture_or_a_while_without_on
     pretended: Launcher, launch: Callable[..., RunHandle], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its imports use a core for seconds, which the first capture wants, too."""
-    assert pretended.wait_for_spare(PATIENCE_S)
-    monkeypatch.setattr(worker_pool, "WITHOUT_CAPTURE_S", PATIENCE_S)
+    assert pretended.wait_for_spare(MAX_WAIT_S)
+    monkeypatch.setattr(worker_pool, "WITHOUT_CAPTURE_S", MAX_WAIT_S)
     handle = launch(steps=1_000_000, workload_options={"no_capture": True})
     wait_until(lambda: (handle.step or 0) > 50)
     assert pretended.spare_state == "none"
     monkeypatch.setattr(worker_pool, "WITHOUT_CAPTURE_S", 0.0)
-    assert pretended.wait_for_spare(PATIENCE_S)
+    assert pretended.wait_for_spare(MAX_WAIT_S)
 
 
 def test_a_spare_worker_that_died_is_not_used(
     pretended: Launcher, launch: Callable[..., RunHandle]
 ) -> None:
-    assert pretended.wait_for_spare(PATIENCE_S)
+    assert pretended.wait_for_spare(MAX_WAIT_S)
     idle = children_of(command=PRETENDED[-1])
     assert idle
     for process in idle:
         process.kill()
     wait_until(lambda: not any(is_living(process.pid) for process in idle))
     handle = launch()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished"
     records = read_records(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is False
@@ -312,7 +314,7 @@ def test_a_spare_worker_that_died_is_not_used(
 def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:
     """Whatever session it went to; the run itself ended well."""
     handle = launch(steps=8, accident="child that left")
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished"
     pid = int((handle.folder / "worker-0-0" / "child.pid").read_text())
     wait_until(lambda: not is_living(pid))
@@ -327,7 +329,7 @@ def test_a_run_ends_whatever_its_code_leaves_behind(
     launch: Callable[..., RunHandle], accident: str
 ) -> None:
     handle = launch(accident)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert (handle.status, handle.step, handle.exit_code) == ("finished", 9, 0)
     child = handle.folder / "worker-0-0" / "child.pid"
     assert not is_living(int(child.read_text()))
@@ -340,7 +342,7 @@ def test_stop_ends_a_run_whatever_its_code_leaves_behind(
     handle = launch(accident, steps=1_000_000)
     wait_until(lambda: (handle.step or 0) > 5)
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
 
 
@@ -362,7 +364,7 @@ def test_losing_the_reaper_ends_the_run_and_its_children(
     (worker,) = handle.pids
     reaper_of(worker).send_signal(how)
     handle.kill()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "failed"
     assert not is_living(worker)
     assert not is_living(int(child_file.read_text()))

@@ -17,8 +17,8 @@ from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import all_below, children_of, is_living
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 PRETENDED = Path(__file__).parent / "pretend_worker.py"
@@ -88,7 +88,7 @@ def test_workers_end_with_their_launcher(
         if "child" in accident:
             pids.append(child_pid(run))
         os.kill(process.pid, how)
-        process.wait(PATIENCE_S)
+        process.wait(MAX_WAIT_S)
         wait_until_gone(pids)
     status = derive_status(read_sources(run))
     assert status.state == "incomplete", "cut off, and everything until then is readable"
@@ -104,7 +104,7 @@ def test_a_worker_whose_launcher_is_gone_before_it_starts_ends(tmp_path: Path) -
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, cwd=tmp_path, env=environment, start_new_session=True
     ) as process:
-        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+        assert process.wait(MAX_WAIT_S) == -signal.SIGKILL
 
 
 def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> None:
@@ -125,5 +125,5 @@ def test_the_end_of_stdin_ends_a_worker_and_what_it_started(tmp_path: Path) -> N
         process.stdin.flush()
         pid = child_pid(tmp_path)
         process.stdin.close()
-        assert process.wait(PATIENCE_S) == -signal.SIGKILL
+        assert process.wait(MAX_WAIT_S) == -signal.SIGKILL
         wait_until_gone([pid])

@@ -18,8 +18,8 @@ from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from tests.event_records import run_records
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import is_living
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
@@ -44,7 +44,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHand
     for handle in handles:
         pids = handle.pids
         handle.kill()
-        assert handle.wait(PATIENCE_S)
+        assert handle.wait(MAX_WAIT_S)
         assert not any(map(is_living, pids))
 
 
@@ -76,7 +76,7 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     to_one_process = {"step": 10, "changes": {"strategy": "default", "workers": 1}}
     in_place = [{"step": 5, "changes": batch}] if batch else []
     handle = launch(workers, steps=12, loop=loop, reconfigure=[*in_place, to_one_process])
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 
     training, recorder = opened(strategy="default", workload="digits-mlp", global_batch_size=24)
@@ -105,7 +105,7 @@ def test_all_workers_stop_at_the_same_step(launch: Callable[..., RunHandle]) -> 
     handle = launch(2)
     wait_for_step(handle, 3)
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
     finished = run_records(handle.folder, "finished")
     assert [record["status"] for record in finished] == ["stopped", "stopped"]
@@ -119,7 +119,7 @@ def test_the_one_that_was_lost_is_named(
     handle = launch(2, cluster={"heartbeat_timeout_s": 60})  # so that the launcher is the first
     wait_for_step(handle, 3)
     os.kill(process_of(handle, lost), number)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert str(handle.message).startswith(f"Worker {lost}: ")
     assert number.name in str(handle.message)
     status = derive_status(read_sources(handle.folder))
@@ -135,7 +135,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     handle.kill_process(1)
     wait_until(lambda: len(steps_of(handle, segment=1)) > 3 or handle.is_over)
     handle.stop()
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
     profile = profiles.load(handle.folder)
     segments = profile.table("segments").to_pylist()
@@ -148,7 +148,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     told = run_records(handle.folder)
     told = [record for record in told if record["kind"] in ("exited", "note")]
     why = [r["message"] for r in told if "killed on request" in str(r["message"]).lower()]
-    assert len(why) == 1, "why it was lost is told once"
+    assert len(why) == 1, "the reason for its loss is recorded once"
     assert why[0].startswith("Worker 1: ")
     assert any("restarts from" in r["message"] for r in told if r["kind"] == "note")
     assert derive_status(read_sources(handle.folder)).state == "stopped"
@@ -182,7 +182,7 @@ def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
     workload = tmp_path / "stuck.py"
     workload.write_text(STUCK)
     handle = launch(2, workload=str(workload), hang_timeout_s=6)
-    assert handle.wait(PATIENCE_S)
+    assert handle.wait(MAX_WAIT_S)
     assert handle.exit_reason is not None
     assert handle.exit_reason.verdict == "hung"
     assert str(handle.message).startswith("Worker 1: No event for ")
@@ -207,7 +207,7 @@ def test_of_several_that_wait_the_one_is_named_that_the_others_wait_for(
 def test_a_cluster_that_cannot_be_is_refused_before_anything_starts(
     launcher: Launcher, tmp_path: Path, fields: dict[str, Any], rule: str
 ) -> None:
-    assert launcher.wait_for_spare(PATIENCE_S)
+    assert launcher.wait_for_spare(MAX_WAIT_S)
     common = {"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"}
     with pytest.raises(SpecError, match=rule):
         launcher.launch(parse_spec({**common, **fields}), tmp_path / "run")

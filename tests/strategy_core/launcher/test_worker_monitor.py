@@ -71,7 +71,7 @@ def test_while_a_step_is_built_computing_is_a_sign_of_life_for_a_while(
     )
 
 
-def test_while_a_step_is_built_waiting_is_none(worker: WorkerMonitor) -> None:
+def test_building_a_step_does_not_count_as_waiting(worker: WorkerMonitor) -> None:
     happens(worker, 0.0, kind="segment", spec={})
     for now in range(1, 11):
         assert worker.why_hung(float(now), TIMEOUT_S) is None

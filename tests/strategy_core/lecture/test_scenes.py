@@ -141,7 +141,7 @@ def test_a_longer_prediction_is_another_answer(monkeypatch: pytest.MonkeyPatch) 
     assert right(scene.ask(profile)) == "half"
 
 
-def test_another_late_replica_is_none_of_the_choices(tmp_path: Path) -> None:
+def test_another_late_replica_is_not_among_the_choices(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=2, straggler=(1, 30.0))
     with pytest.raises(AnalysisError, match="No choice names"):
         SCENES["who_waits"].ask(profiles.load(run))

@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from strategy_lab import profiles
-from tests.patience import PATIENCE_S
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 
@@ -90,7 +90,7 @@ def outputs(folder: Path) -> dict[str, list[Any]]:
     notebook = nbformat.v4.new_notebook(cells=cells)
     where = {"metadata": {"path": str(folder)}}
     NotebookClient(
-        notebook, timeout=PATIENCE_S, kernel_name="python3", resources=where, allow_errors=True
+        notebook, timeout=MAX_WAIT_S, kernel_name="python3", resources=where, allow_errors=True
     ).execute()
     return {cell.source: cell.outputs for cell in notebook.cells}
 

@@ -1,4 +1,4 @@
-"""Which cards each worker on a machine takes: by rule, without a card. Not run on GPUs."""
+"""The GPUs that each worker on a machine takes: by rule, on a machine without GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strategy_core.cluster.local_rank import local_rank_of
 from strategy_core.cluster.tasks import Cluster, cluster_of
 from strategy_core.planning import collective_algorithms
 from strategy_core.planning.device_plan import plan
-from strategy_core.planning.gpu_allocation import Seat, Share, share_out
+from strategy_core.planning.gpu_allocation import LocalRank, Share, share_out
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
@@ -21,17 +21,19 @@ def asked(workers: int, **fields: Any) -> RunSpec:
     return parse_spec(common | fields)
 
 
-def machine(cards: int) -> Inventory:
-    gpus = (PhysicalDevice("GPU", f"/physical_device:GPU:{n}") for n in range(cards))
+def machine(num_gpus: int) -> Inventory:
+    gpus = (PhysicalDevice("GPU", f"/physical_device:GPU:{n}") for n in range(num_gpus))
     return Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"), *gpus), "2.21.0")
 
 
-def shares(spec: RunSpec, cards: int) -> list[Share]:
-    return [share_out(spec, cards, Seat(rank, spec.workers)) for rank in range(spec.workers)]
+def shares(spec: RunSpec, num_gpus: int) -> list[Share]:
+    return [
+        share_out(spec, num_gpus, LocalRank(rank, spec.workers)) for rank in range(spec.workers)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("workers", "devices", "cards", "expected"),
+    ("workers", "devices", "num_gpus", "expected"),
     [
         (2, "gpu:1", 2, [(0,), (1,)]),
         (2, "gpu:2", 4, [(0, 1), (2, 3)]),
@@ -42,21 +44,21 @@ def shares(spec: RunSpec, cards: int) -> list[Share]:
         (1, "gpu:1,gpu:3", 4, [(1, 3)]),
     ],
 )
-def test_workers_have_whole_cards_of_their_own(
-    workers: int, devices: str, cards: int, expected: list[tuple[int, ...]]
+def test_workers_have_whole_gpus_of_their_own(
+    workers: int, devices: str, num_gpus: int, expected: list[tuple[int, ...]]
 ) -> None:
     spec = asked(workers, devices=devices)
-    found = shares(spec, cards)
-    assert [share.cards for share in found] == expected
-    assert {(share.per_card, share.workers_per_card) for share in found} == {(1, 1)}
-    planned = plan(spec, machine(cards))
+    found = shares(spec, num_gpus)
+    assert [share.gpus for share in found] == expected
+    assert {(share.logical_per_gpu, share.workers_per_gpu) for share in found} == {(1, 1)}
+    planned = plan(spec, machine(num_gpus))
     assert planned.indices == tuple(range(len(expected[0])))
-    assert not planned.shares_cards
+    assert not planned.shares_gpus
     assert planned.num_replicas == sum(map(len, expected))
 
 
 @pytest.mark.parametrize(
-    ("workers", "devices", "cards", "rule"),
+    ("workers", "devices", "num_gpus", "rule"),
     [
         (3, "gpu:1", 2, "3 workers on this machine need 3 GPUs, 1 each; it has 2"),
         (3, "auto", 2, "3 workers on this machine need 3 GPUs"),
@@ -66,15 +68,15 @@ def test_workers_have_whole_cards_of_their_own(
         (2, "gpu:1", 0, "this machine has none"),
     ],
 )
-def test_cards_that_are_not_there_are_refused_in_words(
-    workers: int, devices: str, cards: int, rule: str
+def test_gpus_that_are_not_there_are_refused_in_words(
+    workers: int, devices: str, num_gpus: int, rule: str
 ) -> None:
     with pytest.raises(SpecError, match=rule):
-        plan(asked(workers, devices=devices), machine(cards))
+        plan(asked(workers, devices=devices), machine(num_gpus))
 
 
 @pytest.mark.parametrize(
-    ("workers", "devices", "cards", "expected"),
+    ("workers", "devices", "num_gpus", "expected"),
     [
         (3, "gpu:1", 2, [Share((0,), 1, 2), Share((1,), 1, 2), Share((0,), 1, 2)]),
         (2, "gpu:2", 1, [Share((0,), 2, 2)] * 2),
@@ -82,13 +84,13 @@ def test_cards_that_are_not_there_are_refused_in_words(
         (2, "gpu:3", 4, [Share((0,), 3), Share((2,), 3)]),
     ],
 )
-def test_with_memory_shared_out_workers_have_parts_of_cards(
-    workers: int, devices: str, cards: int, expected: list[Share]
+def test_with_memory_shared_out_workers_have_parts_of_gpus(
+    workers: int, devices: str, num_gpus: int, expected: list[Share]
 ) -> None:
     spec = asked(workers, devices=devices, gpu_memory_mb=1024)
-    assert shares(spec, cards) == expected
-    planned = plan(spec, machine(cards))
-    assert planned.shares_cards
+    assert shares(spec, num_gpus) == expected
+    planned = plan(spec, machine(num_gpus))
+    assert planned.shares_gpus
     assert len(planned.indices) == expected[0].count
     assert collective_algorithms.decide(spec, planned).name == "collective-ring"
     with pytest.raises(SpecError, match="NCCL needs a GPU for each rank"):
@@ -101,34 +103,34 @@ def at(*addresses: str) -> Cluster:
     return cluster_of(asked(len(addresses)), addresses)
 
 
-def test_a_seat_is_among_the_workers_of_a_machine() -> None:
+def test_a_local_rank_counts_the_workers_of_a_machine() -> None:
     spread = at("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2")
     assert [local_rank_of(spread, n, True, {}) for n in range(3)] == [
-        Seat(0, 2),
-        Seat(0, 1),
-        Seat(1, 2),
+        LocalRank(0, 2),
+        LocalRank(0, 1),
+        LocalRank(1, 2),
     ]
     local = [local_rank_of(spread, n, False, {}) for n in range(3)]  # addresses of emulated links
-    assert local == [Seat(n, 3) for n in range(3)]
+    assert local == [LocalRank(n, 3) for n in range(3)]
 
 
-def test_cards_that_an_engine_gave_a_process_are_its_own() -> None:
+def test_gpus_that_an_engine_gave_a_process_are_its_own() -> None:
     beside = at("10.0.0.1:1", "10.0.0.1:2")
     given = {"CUDA_VISIBLE_DEVICES": "3"}
-    assert local_rank_of(beside, 1, True, given) == Seat()
-    assert local_rank_of(beside, 1, False, given) == Seat(1, 2), (
+    assert local_rank_of(beside, 1, True, given) == LocalRank()
+    assert local_rank_of(beside, 1, False, given) == LocalRank(1, 2), (
         "a user's own choice for the whole run"
     )
-    assert plan(asked(2, devices="gpu:1"), machine(1), Seat()).num_replicas == 2
+    assert plan(asked(2, devices="gpu:1"), machine(1), LocalRank()).num_replicas == 2
 
 
-def test_a_coordinator_and_its_servers_take_no_cards() -> None:
+def test_a_coordinator_and_its_servers_take_no_gpus() -> None:
     spec = asked(2, strategy="parameter-server", parameter_servers=1)
     cluster = cluster_of(spec, [f"a:{n}" for n in range(4)])
     assert [local_rank_of(cluster, n, False, {}) for n in (0, 1, 2, 3)] == [
-        Seat(),
-        Seat(0, 2),
-        Seat(1, 2),
-        Seat(),
+        LocalRank(),
+        LocalRank(0, 2),
+        LocalRank(1, 2),
+        LocalRank(),
     ]
     assert plan(spec, machine(2)).kind == "CPU"

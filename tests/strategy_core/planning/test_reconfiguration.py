@@ -131,14 +131,14 @@ def test_a_process_of_a_cluster_keeps_its_strategy_and_variables() -> None:
     assert found.why.startswith("a change of learning_rate")
 
 
-def test_cards_that_are_split_otherwise_take_a_fresh_worker() -> None:
-    cards = tuple(PhysicalDevice("GPU", f"/physical_device:GPU:{n}", "") for n in range(2))
+def test_gpus_that_are_split_otherwise_take_a_fresh_worker() -> None:
+    gpus = tuple(PhysicalDevice("GPU", f"/physical_device:GPU:{n}", "") for n in range(2))
     before = RunSpec(devices="gpu:2", global_batch_size=64)
     after = RunSpec(devices="gpu:4", gpu_memory_mb=1_000, global_batch_size=64)
-    wanted = plan(after, Inventory(cards, "2.21"))
-    worker = WorkerState({"GPU": 4}, num_cards=4)
+    wanted = plan(after, Inventory(gpus, "2.21"))
+    worker = WorkerState({"GPU": 4}, num_gpus=4)
     assert decide(before, after, wanted, worker).why == (
-        "this worker's cards are split into 1, not 2"
+        "this worker's GPUs are split into 1, not 2"
     )
 
 

@@ -26,7 +26,7 @@ def the_loss() -> str:
     return sentence
 
 
-def test_a_loss_is_told_once_with_the_versions_and_its_cost() -> None:
+def test_a_lost_name_is_reported_once_with_the_versions_and_its_cost() -> None:
     for _ in range(2):
         assert availability.private("tensorflow.python.eager.context:gone", "x is slow") is None
     told = the_loss()
@@ -35,7 +35,7 @@ def test_a_loss_is_told_once_with_the_versions_and_its_cost() -> None:
     assert availability.new_losses() == []
 
 
-def test_a_module_that_is_gone_is_told_like_a_name() -> None:
+def test_a_lost_module_is_reported_like_a_lost_name() -> None:
     assert availability.private("tensorflow.python.nowhere:name", "x is slow") is None
     assert "tensorflow.python.nowhere:name" in the_loss()
 

@@ -130,7 +130,7 @@ except tf.errors.OpError as error:
 """
 
 
-def test_a_peer_that_fails_is_told_from_the_cause() -> None:
+def test_the_failure_of_a_peer_is_distinguished_from_the_cause() -> None:
     """In a process of its own: after such an error no collective of a process works again."""
     ended = subprocess.run(
         [sys.executable, "-c", UNEQUAL_PEERS], capture_output=True, text=True, check=True
@@ -161,3 +161,121 @@ def test_a_summary_without_tensorboard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)  # as if it was not installed
     error = error_of(lambda: tf.summary.scalar("x", 1.0, 0))
     assert error_texts.NO_TENSORBOARD in str(error)
+
+
+def test_xla_refuses_a_shape_that_depends_on_data() -> None:
+    import tensorflow as tf
+
+    from strategy_core.tpu.xla.compile_ir import compile_error
+
+    @tf.function(jit_compile=True)
+    def step(length: tf.Tensor) -> Any:
+        return tf.zeros([length])
+
+    refused = compile_error(step, [tf.TensorSpec([], tf.int32)])
+    assert refused is not None
+    assert error_texts.XLA_NEEDS_CONSTANT in refused
+
+
+def test_xla_refuses_the_gradient_of_a_loop_without_a_bound() -> None:
+    import tensorflow as tf
+
+    from strategy_core.tpu.xla.compile_ir import compile_error
+
+    @tf.function(jit_compile=True)
+    def step(times: tf.Tensor, x: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            _, y = tf.while_loop(lambda i, _: i < times, lambda i, y: (i + 1, y * x), (0, 1.0))
+        return tape.gradient(y, x)
+
+    refused = compile_error(step, [tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)])
+    assert refused is not None
+    assert error_texts.XLA_NEEDS_LIST_SIZE in refused
+
+
+def test_a_step_called_op_by_op_on_a_tpu() -> None:
+    """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
+    import tensorflow as tf
+
+    from tests.strategy_core.tpu.strategies import make
+
+    strategy = make(2)
+    error = error_of(lambda: strategy.run(lambda: tf.constant(1.0)))
+    assert error_texts.EAGER_STEP_ON_TPU.search(str(error)), error
+
+
+@pytest.fixture(scope="module")
+def strategy() -> Any:
+    import tensorflow as tf
+
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def test_a_cross_replica_call_in_replica_context(strategy: Any) -> None:
+    error = error_of(lambda: strategy.run(lambda: strategy.reduce("SUM", 1.0, axis=None)))
+    assert error_texts.NEEDS_CROSS_REPLICA_CONTEXT.search(str(error)), error
+
+
+def test_a_replica_call_in_cross_replica_context(strategy: Any) -> None:
+    import tensorflow as tf
+
+    with strategy.scope():
+        error = error_of(lambda: tf.distribute.get_replica_context().all_reduce("SUM", 1.0))
+    assert error_texts.NEEDS_REPLICA_CONTEXT.search(str(error)), error
+
+
+def test_replicas_with_unequal_merge_calls(strategy: Any) -> None:
+    import tensorflow as tf
+
+    def step() -> None:
+        context = tf.distribute.get_replica_context()
+        if int(context.replica_id_in_sync_group) == 0:
+            context.merge_call(lambda _: None)
+
+    error = error_of(lambda: strategy.run(step))
+    assert error_texts.UNEQUAL_MERGE_CALLS.search(str(error)), error
+
+
+def test_the_scope_of_another_strategy_inside_a_scope(strategy: Any) -> None:
+    import tensorflow as tf
+
+    other = tf.distribute.OneDeviceStrategy("CPU:0")
+    with strategy.scope():
+        error = error_of(other.scope().__enter__)
+    assert error_texts.MIXED_STRATEGIES.search(str(error)), error
+
+
+def test_an_assignment_without_an_aggregation() -> None:
+    """Of the variables that replicas share: copies of a mirrored variable then take any value."""
+    import tensorflow as tf
+
+    strategy = tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        variable = tf.Variable(0.0)
+    error = error_of(lambda: strategy.run(lambda: variable.assign(1.0)))
+    assert error_texts.NO_AGGREGATION.search(str(error)), error
+
+
+def test_an_assignment_to_a_sum_of_replicas_in_cross_replica_context(strategy: Any) -> None:
+    import tensorflow as tf
+
+    with strategy.scope():
+        variable = tf.Variable(
+            0.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+        error = error_of(lambda: variable.assign_add(1.0))
+    assert error_texts.SYNC_ON_READ_ASSIGNMENT.search(str(error)), error
+
+
+def test_a_merge_call_inside_a_function_of_the_replica(strategy: Any) -> None:
+    import tensorflow as tf
+
+    def step() -> Any:
+        context = tf.distribute.get_replica_context()
+        return tf.function(lambda: context.merge_call(lambda _: tf.constant(1.0)))()
+
+    error = error_of(lambda: strategy.run(step))
+    assert error_texts.MERGE_CALL_INSIDE_GRAPH.search(str(error)), error

@@ -19,7 +19,13 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]
 
     folder = tmp_path_factory.mktemp("capture")
     strategy = engine.mirrored_strategy(["CPU:0", "CPU:1"])
-    dataset = tf.data.Dataset.range(8).map(lambda n: tf.cast(n, tf.float32)).batch(2)
+    dataset = (
+        tf.data.Dataset.range(8)
+        .interleave(tf.data.Dataset.from_tensors, cycle_length=2)
+        .map(lambda n: tf.cast(n, tf.float32), num_parallel_calls=2)
+        .batch(2)
+        .prefetch(1)
+    )
     batches = iter(strategy.experimental_distribute_dataset(dataset))
 
     @tf.function
@@ -62,10 +68,17 @@ def test_events_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> No
     assert getattr(event_names, stat) in names[1]
 
 
-@pytest.mark.parametrize("stat", ["STAGE_NAME", "STAGE_AUTOTUNE", "STAGE_BUFFER"])
+@pytest.mark.parametrize(
+    "stat", ["STAGE_NAME", "STAGE_AUTOTUNE", "STAGE_PARALLELISM", "STAGE_BUFFERED", "STAGE_BUFFER"]
+)
 def test_stages_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> None:
     known = getattr(event_names, stat)
     assert {known} & names[1] if isinstance(known, str) else set(known) & names[1]
+
+
+def test_a_stage_has_the_numbers_of_its_input_elements(names: tuple[set[str], set[str]]) -> None:
+    stages = [name for name in names[0] if name.startswith(event_names.STAGE)]
+    assert any(event_names.STAGE_ELEMENT.search(name) for name in stages), stages
 
 
 def test_the_capture_says_when_it_began_and_ended(names: tuple[set[str], set[str]]) -> None:

@@ -30,7 +30,7 @@ def test_keras_reports_batches_through_its_list_of_callbacks() -> None:
         assert name in vars(keras.callbacks.CallbackList)
 
 
-def test_the_body_of_a_loop_is_told_from_other_graphs() -> None:
+def test_the_body_of_a_loop_is_distinguished_from_other_graphs() -> None:
     import tensorflow as tf
 
     from strategy_core.private_tf import tracing as private_tf

@@ -15,9 +15,9 @@ import pytest
 
 from strategy_core.recorder.converter import Converter, prepare
 from strategy_lab.profiles.capture.helper import Job
-from tests.patience import PATIENCE_S, wait_until
 from tests.processes import children_of, is_living
 from tests.profiles.capture.xspace_builder import CaptureBuilder
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 
@@ -35,7 +35,7 @@ def test_jobs_are_answered_in_order_and_a_failed_job_does_not_affect_others(tmp_
     for number in range(3):
         converter.submit(_job(tmp_path, number))
     (tmp_path / "1.xplane.pb").write_bytes(b"\xff\xff no capture")
-    answers = converter.finish(PATIENCE_S)
+    answers = converter.finish(MAX_WAIT_S)
     converter.close()
     assert [answer["number"] for answer in answers] == [0, 1, 2]
     assert [answer["error"] is None for answer in answers] == [True, False, True]
@@ -48,11 +48,11 @@ def test_jobs_are_answered_in_order_and_a_failed_job_does_not_affect_others(tmp_
 def test_ctrl_c_does_not_end_the_helper(tmp_path: Path) -> None:
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
-    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    assert converter.finish(MAX_WAIT_S)[0]["error"] is None
     helper = _helper(os.getpid())
     helper.send_signal(signal.SIGINT)
     converter.submit(_job(tmp_path, 1))
-    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    assert converter.finish(MAX_WAIT_S)[0]["error"] is None
     converter.close()
     assert not helper.is_running()
 
@@ -64,7 +64,7 @@ def test_a_spare_helper_is_used(tmp_path: Path) -> None:
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
     assert _helper(os.getpid()) == waiting
-    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    assert converter.finish(MAX_WAIT_S)[0]["error"] is None
     converter.close()
     assert not waiting.is_running()
 
@@ -74,7 +74,7 @@ def test_import_time_is_reported_once_and_only_for_a_helper_started_with_the_run
 ) -> None:
     late = Converter()
     late.submit(_job(tmp_path, 0))
-    (answer,) = late.finish(PATIENCE_S)
+    (answer,) = late.finish(MAX_WAIT_S)
     assert "import_ms" not in answer
     assert late.take_import_ms() > 10
     assert late.take_import_ms() == 0
@@ -82,7 +82,7 @@ def test_import_time_is_reported_once_and_only_for_a_helper_started_with_the_run
     prepare()
     ready = Converter()
     ready.submit(_job(tmp_path, 1))
-    assert ready.finish(PATIENCE_S)[0]["error"] is None
+    assert ready.finish(MAX_WAIT_S)[0]["error"] is None
     assert ready.take_import_ms() == 0
     ready.close()
 
@@ -91,10 +91,10 @@ def test_a_dead_spare_helper_is_not_used(tmp_path: Path) -> None:
     prepare()
     waiting = _helper(os.getpid())
     waiting.kill()
-    waiting.wait(PATIENCE_S)
+    waiting.wait(MAX_WAIT_S)
     converter = Converter()
     converter.submit(_job(tmp_path, 0))
-    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    assert converter.finish(MAX_WAIT_S)[0]["error"] is None
     converter.close()
 
 
@@ -108,7 +108,7 @@ def test_a_killed_helper_costs_one_window_and_a_new_one_converts_the_others(
     for number in range(3):
         converter.submit(_job(tmp_path, number))
     helper.kill()
-    answers = converter.finish(PATIENCE_S)
+    answers = converter.finish(MAX_WAIT_S)
     converter.close()
     assert [answer["number"] for answer in answers] == [0, 1, 2]
     assert "was killed by SIGKILL; the raw capture is kept" in answers[0]["error"]
@@ -130,7 +130,7 @@ def test_a_stopped_helper_is_replaced_and_its_pipe_never_blocks(tmp_path: Path) 
     for _ in range(3):  # more than the 64 kB that a pipe holds
         converter.submit(big)
     converter.submit(_job(tmp_path, 1))
-    answers = converter.finish(PATIENCE_S)
+    answers = converter.finish(MAX_WAIT_S)
     converter.close()
     assert "was stopped (SIGSTOP)" in answers[0]["error"]
     assert answers[-1] == answers[-1] | {"number": 1, "error": None}
@@ -142,9 +142,9 @@ def test_a_helper_that_died_between_two_jobs_costs_no_window(tmp_path: Path) -> 
     converter.warm_up()
     helper = _helper(os.getpid())
     helper.kill()
-    psutil.wait_procs([helper], timeout=PATIENCE_S)
+    psutil.wait_procs([helper], timeout=MAX_WAIT_S)
     converter.submit(_job(tmp_path, 0))
-    assert converter.finish(PATIENCE_S)[0]["error"] is None
+    assert converter.finish(MAX_WAIT_S)[0]["error"] is None
     converter.close()
     assert "No capture is lost" in converter.take_notes()[0]
 
@@ -185,7 +185,7 @@ def test_the_helper_ends_with_its_worker_even_if_a_forked_child_holds_its_pipe(
         assert worker.stdout.readline() == "up\n"
         helper = _helper(worker.pid)
         worker.kill()
-        worker.wait(PATIENCE_S)
+        worker.wait(MAX_WAIT_S)
         child = psutil.Process(int(child_file.read_text()))
         try:
             wait_until(lambda: not is_living(helper.pid))

@@ -12,7 +12,7 @@ import pytest
 from strategy_core.recorder.converter import MOST_RESTARTS, Converter
 from strategy_core.recorder.helper_process import _LOWEST_PRIORITY, HelperProcess
 from strategy_lab.profiles.capture.helper import Job
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 
 class PretendedProcess(HelperProcess):

@@ -21,7 +21,7 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.spec.run_spec import Capture
 from tests.event_records import read_records
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

@@ -13,7 +13,7 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Note
 from tests.event_records import read_records
-from tests.patience import wait_until
+from tests.timeouts import wait_until
 
 pytestmark = pytest.mark.tf
 
@@ -56,7 +56,7 @@ def test_steps_are_written_even_if_the_program_hangs(tmp_path: Path) -> None:
 def test_events_keep_their_order(tmp_path: Path) -> None:
     step_writer = _step_writer(tmp_path)
     step = _step(0)
-    step.tell(Note("info", "told of the step"))
+    step.tell(Note("info", "noted in the step"))
     step_writer.leave(step)
     step_writer.leave(_step(1))
     step_writer.write(Note("info", "behind both"))

@@ -15,13 +15,13 @@ from strategy_core import tpu
 from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu import mesh
 from strategy_core.tpu.system_state import State, set_state
-from tests.patience import PATIENCE_S
 from tests.strategy_core.tpu.strategies import make, results, values
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.tf
 
 
-def _in_a_new_process(code: str, *, timeout_s: float = PATIENCE_S) -> str:
+def _in_a_new_process(code: str, *, timeout_s: float = MAX_WAIT_S) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "always", "-c", textwrap.dedent(code)],
         capture_output=True,

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from strategy_core import tpu
-from tests.patience import PATIENCE_S
 from tests.processes import children_of
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 
@@ -22,7 +22,7 @@ def test_training_on_two_hosts():
         [sys.executable, "-m", "tests.strategy_core.tpu.pod_program"],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=MAX_WAIT_S,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]

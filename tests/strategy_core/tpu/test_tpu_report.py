@@ -91,7 +91,7 @@ def test_a_fallback_names_the_op_the_reason_and_the_bytes():
     assert {each.replica for each in report.fallbacks} == {0, 1}
 
 
-def test_bytes_that_only_the_step_knows_are_none():
+def test_bytes_that_only_the_step_knows_are_unknown():
     strategy = make(2)
     run = tf.function(
         lambda x: strategy.run(

@@ -1,4 +1,4 @@
-"""A run that comes back to what it had before: nothing is built or traced anew, all goes on."""
+"""A run that returns to an earlier configuration builds and traces nothing again, and goes on."""
 
 from __future__ import annotations
 

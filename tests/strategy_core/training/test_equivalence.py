@@ -125,7 +125,7 @@ def test_a_last_partial_batch_clipping_and_regularization_are_those_of_one_devic
 def test_a_change_after_a_partial_batch_continues_at_the_next_example(
     loop: str, tmp_path: Path
 ) -> None:
-    """Other variables, so the data are made anew: from the example, not from so many batches."""
+    """Other variables, so the data are made again: from the example, not from so many batches."""
     from tests.strategy_core.in_memory import opened, run_steps, trained
 
     file = tmp_path / "partial.py"

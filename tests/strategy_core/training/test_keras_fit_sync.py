@@ -34,8 +34,8 @@ class Workers:
         ]
 
     def sum(self, worker: int, part: Any) -> Any:
-        """What the worker would have heard, had all added what they now tell: found by a first
-        round in which nobody hears."""
+        """The sum of what all workers add now, as the worker receives it: a first round, in which
+        every worker waits, collects the parts."""
         self.told[worker] = np.asarray(part)
         if len(self.told) < len(self.step_s):
             raise Waiting

@@ -59,7 +59,7 @@ def _usual(facts: Facts) -> str | None:
     if all("/device:CPU:" in device for device in segment.replica_devices):
         return "collective-ring"
     are_gpus = all("/device:GPU:" in device for device in segment.replica_devices)
-    # Only with a limit of memory does the lab put several logical GPUs on one card.
+    # Only with a limit of memory does the lab put several logical GPUs on one physical GPU.
     are_whole = are_gpus and segment.spec.get("gpu_memory_mb") is None
     return "nccl" if are_whole and segment.replica_devices else None
 

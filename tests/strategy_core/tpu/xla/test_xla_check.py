@@ -1,4 +1,4 @@
-"""A step that a real TPU would refuse, or run on its host, is told, with op, line and way out."""
+"""A step that a real TPU would refuse, or run on its host, is listed with op, line and way out."""
 
 from __future__ import annotations
 

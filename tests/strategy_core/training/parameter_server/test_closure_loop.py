@@ -106,7 +106,7 @@ def test_results_are_recorded_in_order_of_arrival() -> None:
     assert closure.marks_ns == (10, 20, None, None, 50)
     assert closure.finished_ns == BEGIN_NS + 1_000_000
     assert isinstance(served, VariablesServed)
-    (closure,) = run_step(loop, 1).events  # what is served is told once
+    (closure,) = run_step(loop, 1).events  # the served variables are recorded once
     assert closure.finished_ns == BEGIN_NS + 2_000_000
     assert len(cluster.slept_s) == 2  # both were found at once
 

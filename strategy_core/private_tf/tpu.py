@@ -32,7 +32,7 @@ MultiStepContext = _tf("distribute.input_lib:MultiStepContext")
 
 # The stock front end: validation, errors, variables and inputs stay TensorFlow's own.
 TPUExtended = _tf("distribute.tpu_strategy:TPUExtended")
-_TPUReplicaContext = _tf("distribute.tpu_strategy:_TPUReplicaContext")
+TPUReplicaContext = _tf("distribute.tpu_strategy:_TPUReplicaContext")
 
 # Tells whether code runs inside a TPU cluster that is being traced.
 enclosing_tpu_context = _tf("distribute.tpu_util:enclosing_tpu_context")
@@ -186,19 +186,45 @@ def know_function(function: Any) -> None:
     tf.compat.v1.get_default_graph()._add_function_recursive(function)
 
 
+def cluster_graph(name: str) -> Any:
+    """Return a graph to trace a cluster into, without automatic control dependencies.
+
+    Loop and branch bodies order their side effects themselves. The caller's graph orders those of
+    the cluster: it receives the ops in the order in which they were traced.
+    """
+    graph = FuncGraph(name)
+    graph._add_control_dependencies = True
+    return graph
+
+
+def reductions_of_outputs(steps: Any) -> Mapping[str, Any]:
+    """Return how each output of a step is reduced, by its name; None for one that is not.
+
+    A `MultiStepContext` has a public property for its outputs only.
+    """
+    reductions: Mapping[str, Any] = steps._last_step_outputs_reduce_ops
+    return reductions
+
+
+def set_last_outputs(steps: Any, outputs: Mapping[str, Any]) -> None:
+    """Set the outputs that a `MultiStepContext` returns; its public property cannot be set."""
+    steps._set_last_step_outputs(dict(outputs))
+
+
 __all__ = [
     "XLA_COMPILE",
     "FuncGraph",
     "MultiStepContext",
     "OpSharding",
     "TPUExtended",
+    "TPUReplicaContext",
     "XLAOptions",
-    "_TPUReplicaContext",
     "_create_concrete_function",
     "all_to_all",
     "anonymous_name",
     "async_wait",
     "body_of",
+    "cluster_graph",
     "constant_value",
     "context",
     "create_op",
@@ -211,7 +237,9 @@ __all__ = [
     "get_all_registered_kernels",
     "know_function",
     "nest",
+    "reductions_of_outputs",
     "replicate",
+    "set_last_outputs",
     "shadow_variable",
     "variable_spec",
     "xla_sharding",

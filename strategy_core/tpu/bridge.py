@@ -83,12 +83,12 @@ def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: 
         )
         return last
 
-    reduced = context._last_step_outputs_reduce_ops
+    reduced = private_tf.reductions_of_outputs(context)
     outputs = {
         name: value if reduced[name] is None else strategy.experimental_local_results(value)[0]
         for name, value in steps().items()
     }
-    context._set_last_step_outputs(outputs)
+    private_tf.set_last_outputs(context, outputs)
     context.run_op = None
     return context
 
@@ -147,15 +147,11 @@ def _trace(
 
     def replicated_fn(replica_id: Any, replica_args: Any, replica_kwargs: Any) -> Any:
         extended.traced_replica_id = replica_id
-        with private_tf._TPUReplicaContext(strategy, replica_id_in_sync_group=replica_id):
+        with private_tf.TPUReplicaContext(strategy, replica_id_in_sync_group=replica_id):
             result[0] = fn(*replica_args, **replica_kwargs)
         return result[0]
 
-    cluster = private_tf.FuncGraph("tpu_cluster")
-    # Disables automatic control dependencies for the cluster. Loop and branch bodies order their
-    # side effects themselves. The caller's graph orders those of the cluster: it receives the ops
-    # in the order in which they were traced.
-    cluster._add_control_dependencies = True
+    cluster = private_tf.cluster_graph("tpu_cluster")
     xla_options = options.experimental_xla_options or private_tf.XLAOptions(
         use_spmd_for_xla_partitioning=extended.is_spmd
     )

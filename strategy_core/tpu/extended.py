@@ -122,7 +122,7 @@ class EmulatedTPUExtended(private_tf.TPUExtended):
 
     def _call_for_each_replica(self, fn: Any, args: Any, kwargs: Any) -> Any:
         """Call `fn` with the replica's id inside a cluster, where one trace serves all replicas."""
-        context = private_tf._TPUReplicaContext(
+        context = private_tf.TPUReplicaContext(
             self._container_strategy(), replica_id_in_sync_group=self.traced_replica_id
         )
         with context:

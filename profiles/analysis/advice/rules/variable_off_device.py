@@ -25,6 +25,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.topology import has_servers
 
 KEY = "variable-off-device"
+NO_GAIN = "The copies of a variable are not recorded apart from other copies."
 BY_DESIGN = "central-storage"
 
 

@@ -68,7 +68,7 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     begun = state.lab().tried.active
     assert begun is not None
     assert begun.wait(PATIENCE_S)
-    shown = text_of(rerun(page))
+    shown = text_of(rerun(page)).replace("\\", "")
     assert "24 captured steps replayed" in shown
     assert "Replay error 1.2 %" in shown
 

@@ -4,8 +4,9 @@
 
 Messages and bytes of both algorithms are those of `collective_time.cost`; latency and time per byte
 are those of the recorded collectives. The arithmetic says nothing about how well an algorithm is
-implemented, so the interval goes from half to twice the predicted time of the collectives, beside
-what the recording leaves open between latency and bytes.
+implemented, so the interval goes from a third to three times the predicted time of the collectives,
+beside what the recording leaves open between latency and bytes. Of 8 single runs on virtual CPUs
+(from a ring to the two algorithms that copy), 7 were within it; one step took 20 ms instead of 35.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
 from strategy_lab.profiles.replay.step_graph import StepGraph
 
-_RANGE = (0.5, 2.0)
+_RANGE = (1 / 3, 3.0)
 """The time of the collectives at the ends of the interval, over the predicted one."""
 
 

@@ -28,9 +28,17 @@ class AnalysedProfile(Profile):
 
         return run_query(self, query)
 
-    def summary(self) -> dict[str, Any]:
-        """The run in one JSON-ready mapping; see `profiles.analysis.summary`."""
-        return summarize(self)
+    def summary(self, *, gains: bool = False) -> dict[str, Any]:
+        """The run in one JSON-ready mapping; see `profiles.analysis.summary`.
+
+        Args:
+          gains: predict by a replay what a step would gain without each finding.
+        """
+        if not gains:
+            return summarize(self)
+        from strategy_lab.profiles.replay.finding_gain import gain_of
+
+        return summarize(self, lambda finding: gain_of(self, finding))
 
     def _repr_html_(self) -> str:
         """The report, as a notebook shows a profile that is the last value of a cell.

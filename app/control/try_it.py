@@ -26,6 +26,7 @@ from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.agreement import Agreement
+from strategy_lab.profiles.replay.sentences import error_sentence
 from strategy_lab.profiles.reporting import units
 
 LOOK_EVERY_S = 0.5
@@ -152,6 +153,8 @@ def _show_result(begun: TryingOut, found: Agreement, key: str) -> None:
             "ratio": number("With / without", lambda row: _finite(row[1].ratio), format="%.2f"),
         },
     )
+    if begun.tried.predicted is not None:
+        st.caption(as_markdown(error_sentence(begun.tried.predicted), 400))
     why = begun.tried.why_no_prediction
     if why is not None:
         st.caption(as_markdown(f"No prediction. {why}", 400))

@@ -47,7 +47,7 @@ class Answers:
 
     def findings(self, run: str) -> Json:
         """What limits each segment: the part of the summary that says it."""
-        document = self.load(run).summary()
+        document = self.load(run).summary(gains=True)
         segments = [{key: each[key] for key in _FINDINGS} for each in document["segments"]]
         kept = {key: document[key] for key in ("run", "status", "status_message", "notes")}
         return _safe({**kept, "segments": segments})

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.evidence import (
@@ -18,11 +21,12 @@ from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.step_memory import show_step_memory
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.verdict import show_findings, show_headline
-from strategy_lab.profiles.analysis.facts import Facts, Finding
-from strategy_lab.profiles.replay.sentences import gain_sentence
-from strategy_lab.profiles.replay.usual_edits import without_straggler
+from strategy_lab.profiles.analysis.facts import Finding
+from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.tables.store import Profile
 
 # The bars of more replicas reach below the loss, and leave room for the memory there.
 MANY = 8
@@ -39,7 +43,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     facts = opened.ask(facts_of, segment.segment)
     show_headline(opened.profile, facts)
     show_key_numbers(facts)
-    show_findings(facts, _gains(opened, facts), lambda finding: _offer(opened, finding))
+    places = show_findings(facts, lambda finding: _offer(opened, finding))
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
@@ -54,6 +58,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_memory(opened)
     show_step_memory(opened, segment.segment)
     show_input_stages(opened, segment.segment)
+    _show_gains(opened, segment.segment, places)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:
@@ -61,12 +66,15 @@ def _offer(opened: OpenRun, finding: Finding) -> None:
         offer_try(opened, finding.segment, finding.edits, finding.key)
 
 
-def _gains(opened: OpenRun, facts: Facts) -> dict[str, str]:
-    """What a step would take without its straggler, if there is one and its ops were captured."""
-    if not facts.stragglers.late:
-        return {}
-    found = opened.ask(without_straggler, facts.segment.segment)
-    return {} if found is None else {"straggler": gain_sentence(found)}
+def _show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
+    """Add what a step would take without each finding; last, as a replay takes a second or two."""
+    for place, finding in zip(places, opened.ask(_with_gains, segment), strict=True):
+        if finding.gain is not None:
+            place.markdown(as_markdown(finding.gain.sentence))
+
+
+def _with_gains(profile: Profile, segment: int) -> tuple[Finding, ...]:
+    return findings_with_gains(profile, facts_of(profile, segment))
 
 
 page()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -12,19 +11,18 @@ from strategy_core.launcher.tried_change import change_title, is_about_a_step, w
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.own_edits import show_own
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.scaling import show_scaling
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
+from strategy_lab.app.widgets.slowdown_table import show_slowdowns
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.batch_fit import batch_change
-from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
-from strategy_lab.profiles.replay.edits import Edit, Faster
-from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
+from strategy_lab.profiles.replay.recording import why_no_replay
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
 from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
@@ -34,24 +32,6 @@ from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
 
 _SHOWN = 15
-_LEAST_SHARE = 0.01
-_TIMES = (1.5, 2.0, 4.0, 10.0)
-
-
-def _link(profile: Profile, segment: int, times: int) -> Edit:
-    return faster_link(replays(profile, segment), times)
-
-
-def _packs(profile: Profile, segment: int, size: int) -> Edit:
-    return other_packs(replays(profile, segment), size)
-
-
-_CHANGES: dict[str, tuple[Callable[[Profile, int, int], Edit], int]] = {
-    "Global batch size": (batch_change, 512),
-    "Speed of the link, times": (_link, 2),
-    "Bytes per pack of gradients": (_packs, 1_000_000),
-}
-"""Each with its edit and the value to begin with."""
 
 
 def page() -> None:
@@ -74,10 +54,11 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
-    _show_own(opened, segment.segment)
+    show_own(opened, segment.segment)
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
     _show_path(opened.ask(_path, segment.segment))
+    show_slowdowns(opened, segment.segment)
 
 
 def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
@@ -107,32 +88,6 @@ def _show_predictions(found: tuple[WhatIf, ...]) -> None:
                 lambda item: "within the error" if item.is_within_error else "",
             ),
         },
-    )
-
-
-def _show_own(opened: OpenRun, segment: int) -> None:
-    st.header("Your own")
-    left, right = st.columns([3, 1])
-    kinds = opened.ask(_kinds, segment)
-    kind = left.selectbox("Ops of this kind", kinds, key="what_if_kind")
-    times = right.selectbox("times as fast", _TIMES, index=1, key="what_if_times")
-    _show_prediction(opened, _faster, segment, kind, times)
-    left, right = st.columns([3, 1])
-    name = left.selectbox("Or change", list(_CHANGES), key="what_if_other")
-    make, usual = _CHANGES[name]
-    value = right.number_input("to", min_value=0, value=usual, key=f"what_if_{make.__name__}")
-    _show_prediction(opened, _changed, segment, make, value)
-
-
-def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -> None:
-    try:
-        found = opened.ask(ask, *asked)
-    except ReplayError as error:
-        st.caption(as_markdown(error, 300))
-        return
-    st.markdown(
-        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}) "
-        f"{as_markdown(found.edits[0])}: {found.speedup:.2f} times as fast as measured."
     )
 
 
@@ -175,16 +130,6 @@ def _base(profile: Profile, segment: int) -> WhatIf:
     return what_if(profile, segment, [])
 
 
-def _faster(profile: Profile, segment: int, kind: str, times: float) -> WhatIf:
-    return what_if(profile, segment, [Faster(kind, times)])
-
-
-def _changed(
-    profile: Profile, segment: int, make: Callable[[Profile, int, int], Edit], value: int
-) -> WhatIf:
-    return what_if(profile, segment, [make(profile, segment, value)])
-
-
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
     return path_table(replays(profile, segment).middle.graph)
 
@@ -199,20 +144,6 @@ def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
         with contextlib.suppress(LabError):  # it cannot be made of this run
             found[plain(change_title(profile, segment, changes))] = changes
     return found
-
-
-def _kinds(profile: Profile, segment: int) -> list[str]:
-    """The types of ops that run, those that matter on the critical path first."""
-    graph = replays(profile, segment).middle.graph
-    nodes = graph.nodes
-    used = zip(nodes.op, nodes.demand.tolist(), graph.is_timed.tolist(), strict=True)
-    types = {op for op, cores, is_timed in used if cores and not is_timed}
-    on_path = [
-        item.op
-        for item in _path(profile, segment)
-        if item.kind == "compute" and item.op in types and item.share >= _LEAST_SHARE
-    ]
-    return list(dict.fromkeys([*on_path, "compute", "communication", *sorted(types)]))
 
 
 page()

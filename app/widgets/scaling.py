@@ -83,7 +83,7 @@ def _explanation(found: ScalingPrediction) -> str:
         else f"{found.batch_per_replica:g} examples per replica. "
     )
     notes = " ".join(f"{note}." for note in found.notes)
-    return f"{told}{notes} {ON_PAPER}"
+    return f"{told}{notes} {found.error_sentence} {ON_PAPER}"
 
 
 def _measured(found: ScalingPrediction) -> list[str]:

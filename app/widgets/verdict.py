@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.widgets.text import as_html, as_markdown, bound
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
@@ -48,14 +48,14 @@ def show_sentence(sentence: str) -> None:
 
 
 def show_findings(
-    facts: Facts,
-    gains: Mapping[str, str] = MappingProxyType({}),
-    offer: Callable[[Finding], None] = lambda _finding: None,
-) -> None:
+    facts: Facts, offer: Callable[[Finding], None] = lambda _finding: None
+) -> list[DeltaGenerator]:
     """Why is it slow, the largest cost first; each with what to try.
 
+    Returns an empty place for each finding, in the order of `findings`: for what a step would take
+    without it, which a replay predicts after the page is there.
+
     Args:
-      gains: sentences on what a replay predicts without the reason, by the finding's key.
       offer: draws below a finding what the lab can do about it.
     """
     found = findings(facts)
@@ -73,16 +73,15 @@ def show_findings(
             if known
             else f"Not known: {reason}."
         )
-        return
-    for finding in found[:SHOWN]:
-        _show_one(finding, gains.get(finding.key), offer)
+        return []
+    places = [_show_one(finding, offer) for finding in found[:SHOWN]]
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
-            for finding in found[SHOWN:]:
-                _show_one(finding, gains.get(finding.key), offer)
+            places += [_show_one(finding, offer) for finding in found[SHOWN:]]
+    return places
 
 
-def _show_one(finding: Finding, gain: str | None, offer: Callable[[Finding], None]) -> None:
+def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenerator:
     with st.container(border=True):
         left, right = st.columns([1, 5])
         with left:
@@ -93,7 +92,7 @@ def _show_one(finding: Finding, gain: str | None, offer: Callable[[Finding], Non
                 st.caption(finding.cost.detail_text)
         with right:
             st.markdown(as_markdown(finding.sentence))
-            if gain is not None:
-                st.markdown(as_markdown(gain))
+            place = st.empty()
             st.caption(f"Try: {as_markdown(finding.advice)}")
             offer(finding)
+    return place

@@ -19,6 +19,7 @@ from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_lab.profiles.analysis.op_by_op import OpByOp, op_by_op
 from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
 from strategy_lab.profiles.analysis.placed import Placed, placed
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
@@ -36,8 +37,20 @@ class Gain:
 
     step_ms: float
     """Length of the step then."""
+    low_ms: float
+    """Lower end of the interval of the prediction."""
+    high_ms: float
+    measured_ms: float
+    """Length of the captured steps as they are."""
     error: float
-    """Relative error of the same prediction of the step as it is."""
+    """Relative error of the replay of the step as it is."""
+    times_examples: float
+    """Examples of a step then, over those of a step now; 1 unless the batch is changed."""
+    is_bound: bool
+    """Whether no remedy can gain more."""
+    is_within_error: bool
+    """Whether the interval holds the step as it is: the prediction names no gain then."""
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +65,12 @@ class Finding:
     evidence: dict[str, Any]
     edits: dict[str, Any] = field(default_factory=dict)
     """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
+    removal: Removal | str = ""
+    """The change of a step that a replay predicts the gain from; a reason if there is none."""
     gain: Gain | None = None
     """None if nothing predicted it."""
+    why_no_gain: str = ""
+    """A sentence if a prediction was asked for and there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ WRONG = ("shared-collective-key", "loss-lost")
 """Findings that say that the run itself is of no use; they come first."""
 WORTH_SAYING = 0.1
 """Least share of a step that a finding must explain to be named in a headline."""
-Predict = Callable[[Finding], Gain | None]
-"""What a step would gain without a finding, from its evidence; None if that is not known."""
+Predict = Callable[[Finding], Gain | str]
+"""What a step would gain without a finding; a sentence if that is not known."""
 
 
 def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...]:
@@ -32,7 +32,13 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
       predict: adds to each finding what a step would gain without it.
     """
     found = ranked([item for rule in RULES for item in rule.findings(facts)])
-    return tuple(replace(item, gain=predict(item)) for item in found) if predict else found
+    return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
+
+
+def _with_gain(item: Finding, gain: Gain | str) -> Finding:
+    if isinstance(gain, str):
+        return replace(item, why_no_gain=gain)
+    return replace(item, gain=gain)
 
 
 def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -24,7 +24,7 @@ from strategy_lab.profiles.analysis.communication import (
 from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import efficiency
-from strategy_lab.profiles.analysis.findings import Facts, findings, gather_facts
+from strategy_lab.profiles.analysis.findings import Facts, Finding, Predict, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_stages import InputStages, input_stages
 from strategy_lab.profiles.analysis.key_numbers import (
@@ -52,15 +52,19 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 NO_SIZES = "the size of what a step moves is not known"
 NO_COST = "the run does not show what this costs"
-NO_GAIN = "no prediction was asked for"
+NO_GAIN = "no prediction was asked for (`summary --gains`)"
 MOST_HOLDERS = 10
 """Entries of what a device holds at the peak of a step."""
 NEVER_STARTED = "the run ended before TensorFlow reported its devices"
 
 
-def summarize(profile: Profile) -> Json:
-    """The summary of a run; see the module's text for its units and missing values."""
-    segments = [summarize_segment(profile, segment) for segment in profile.segments]
+def summarize(profile: Profile, predict: Predict | None = None) -> Json:
+    """The summary of a run; see the module's text for its units and missing values.
+
+    Args:
+      predict: adds to each finding what a step would gain without it.
+    """
+    segments = [summarize_segment(profile, segment, predict) for segment in profile.segments]
     environment = _environment(profile.environment)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -77,7 +81,9 @@ def summarize(profile: Profile) -> Json:
     }
 
 
-def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
+def summarize_segment(
+    profile: Profile, segment: SegmentOpened, predict: Predict | None = None
+) -> Json:
     """One entry of `segments` in the summary."""
     facts = gather_facts(profile, segment)
     pop = efficiency(facts.breakdown)
@@ -143,7 +149,7 @@ def summarize_segment(profile: Profile, segment: SegmentOpened) -> Json:
             {"machine_load": asdict(facts.load) if facts.load else None},
             "no launcher sampled the CPUs while the segment trained",
         ),
-        "findings": _findings(facts),
+        "findings": _findings(facts, predict),
     }
 
 
@@ -352,17 +358,21 @@ def _capture(cost: CaptureCost) -> Json:
     }
 
 
-def _findings(facts: Facts) -> list[Json]:
-    return [
-        {
-            **asdict(item),
-            **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
-            **_explain({"gain": asdict(item.gain) if item.gain else None}, NO_GAIN),
-            "share": item.cost.share if item.cost else None,
-            "cost_text": cost_text(item.cost),
-        }
-        for item in findings(facts)
-    ]
+def _findings(facts: Facts, predict: Predict | None) -> list[Json]:
+    return [_finding(item) for item in findings(facts, predict)]
+
+
+def _finding(item: Finding) -> Json:
+    document = asdict(item)
+    del document["removal"], document["why_no_gain"]
+    gain = asdict(item.gain) if item.gain else None
+    return {
+        **document,
+        **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
+        **_explain({"gain": gain}, item.why_no_gain or NO_GAIN),
+        "share": item.cost.share if item.cost else None,
+        "cost_text": cost_text(item.cost),
+    }
 
 
 def _notes(profile: Profile) -> list[Json]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from strategy_lab.profiles.prediction import shared_cores
 from strategy_lab.profiles.prediction.all_reduce import AllReduce, all_reduce_of
 from strategy_lab.profiles.prediction.errors import PredictionError
 from strategy_lab.profiles.prediction.link import Link
@@ -33,6 +34,7 @@ from strategy_lab.profiles.prediction.recorded_steps import (
     segment_of,
 )
 from strategy_lab.profiles.prediction.shared_cores import shared_cores_of, shares_cores
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.columns import Floats
 
 if TYPE_CHECKING:
@@ -87,6 +89,23 @@ class ScalingPrediction:
     """What was recorded, if nothing is changed. `steps` leaves these numbers of replicas out."""
     steps: tuple[ScaledStep, ...]
     notes: tuple[str, ...]
+    error_per_doubling: float
+    """Nine of ten predictions of `benchmarks.scaling` are off by less, per doubling of replicas."""
+    replay_error: float | None
+    """Median error of the replay of the recorded steps; None if they were not replayed."""
+
+    @property
+    def error_sentence(self) -> str:
+        """How wrong a prediction is, as far as that was measured."""
+        checked = (
+            "In the benchmark of the lab, nine of ten predictions were off by less than "
+            f"{units.share(self.error_per_doubling)} per doubling of the replicas; the interval "
+            "holds that."
+        )
+        if self.replay_error is None:
+            return checked
+        error = units.share(self.replay_error)
+        return f"{checked} The recorded steps replay with an error of {error}."
 
     @property
     def rows(self) -> tuple[ScaledStep, ...]:
@@ -163,6 +182,8 @@ def _predict_shared(
         measured=measured,
         steps=tuple(steps),
         notes=(f"The replicas share {shared.known.recording.cores:g} cores", *_left_out(left_out)),
+        error_per_doubling=shared_cores.ERROR_PER_DOUBLING,
+        replay_error=shared.known.error,
     )
 
 
@@ -217,6 +238,8 @@ def predict_from(
         measured=measured,
         steps=tuple(steps),
         notes=(*own.notes, *reduced.notes),
+        error_per_doubling=ERROR_PER_DOUBLING,
+        replay_error=None,
     )
 
 

@@ -50,7 +50,7 @@ class OtherBatch:
 
     def apply(self, graph: StepGraph, times: Times) -> None:
         ratio = self.batch / self.recorded
-        chosen = _passes(graph)
+        chosen = passes_of(graph)
         before_ns = times.work_ns.copy()
         work_ns = before_ns[chosen]
         fixed_ns = np.minimum(work_ns, self.fixed_ns)
@@ -83,7 +83,7 @@ def other_batch(known: Replays, batch: int) -> OtherBatch:
     return OtherBatch(batch, recorded, extremes=extremes)
 
 
-def _passes(graph: StepGraph) -> Bools:
+def passes_of(graph: StepGraph) -> Bools:
     """Return which nodes are ops of the forward and backward pass.
 
     These are the ops from which a dependency leads to the start of a collective of gradients, that

@@ -82,7 +82,7 @@ class OtherPacks:
         return f"with gradients in packs of {units.size(self.bytes_per_pack)}"
 
     def apply(self, graph: StepGraph, times: Times) -> None:
-        chosen = _collectives(graph) & (graph.nodes.bytes > SMALL_BYTES)
+        chosen = gradient_exits(graph)
         for replica in np.unique(graph.nodes.replica[chosen]):
             own = chosen & (graph.nodes.replica == replica)
             moved = float(graph.nodes.bytes[own].sum())
@@ -98,7 +98,7 @@ def faster_link(known: Replays, times: float) -> FasterLink:
         raise ReplayError(
             f"A link cannot be {times:g} times as fast", advice="Give a number above 0, such as 2"
         )
-    likely, *others = _costs(known)
+    likely, *others = gradient_costs(known)
     return FasterLink(times, likely, tuple(FasterLink(times, cost) for cost in others))
 
 
@@ -112,9 +112,14 @@ def other_packs(known: Replays, bytes_per_pack: int) -> OtherPacks:
         )
     if bytes_per_pack < 0:
         raise ReplayError("A pack cannot have less than 0 bytes", advice="Give 0 for one pack")
-    likely, least, most = _costs(known)
+    likely, least, most = gradient_costs(known)
     extremes = (OtherPacks(bytes_per_pack, least, False), OtherPacks(bytes_per_pack, most))
     return OtherPacks(bytes_per_pack, likely, extremes=extremes)
+
+
+def gradient_exits(graph: StepGraph) -> Bools:
+    """Return which nodes are exits of collectives of gradients."""
+    return _collectives(graph) & (graph.nodes.bytes > SMALL_BYTES)
 
 
 def _collectives(graph: StepGraph) -> Bools:
@@ -122,7 +127,7 @@ def _collectives(graph: StepGraph) -> Bools:
     return of_category(graph, ("collective",)) & np.isfinite(graph.nodes.bytes)
 
 
-def _costs(known: Replays) -> tuple[MessageCost, MessageCost, MessageCost]:
+def gradient_costs(known: Replays) -> tuple[MessageCost, MessageCost, MessageCost]:
     """Return the likely cost, that with the least latency, and that with the most."""
     sizes, lengths = [], []
     for step in known.steps:

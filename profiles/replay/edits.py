@@ -145,7 +145,9 @@ class Faster:
         nodes = graph.nodes
         return np.array(
             [
-                category not in (HOST, ENTER) and wanted in (op.lower(), category)
+                wanted == category
+                if category in (HOST, ENTER, "delay")
+                else wanted in (op.lower(), category)
                 for op, category in zip(nodes.op, nodes.category, strict=True)
             ]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.reporting import units
 
@@ -25,17 +26,56 @@ def gain_sentence(found: WhatIf) -> str:
     No length is named if the replay's error is as large as the gain.
     """
     if found.is_within_error:
-        measured = units.milliseconds(found.measured_ms)
+        return _unknown("without it", found, found.measured_ms)
+    return f"Without it a captured step takes {_instead(found)} ({_how_sure(found)})."
+
+
+def finding_sentence(found: WhatIf, removal: Removal, times_examples: float) -> str:
+    """A finding's gain in a sentence.
+
+    Args:
+      found: the step with the change that `removal` names.
+      times_examples: examples of a step with the change over those of a step without it. If it is
+        not 1, the sentence compares the time of an example.
+    """
+    if removal.change in ("no-delay", "average-replica"):
+        return gain_sentence(found)
+    edit = found.edits[0]
+    same_ms = found.measured_ms * times_examples
+    if found.low_ms <= same_ms <= found.high_ms:
+        return _unknown(edit, found, same_ms)
+    if times_examples != 1.0:
+        faster = same_ms / found.predicted_ms
         return (
-            "What a step would take without it cannot be predicted from this recording: the "
-            f"interval, {between(found)}, holds the measured {measured} (95 % of steps are "
-            f"replayed within {units.share(found.replay_error_p95)})."
+            f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)}, so "
+            f"{faster:.2f} times as many examples per second ({_how_sure(found)})."
+        )
+    if removal.is_bound:
+        return (
+            f"{edit[0].upper()}{edit[1:]} a captured step would take {_instead(found)}; no remedy "
+            f"saves more ({_how_sure(found)})."
         )
     return (
-        f"Without it a captured step takes {units.milliseconds(found.predicted_ms)} instead of "
-        f"{units.milliseconds(found.measured_ms)} (predicted, {between(found)}; replay error "
-        f"{units.share(found.replay_error)})."
+        f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)} ({_how_sure(found)})."
     )
+
+
+def _unknown(edit: str, found: WhatIf, same_ms: float) -> str:
+    same = "the measured" if same_ms == found.measured_ms else "as many examples per second,"
+    return (
+        f"What a step would take {edit} cannot be predicted from this recording: the interval, "
+        f"{between(found)}, holds {same} {units.milliseconds(same_ms)} (95 % of steps are "
+        f"replayed within {units.share(found.replay_error_p95)})."
+    )
+
+
+def _instead(found: WhatIf) -> str:
+    predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
+    return f"{predicted} instead of {measured}"
+
+
+def _how_sure(found: WhatIf) -> str:
+    return f"predicted, {between(found)}; replay error {units.share(found.replay_error)}"
 
 
 def between(found: WhatIf) -> str:

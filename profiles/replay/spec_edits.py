@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, Any
 from strategy_lab.profiles.replay.batch_fit import batch_change
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit, RemoveDelay
+from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 _RATE = "network.rate_mbit"
+
+
+def refused_xla() -> Edit:
+    """Raise ReplayError: no edit predicts XLA."""
+    raise ReplayError(
+        "What XLA would do cannot be predicted: it fuses ops into others, which were not recorded",
+        advice="Measure it: Try it on the page What if, or what-if --try xla=true",
+    )
 
 
 def edit_of(profile: Profile, segment: int, changes: Mapping[str, Any]) -> Edit | None:

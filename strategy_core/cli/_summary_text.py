@@ -63,7 +63,10 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_key_numbers(segment["key_numbers"], out)
     for finding in segment["findings"]:
         cost = plain_text(f"• {finding['cost_text']}:", "bold")
-        out.print(cost, plain_text(finding["sentence"]), plain_text(finding["advice"], "dim"))
+        gain = [plain_text(finding["gain"]["sentence"])] if finding["gain"] else []
+        out.print(
+            cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
+        )
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_collectives(segment, out)

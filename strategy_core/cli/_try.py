@@ -23,7 +23,7 @@ from strategy_core.launcher.tried_change import (
 )
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.replay.sentences import between
+from strategy_lab.profiles.replay.sentences import between, error_sentence
 from strategy_lab.profiles.reporting import units
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
     else:
         before, after = map(units.milliseconds, (predicted.measured_ms, predicted.predicted_ms))
         print(f"Predicted: {before} without the change, {after} with it ({between(predicted)})")
+        print(plain(error_sentence(predicted)))
     interval = f" ({measured.between})" if measured.between else ""
     before, after = map(units.milliseconds, (measured.without_ms, measured.with_ms))
     print(f"Measured:  {before} without the change, {after} with it{interval}")

@@ -78,7 +78,7 @@ def document(found: ScalingPrediction) -> dict[str, Any]:
     rows = [asdict(item) for item in found.rows]
     shown = asdict(found)
     del shown["measured"], shown["steps"]
-    return {"schema_version": 1, **shown, "steps": rows}
+    return {"schema_version": 1, **shown, "error_sentence": found.error_sentence, "steps": rows}
 
 
 def _numbers(text: str) -> list[int]:
@@ -105,6 +105,7 @@ def _print(found: ScalingPrediction) -> None:
         print(_row(item))
     for note in found.notes:
         print(plain(f"{note}."))
+    print(plain(found.error_sentence))
     if any(item.basis == "on paper" for item in found.rows):
         from strategy_lab.profiles.prediction.scaling import ON_PAPER
 

@@ -60,6 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--global-batch-size", type=int, metavar="N", help="examples per step")
     parser.add_argument(
+        "--overlap",
+        action="store_true",
+        help="the collectives of gradients run while the backward pass goes on",
+    )
+    parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        help="gradients are reduced by collective-ring, nccl, tree, hierarchical-copy or "
+        "reduction-to-one-device, by arithmetic on messages and bytes",
+    )
+    parser.add_argument(
+        "--xla",
+        action="store_true",
+        help="refused, as XLA runs other ops than the recorded: measure it with --try xla=true",
+    )
+    parser.add_argument(
         "--critical-path",
         action="store_true",
         help="also what the step of median length consists of, by kind of op, with the slack of "
@@ -123,10 +139,9 @@ def run(args: argparse.Namespace) -> int:
 def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
     from strategy_core.cli._try import try_it
 
-    edits = (args.remove_delay, args.without_straggler, args.input_free, args.faster)
-    if any(edits) or any(
-        each is not None for each in (args.link, args.bytes_per_pack, args.global_batch_size)
-    ):
+    flags = (args.remove_delay, args.without_straggler, args.input_free, args.overlap, args.xla)
+    values = (args.link, args.bytes_per_pack, args.global_batch_size, args.algorithm)
+    if any(flags) or args.faster or any(each is not None for each in values):
         raise LabError(
             "--try names its change itself; --remove-delay and the like only change a replay",
             advice="Write --try straggler, or --try KEY=VALUE with a field of the RunSpec",
@@ -146,13 +161,18 @@ def _segment(profile: Profile, asked: int | None) -> int:
 
 
 def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edit]:
+    from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
     from strategy_lab.profiles.replay.batch_fit import batch_change
     from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
     from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+    from strategy_lab.profiles.replay.overlapped import overlapped
     from strategy_lab.profiles.replay.replays import replays
+    from strategy_lab.profiles.replay.spec_edits import refused_xla
     from strategy_lab.profiles.replay.straggler import average_straggler
 
     edits: list[Edit] = []
+    if args.xla:
+        edits.append(refused_xla())
     if args.remove_delay:
         edits.append(RemoveDelay())
     if args.without_straggler:
@@ -166,6 +186,10 @@ def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edi
         edits.append(other_packs(known, args.bytes_per_pack))
     if args.global_batch_size is not None:
         edits.append(batch_change(profile, segment, args.global_batch_size))
+    if args.algorithm is not None:
+        edits.append(other_algorithm(known, args.algorithm))
+    if args.overlap:
+        edits.append(overlapped(known))
     return [*edits, *(_faster(text) for text in args.faster)]
 
 

@@ -18,6 +18,10 @@ Why a run is slow: the Overview, the report and `strategy-lab summary` give ever
 cost, the largest first. Each finding comes from a rule, a file in `profiles/analysis/advice/rules`.
 In `strategy-lab summary --json`, `edits` of a finding names the changes of the RunSpec that its
 rule proposes, if the lab can make them.
+
+Where a change of the captured steps removes the cause, a [replay](what-if.md) predicts what a step
+would take then, with its interval and the replay's error: on the Overview, in the report, for
+agents, and with `strategy-lab summary --gains`.
 """
 
 
@@ -30,13 +34,20 @@ def _section(rule: Rule) -> str:
     title, _, rest = inspect.cleandoc(rule.text).partition("\n")
     proposes = _proposal(rule)
     body = rest.strip().replace("## ", "### ")
-    return f"## `{rule.key}`\n\n**{title}**\n\n{body}\n\n{proposes}\n"
+    predicts = _prediction(rule)
+    return f"## `{rule.key}`\n\n**{title}**\n\n{body}\n\n{proposes}\n\n{predicts}\n"
 
 
 def _proposal(rule: Rule) -> str:
     if rule.edits is None:
         return "The lab cannot make the change itself."
     return f"The lab proposes: {inspect.getdoc(rule.edits)}"
+
+
+def _prediction(rule: Rule) -> str:
+    if isinstance(rule.removal, str):
+        return f"No gain is predicted. {rule.removal}"
+    return f"The gain is predicted by a replay: {inspect.getdoc(rule.removal)}"
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.advice import rules
 from strategy_lab.profiles.analysis.facts import Facts, Finding
+from strategy_lab.profiles.analysis.removal import Removal
 
 Find = Callable[[Facts], Iterator[Finding]]
 Edits = Callable[[Facts, Finding], dict[str, Any]]
+Removes = Callable[[Facts, Finding], Removal | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +27,21 @@ class Rule:
     find: Find
     edits: Edits | None
     """Changes of the RunSpec that would help, by dotted path; None if the lab cannot make any."""
+    removal: Removes | str
+    """The change of a replayed step that removes the cause; a sentence if no change does."""
 
     def findings(self, facts: Facts) -> Iterator[Finding]:
         """What the rule finds, with its changes if the run has a spec to change."""
         for item in self.find(facts):
-            if self.edits is None or not facts.segment.is_of_lab:
-                yield item
-            else:
-                yield replace(item, edits=self.edits(facts, item))
+            removal = self.removal if isinstance(self.removal, str) else self.removal(facts, item)
+            edits = self.edits(facts, item) if self.edits and facts.segment.is_of_lab else {}
+            yield replace(item, edits=edits, removal=removal)
 
 
 def _read(name: str) -> Rule:
     module: Any = importlib.import_module(f"{rules.__name__}.{name}")
-    return Rule(module.KEY, module.__doc__, module.find, getattr(module, "edits", None))
+    removal = module.removal if hasattr(module, "removal") else module.NO_GAIN
+    return Rule(module.KEY, module.__doc__, module.find, getattr(module, "edits", None), removal)
 
 
 RULES = tuple(_read(item.name) for item in pkgutil.iter_modules(rules.__path__))

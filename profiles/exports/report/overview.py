@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import scaling
-from strategy_lab.profiles.analysis.findings import Facts, Finding, findings, ranked
+from strategy_lab.profiles.analysis.findings import Facts, Finding, ranked
 from strategy_lab.profiles.analysis.headline import Strong, headline
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
+from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.units import MISSING
 from strategy_lab.profiles.run.events import Failed, Note
@@ -69,7 +70,9 @@ def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
     """Return every finding, ranked, with its cost and, if the run has several, its segments."""
     titles = {item.segment.segment: facts.title(item) for item in facts.segments}
     found: dict[tuple[str, str], list[Finding]] = {}
-    for finding in ranked([one for item in facts.segments for one in findings(item)]):
+    for finding in ranked(
+        [one for item in facts.segments for one in findings_with_gains(facts.profile, item)]
+    ):
         found.setdefault((finding.sentence, finding.advice), []).append(finding)
     several = len(titles) > 1
     return [

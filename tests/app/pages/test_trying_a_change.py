@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import begin_run
@@ -53,6 +55,22 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
     assert table["with"].tolist() == [pytest.approx(begun.found.measured.with_ms)]
     assert shown.button(key=BUTTON).label == "Try it again"
     assert not state.lab().launcher.active
+
+
+def test_a_prediction_is_shown_with_the_error_of_its_replay(
+    late: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, 9.0, 11.0)
+    monkeypatch.setattr(tried_change, "_prediction", lambda *_: (known, None))
+    page = open_page("overview", late.parent, run="late")
+    page.button(key=BUTTON).click()
+    rerun(page)
+    begun = state.lab().tried.active
+    assert begun is not None
+    assert begun.wait(PATIENCE_S)
+    shown = text_of(rerun(page)).replace("\\", "")
+    assert "24 captured steps replayed" in shown
+    assert "Replay error 1.2 %" in shown
 
 
 def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:

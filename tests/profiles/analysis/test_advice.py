@@ -21,6 +21,7 @@ from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
 from strategy_lab.profiles.analysis.placed import DenseGradient, Placed, PlacedVariable
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 
@@ -233,9 +234,31 @@ def test_copies_within_a_device_are_no_traffic_between_devices(
 
 
 def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], Facts]) -> None:
-    def predict(item: Finding) -> Gain | None:
-        return Gain(20.0 - item.evidence["late_ms"], 0.01) if item.key == "straggler" else None
+    def predict(item: Finding) -> Gain | str:
+        if item.key != "straggler":
+            return "No edit."
+        step_ms = 20.0 - item.evidence["late_ms"]
+        return Gain(step_ms, 4.0, 6.0, 20.0, 0.01, 1.0, False, False, "Without it.")
 
-    gains = {item.key: item.gain for item in findings(ill("straggler"), predict)}
-    assert gains.pop("straggler") == Gain(pytest.approx(5.0, abs=0.5), 0.01)
-    assert set(gains.values()) <= {None}
+    found = {item.key: item for item in findings(ill("straggler"), predict)}
+    late = found.pop("straggler")
+    assert late.gain is not None
+    assert late.gain.step_ms == pytest.approx(5.0, abs=0.5)
+    assert {(item.gain, item.why_no_gain) for item in found.values()} <= {(None, "No edit.")}
+
+
+@pytest.mark.parametrize(
+    ("key", "removal"),
+    [
+        ("straggler", Removal("average-replica")),
+        ("input-bound", Removal("free-input")),
+        ("communication-exposed", Removal("free-ops", "communication", is_bound=True)),
+        ("python-op", Removal("free-ops", "EagerPyFunc", is_bound=True)),
+        ("tiny-batch", Removal("spec", changes={"global_batch_size": 64})),
+        ("dispatch", "Python around the calls of a step is not an op of the replayed step."),
+    ],
+)
+def test_a_finding_names_what_removes_its_cause(
+    key: str, removal: Removal | str, ill: Callable[[str], Facts]
+) -> None:
+    assert found(ill(key))[key].removal == removal

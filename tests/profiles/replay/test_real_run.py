@@ -11,8 +11,11 @@ import pytest
 
 from strategy_core.cli.main import main
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.facts import Finding, Gain
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import Faster
+from strategy_lab.profiles.replay.finding_gain import gain_of
 from strategy_lab.profiles.replay.recording import _by_step
 from strategy_lab.profiles.replay.replays import Replays, replays
 from strategy_lab.profiles.replay.simulate import own_work, simulate
@@ -106,3 +109,11 @@ def test_more_replicas_on_the_same_cores_take_longer(
 def test_a_run_of_one_replica_replays_without_a_collective(known: Replays) -> None:
     empty = known.recording.tables["collectives"][known.steps[0].graph.step].slice(0, 0)
     assert _by_step(empty) == {}
+
+
+def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:
+    removal = Removal("free-ops", kind_of_op="compute", is_bound=True)
+    item = Finding("any", LAST, "It computes.", "", None, {}, removal=removal)
+    found = gain_of(profiles.load(finished_run), item)
+    assert isinstance(found, Gain)
+    assert 0 < found.step_ms < found.measured_ms

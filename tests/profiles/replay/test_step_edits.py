@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay import spec_edits
 from strategy_lab.profiles.replay.batch_edit import OtherBatch, other_batch
 from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit
+from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
 from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
@@ -159,3 +161,53 @@ def test_another_rate_of_an_emulated_link_is_a_faster_link(
     assert isinstance(found, FasterLink)
     assert found.times == 2.0
     assert edited({}) is None
+
+
+@pytest.mark.parametrize(("small_ms", "predicted_ms"), [(2.0, None), (22.0, 13 + 26 - 20 / 3)])
+def test_overlapped_collectives_take_what_the_backward_pass_does_not_hide(
+    small_ms: float, predicted_ms: float | None
+) -> None:
+    """10 ms of passes hide 6.7 ms of the all-reduces; of a short one, the latency stays."""
+    of = replays_of([reducing_step(number, small_ms) for number in range(6)])
+    edit = overlapped(of)
+    found = predict(of, [edit])
+    assert found.predicted_ms == pytest.approx(predicted_ms or 13 + edit.latency_ns / MS)
+    assert found.low_ms <= found.predicted_ms < found.high_ms < of.measured_ms
+
+
+def test_overlap_hides_no_more_than_all_of_the_passes() -> None:
+    of = replays_of([reducing_step(number, 22.0) for number in range(6)])
+    found = predict(of, [overlapped(of)])
+    assert (found.low_ms, found.high_ms) == pytest.approx((13 + 26 - 10, 13 + 26 - 10 / 3))
+
+
+def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
+    """Of two replicas: a ring has 2 messages and moves S; one device has 2 and moves 2 S."""
+    edit = other_algorithm(known, "reduction-to-one-device")
+    assert (edit.messages, edit.moved) == (1, 2)
+    ns_per_byte = 2 * MS / (LARGE - SMALL)
+    found = predict(known, [edit])
+    assert found.predicted_ms == pytest.approx(19 + (LARGE + SMALL) * ns_per_byte / MS)
+    reduced_ms = found.predicted_ms - 13
+    assert found.low_ms == pytest.approx(13 + reduced_ms / 3)
+    assert found.high_ms == pytest.approx(13 + reduced_ms * 3)
+    same = predict(known, [other_algorithm(known, "nccl")])
+    assert same.predicted_ms == pytest.approx(19)
+    assert same.is_within_error
+
+
+def test_an_algorithm_that_has_no_model_is_refused(known: Replays) -> None:
+    with pytest.raises(ReplayError, match="reduced by collective-ring already"):
+        other_algorithm(known, "collective-ring")
+    with pytest.raises(ReplayError, match="no model of the time that 'carrier-pigeon' takes"):
+        other_algorithm(known, "carrier-pigeon")
+    copies = replays_of([late_step(number) for number in range(4)])
+    with pytest.raises(ReplayError, match="No collective of gradients was recorded"):
+        other_algorithm(copies, "nccl")
+    with pytest.raises(ReplayError, match="No collective of gradients was recorded"):
+        overlapped(copies)
+
+
+def test_xla_is_refused_with_what_measures_it() -> None:
+    with pytest.raises(ReplayError, match="--try xla=true"):
+        spec_edits.refused_xla()

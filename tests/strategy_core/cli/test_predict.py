@@ -40,6 +40,7 @@ def test_the_curve_for_people(runs: list[str], capsys: Captured) -> None:
     )
     assert "measured" in lines[3]
     assert lines[12].endswith("on paper")
+    assert "off by less than 10 % per doubling" in "\n".join(lines[13:]).replace("\u00a0", " ")
 
 
 def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
@@ -50,6 +51,7 @@ def test_json_has_every_figure(runs: list[str], capsys: Captured) -> None:
     last = found["steps"][-1]
     assert last["low_ms"] < last["step_ms"] < last["high_ms"]
     assert found["all_reduce"]["likely"]["ms_per_byte"] > 0
+    assert (found["error_per_doubling"], found["replay_error"]) == (0.1, None)
 
 
 def test_a_described_link_and_another_algorithm(runs: list[str], capsys: Captured) -> None:

@@ -10,7 +10,9 @@ import pytest
 
 from strategy_core.cli import _try
 from strategy_core.cli.main import main
+from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
+from strategy_lab.profiles.replay.what_if import WhatIf
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.synthetic import write_run
 
@@ -42,6 +44,18 @@ def test_a_finding_is_tried_by_its_name_and_nothing_else_is_changed(
         "late",
         *(f"late-try-no-delay-1-{side}-{n}" for side in "ab" for n in (1, 2, 3)),
     }
+
+
+def test_a_prediction_is_shown_with_the_error_of_its_replay(
+    late: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, 9.0, 11.0)
+    monkeypatch.setattr(tried_change, "_prediction", lambda *_: (known, None))
+    assert main(["what-if", str(late), "--try", "straggler"]) == 0
+    out = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "Predicted: 210 ms without the change, 10.0 ms with it" in out
+    assert "24 captured steps replayed" in out
+    assert "Replay error 1.2 %" in out
 
 
 def test_a_field_is_tried_and_told_as_json(late: Path, capsys: pytest.CaptureFixture[str]) -> None:

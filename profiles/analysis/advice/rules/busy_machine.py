@@ -25,6 +25,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE
 
 KEY = "busy-machine"
+NO_GAIN = "Other programs on the machine are not part of the recorded step."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 
 KEY = "communication-exposed"
 EXPOSED_SHARE = 0.25
@@ -83,3 +84,8 @@ def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     if not batch or not facts.breakdown.is_in_sync or _only_copies(facts):
         return {}
     return {"global_batch_size": 2 * batch}
+
+
+def removal(_facts: Facts, _found: Finding) -> Removal:
+    """With collectives and transfers that take no time: the most that any remedy can save."""
+    return Removal("free-ops", kind_of_op="communication", is_bound=True)

@@ -25,6 +25,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_st
 from strategy_lab.profiles.reporting import units
 
 KEY = "dense-gradient"
+NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

@@ -20,11 +20,13 @@ from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 
 KEY = "detour"
+ON_ITS_OWN_DEVICE = "How long the op takes on the replica's own device was not recorded."
 DETOUR_SHARE = 0.05
 """Ops on another device are worth a sentence if they take this share of a step."""
 
@@ -72,3 +74,13 @@ def detour_behind(facts: Facts, late: ReplicaLateness) -> Cause | None:
 
 def short(device: str | None) -> str:
     return short_names([device])[device] if device else "another device"
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """With its replica as fast as the others, if the op makes that replica late."""
+    late = facts.stragglers.straggler
+    cause = detour_behind(facts, late) if late else None
+    is_this = cause is not None and cause.name == found.evidence["op"]
+    if late and cause and is_this and cause.replica == late.replica == found.evidence["replica"]:
+        return Removal("average-replica")
+    return ON_ITS_OWN_DEVICE

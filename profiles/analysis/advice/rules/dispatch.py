@@ -26,6 +26,7 @@ from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 
 KEY = "dispatch"
+NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:

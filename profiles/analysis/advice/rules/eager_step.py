@@ -24,6 +24,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_st
 from strategy_lab.profiles.reporting import units
 
 KEY = "eager-step"
+NO_GAIN = "As a graph the step would run other ops than the recorded ones."
 CALLS_SHARE = 0.5
 
 

@@ -24,6 +24,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_s
 from strategy_lab.profiles.reporting import units
 
 KEY = "host-round-trip"
+NO_GAIN = "The program's own Python is not an op of the replayed step."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

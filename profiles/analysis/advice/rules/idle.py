@@ -23,6 +23,7 @@ from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_ar
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 
 KEY = "idle"
+NO_GAIN = "What the devices wait for was not recorded."
 IDLE_SHARE = 0.3
 
 

@@ -26,6 +26,7 @@ from strategy_lab.profiles.analysis.causes import Cause
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_lab.profiles.analysis.input_stages import OF_DISTRIBUTE
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "input-bound"
@@ -142,3 +143,8 @@ def _kind(stage: Cause) -> str:
     """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`."""
     last = stage.name.rpartition("::")[2].partition("[")[0]
     return last.rstrip("0123456789").removesuffix("V")
+
+
+def removal(_facts: Facts, _found: Finding) -> Removal:
+    """With a batch that is there when the step asks for it."""
+    return Removal("free-input")

@@ -23,6 +23,7 @@ import numpy as np
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 
 KEY = "loss-lost"
+NO_GAIN = "It is about the loss, not about the length of a step."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

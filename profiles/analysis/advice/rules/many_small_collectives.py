@@ -22,12 +22,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "many-small-collectives"
 SMALL_CALL_BYTES = 1_000_000
 
 MANY_CALLS = 8
+OTHER_OPS = "With other packs of this algorithm other ops run than the recorded ones."
 
 _PACKING = {
     "collective-ring": "Pack the gradients: set bytes_per_pack, so that fewer, larger tensors are "
@@ -81,3 +83,11 @@ _EDITS: dict[str, dict[str, Any]] = {
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """Packs of 32 MB, or an algorithm that packs."""
     return _EDITS.get(facts.segment.cross_device_ops, {})
+
+
+def removal(facts: Facts, _found: Finding) -> Removal | str:
+    """With packs of 32 MB (`collective-ring`)."""
+    changes = _EDITS.get(facts.segment.cross_device_ops, {})
+    if "bytes_per_pack" not in changes:
+        return OTHER_OPS
+    return Removal("spec", changes=changes)

@@ -27,6 +27,7 @@ from strategy_lab.profiles.analysis.memory import PROCESS
 from strategy_lab.profiles.reporting import units
 
 KEY = "memory-limit"
+NO_GAIN = "It is about memory, not about the length of a step."
 NEARLY_FULL = 0.9
 
 

@@ -26,6 +26,7 @@ from typing import Any
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 
 KEY = "other-algorithm"
+NO_GAIN = "With another algorithm other ops run than the recorded ones; Try it measures it."
 SHARE = 0.1
 ALGORITHMS = ("nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring")
 

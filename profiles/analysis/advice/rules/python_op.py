@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.run.injected_delay import is_injected
 
 KEY = "python-op"
@@ -45,3 +46,10 @@ def find(facts: Facts) -> Iterator[Finding]:
             op=cause.name,
             held_ms=cause.held_ms,
         )
+
+
+def removal(facts: Facts, found: Finding) -> Removal:
+    """With Python ops of this type that take no time: the most that TensorFlow ops can save."""
+    known = {cause.name: cause.detail for cause in facts.held_up.of_kind("python-op")}
+    op = found.evidence["op"]
+    return Removal("free-ops", kind_of_op=known.get(op) or op, is_bound=True)

@@ -34,6 +34,7 @@ from strategy_lab.profiles.analysis.facts import (
 from strategy_lab.profiles.reporting import units
 
 KEY = "retracing"
+NO_GAIN = "Steps that trace are left out of a replay."
 FEWEST_RETRACES = 2
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "shared-collective-key"
+NO_GAIN = "The run ended; there is no step to predict."
 REFUSED = "Shape mismatch in the collective instance"
 """A part of TensorFlow's error; `tests/strategy_core/private_tf/test_error_texts.py` raises it."""
 

@@ -23,6 +23,7 @@ from typing import Any
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "shared-cores"
+NO_GAIN = "With fewer replicas other ops run than the recorded ones; Try it measures it."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

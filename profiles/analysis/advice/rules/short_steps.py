@@ -24,10 +24,12 @@ from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "short-steps"
 SHORT_MS = 10.0
+NO_BATCH = "The global batch of this segment was not recorded."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -57,3 +59,8 @@ def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """Twice the batch: half as many calls for as many examples."""
     batch = facts.segment.global_batch_size
     return {"global_batch_size": 2 * batch} if batch else {}
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """With the proposed batch, per example."""
+    return Removal("spec", changes=edits(facts, found)) if edits(facts, found) else NO_BATCH

@@ -26,6 +26,7 @@ from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import M
 from strategy_lab.profiles.analysis.advice.rules.straggler import injected_sentence
 from strategy_lab.profiles.analysis.communication import CollectiveUse
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
@@ -34,6 +35,7 @@ KEY = "small-collective"
 LATENCY_BYTES = 65_536
 """A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
 
+ONE_OF_SEVERAL = "Which ops make the replicas enter this collective late is not known."
 LATENCY_SHARE = 0.1
 """Least share of a step of such calls."""
 
@@ -104,3 +106,8 @@ def _advice(waits: bool, *, is_injected: bool) -> str:
             "arrive together. Replicas that share cores run in turn."
         )
     return "Reduce it every few steps, or together with another tensor."
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """Without the injected delay, if there is one and the replicas wait."""
+    return Removal("no-delay") if edits(facts, found) else ONE_OF_SEVERAL

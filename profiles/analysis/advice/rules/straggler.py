@@ -23,6 +23,7 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import NOTICEABLE_MS, ReplicaLateness
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
@@ -125,3 +126,12 @@ def injected_sentence(delays_ms: dict[int, float]) -> str:
     """`The lab injected 60.0 ms into replica 0 and 30.0 ms into replica 2.`"""
     parts = [f"{units.milliseconds(ms)} into replica {r}" for r, ms in sorted(delays_ms.items())]
     return f"The lab injected {units.listed(parts)}."
+
+
+def removal(facts: Facts, _found: Finding) -> Removal:
+    """Without the injected delay if it explains every late replica, else with the latest replica
+    as fast as the others."""
+    late, delays_ms = facts.stragglers.late, injected_delays(facts.segment)
+    if all(_is_injected(facts, item, delays_ms) for item in late):
+        return Removal("no-delay")
+    return Removal("average-replica")

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "tiny-batch"
@@ -51,3 +52,8 @@ def find(facts: Facts) -> Iterator[Finding]:
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """Four times as many examples for each replica as what counts as tiny."""
     return {"global_batch_size": 4 * TINY_BATCH * facts.segment.num_replicas}
+
+
+def removal(facts: Facts, found: Finding) -> Removal:
+    """With the proposed batch, per example."""
+    return Removal("spec", changes=edits(facts, found))

@@ -27,6 +27,7 @@ from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLo
 from strategy_lab.profiles.reporting import units
 
 KEY = "unsteady"
+NO_GAIN = "It is about some of the steps; a replay predicts the median one."
 UNSTEADY = 2.0
 
 

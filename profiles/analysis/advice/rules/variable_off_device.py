@@ -25,6 +25,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.reporting import units
 
 KEY = "variable-off-device"
+NO_GAIN = "The copies of a variable are not recorded apart from other copies."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

@@ -1,0 +1,62 @@
+"""Overview, report, command line and agents show the same sentence on a finding's gain."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strategy_core.cli.main import main
+from strategy_lab import profiles
+from strategy_lab.app.mcp_server.answers import Answers
+from strategy_lab.profiles.analysis.facts import Finding, Gain
+from strategy_lab.profiles.exports.html import report
+from strategy_lab.profiles.replay import finding_gain
+from strategy_lab.profiles.tables.store import Profile
+from tests.app.looking import open_page, text_of
+from tests.synthetic import write_run
+
+SENTENCE = "Without it a captured step takes 17 ms instead of 47 ms"
+GAIN = Gain(17.0, 16.0, 18.0, 47.0, 0.01, 1.0, False, False, SENTENCE)
+REASON = "No edit removes it."
+
+
+@pytest.fixture
+def late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run with a straggler; the replay is pretended, as made-up runs have no graph."""
+
+    def gain_of(_profile: Profile, finding: Finding) -> Gain | str:
+        return GAIN if finding.key == "straggler" else REASON
+
+    monkeypatch.setattr(finding_gain, "gain_of", gain_of)
+    return write_run(tmp_path / "late", replicas=2, steps=60, straggler=(1, 30.0))
+
+
+def test_the_overview_adds_it_below_its_finding(late: Path) -> None:
+    shown = text_of(open_page("overview", late.parent, run="late"))
+    assert shown.count(SENTENCE) == 1
+
+
+def test_the_report_and_agents_show_it(late: Path) -> None:
+    assert report(profiles.load(late)).count(SENTENCE) == 1
+    (segment,) = Answers(late.parent).findings("late")["segments"]
+    found = {item["key"]: item for item in segment["findings"]}
+    assert found["straggler"]["gain"]["sentence"] == SENTENCE
+    assert found["straggler"]["gain"]["low_ms"] == 16.0
+    others = [item for key, item in found.items() if key != "straggler"]
+    assert {(item["gain"], item["gain_reason"]) for item in others} <= {(None, REASON)}
+
+
+def test_the_command_line_predicts_only_if_asked(
+    late: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["summary", str(late), "--gains"]) == 0
+    assert SENTENCE in " ".join(capsys.readouterr().out.split())
+    assert main(["summary", str(late)]) == 0
+    assert SENTENCE not in " ".join(capsys.readouterr().out.split())
+    assert main(["summary", str(late), "--json"]) == 0
+    (segment,) = json.loads(capsys.readouterr().out)["segments"]
+    late_one = next(item for item in segment["findings"] if item["key"] == "straggler")
+    assert late_one["gain"] is None
+    assert "--gains" in late_one["gain_reason"]

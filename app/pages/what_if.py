@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -11,6 +11,7 @@ import streamlit as st
 from strategy_core.launcher.tried_change import change_title, is_about_a_step, why_not_made
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.scaling import show_scaling
@@ -23,11 +24,12 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.batch_fit import batch_change
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
+from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.edits import Edit, Faster
 from strategy_lab.profiles.replay.recording import ReplayError, why_no_replay
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
-from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
+from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -36,6 +38,7 @@ from strategy_lab.profiles.tables.store import Profile
 _SHOWN = 15
 _LEAST_SHARE = 0.01
 _TIMES = (1.5, 2.0, 4.0, 10.0)
+_ON_TIMELINE = "Show on the timeline"
 
 
 def _link(profile: Profile, segment: int, times: int) -> Edit:
@@ -74,6 +77,9 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
+    texts = opened.ask(_usual_texts, segment.segment)
+    titles = [item.edits[0] for item in found]
+    _show_on_timeline(opened, segment.segment, {each: texts[each] for each in titles})
     _show_own(opened, segment.segment)
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
@@ -116,24 +122,42 @@ def _show_own(opened: OpenRun, segment: int) -> None:
     kinds = opened.ask(_kinds, segment)
     kind = left.selectbox("Ops of this kind", kinds, key="what_if_kind")
     times = right.selectbox("times as fast", _TIMES, index=1, key="what_if_times")
-    _show_prediction(opened, _faster, segment, kind, times)
+    if _show_prediction(opened, _faster, segment, kind, times):
+        text = text_of([Faster(kind, times)])
+        _show_on_timeline(opened, segment, {_ON_TIMELINE: text})
     left, right = st.columns([3, 1])
     name = left.selectbox("Or change", list(_CHANGES), key="what_if_other")
     make, usual = _CHANGES[name]
     value = right.number_input("to", min_value=0, value=usual, key=f"what_if_{make.__name__}")
-    _show_prediction(opened, _changed, segment, make, value)
+    if _show_prediction(opened, _changed, segment, make, value):
+        text = opened.ask(_text_of_change, segment, make, value)
+        _show_on_timeline(opened, segment, {_ON_TIMELINE: text})
 
 
-def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -> None:
+def _show_on_timeline(opened: OpenRun, segment: int, texts: Mapping[str, str | None]) -> None:
+    """Links that open the timeline with the predicted rows of an edit, by their labels."""
+    with st.container(horizontal=True, horizontal_alignment="left"):
+        if _ON_TIMELINE not in texts:
+            st.markdown(f"{_ON_TIMELINE} the step", width="content")
+        for label, edit in texts.items():
+            if edit is not None:
+                run = opened.profile.path.name
+                query = {"run": run, "segment": str(segment), "edit": edit}
+                page_link("timeline", as_markdown(label), query=query)
+
+
+def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -> bool:
+    """Return whether there is one; else the page says why not."""
     try:
         found = opened.ask(ask, *asked)
     except ReplayError as error:
         st.caption(as_markdown(error, 300))
-        return
+        return False
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}) "
         f"{as_markdown(found.edits[0])}: {found.speedup:.2f} times as fast as measured."
     )
+    return True
 
 
 def _show_tries(opened: OpenRun, segment: int) -> None:
@@ -183,6 +207,17 @@ def _changed(
     profile: Profile, segment: int, make: Callable[[Profile, int, int], Edit], value: int
 ) -> WhatIf:
     return what_if(profile, segment, [make(profile, segment, value)])
+
+
+def _usual_texts(profile: Profile, segment: int) -> dict[str, str | None]:
+    """The text form of each usual edit by its title."""
+    return {edit.title: text_of([edit]) for edit in usual_edits(profile, segment)}
+
+
+def _text_of_change(
+    profile: Profile, segment: int, make: Callable[[Profile, int, int], Edit], value: int
+) -> str | None:
+    return text_of([make(profile, segment, value)])
 
 
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:

@@ -27,6 +27,7 @@ PATHS = [
     "selection?from=0&to=1",
     "flows?row=0&start=0",
     "critical_path?step=0",
+    "predicted?segment=0&edit=input-free",
 ]
 
 

@@ -136,14 +136,14 @@ def _show_own(opened: OpenRun, segment: int) -> None:
 
 def _show_on_timeline(opened: OpenRun, segment: int, texts: Mapping[str, str | None]) -> None:
     """Links that open the timeline with the predicted rows of an edit, by their labels."""
-    with st.container(horizontal=True, horizontal_alignment="left"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if _ON_TIMELINE not in texts:
-            st.markdown(f"{_ON_TIMELINE} the step", width="content")
+            st.caption(f"{_ON_TIMELINE} a step", width="content")
         for label, edit in texts.items():
             if edit is not None:
                 run = opened.profile.path.name
                 query = {"run": run, "segment": str(segment), "edit": edit}
-                page_link("timeline", as_markdown(label), query=query)
+                page_link("timeline", f"→ {as_markdown(label)}", query=query)
 
 
 def _show_prediction(opened: OpenRun, ask: Callable[..., WhatIf], *asked: Any) -> bool:

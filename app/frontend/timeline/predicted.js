@@ -201,7 +201,9 @@ export class Prediction {
       const found = await view.source.json("predicted", { segment: this.segment, edit: text });
       if (view.run !== run || this.text !== text) return;
       this.show(prepared(found, view.data.colours));
-      if (doMove) this.go();
+      if (!doMove) return;
+      this.go();
+      this.head.scrollIntoView({ block: "center" });
     } catch (error) {
       if (view.run === run && this.text === text) setText(this.sentence, error.message);
     }

@@ -1,5 +1,6 @@
 // A step as it would be with an edit: rows below the measured ones, on the same axis of time.
 
+import { textOn } from "../shared/colour.js";
 import { el, setText } from "../shared/dom.js";
 import { fixed, number } from "../shared/format.js";
 import { niceTicks, tickText } from "../shared/scale.js";
@@ -50,19 +51,17 @@ function drawBars(context, { viewport: v, theme, predicted, search }) {
     }
     const text = texts[category[i]] === "wait" ? "wait" : texts[op[i]] || texts[name[i]];
     const room = Math.floor((Math.min(x + width, v.width) - Math.max(x, v.left) - 6) / CHARACTER_PX);
-    if (width > LABEL_FROM_PX && room > 2) labels.push([text.length > room ? `${text.slice(0, room - 1)}…` : text, Math.max(x, v.left) + 3, y + height / 2]);
+    if (width > LABEL_FROM_PX && room > 2) labels.push([text.length > room ? `${text.slice(0, room - 1)}…` : text, Math.max(x, v.left) + 3, y, colours[category[i]]]);
   }
   context.globalAlpha = 1;
   context.font = `${v.rowHeight > 14 ? 11 : 9}px ${theme.font}`;
   context.textAlign = "left";
   context.textBaseline = "middle";
-  for (const [text, x, y] of labels) {
-    context.fillStyle = theme.background;
-    context.globalAlpha = 0.85;
-    context.fillRect(x - 2, y - v.rowHeight / 2 + 3, context.measureText(text).width + 4, v.rowHeight - 6);
-    context.globalAlpha = 1;
-    context.fillStyle = theme.text;
-    context.fillText(text, x, y);
+  for (const [text, x, y, colour] of labels) {
+    context.fillStyle = colour; // without stripes, to be read
+    context.fillRect(x - 3, y, context.measureText(text).width + 6, height);
+    context.fillStyle = textOn(colour);
+    context.fillText(text, x, y + height / 2);
   }
 }
 

@@ -162,10 +162,10 @@ export class Prediction {
   constructor(view) {
     this.view = view;
     this.text = null;
-    this.sentence = el("span", { class: "sentence" });
+    this.sentence = el("span", { class: "sentence", role: "status" });
     this.drawn = el("span", { class: "quiet" });
     const remove = el("button", { type: "button", text: "Remove the predicted rows", on: { click: () => this.remove() } });
-    this.head = el("div", { class: "predicted", role: "status" }, this.sentence, this.drawn, remove);
+    this.head = el("div", { class: "predicted" }, this.sentence, this.drawn, remove);
     this.head.hidden = true;
   }
 
@@ -201,8 +201,9 @@ export class Prediction {
       if (view.run !== run || this.text !== text) return;
       this.show(prepared(found, view.data.colours));
       if (!doMove) return;
+      // The canvas grows when it is drawn: only then is there something to scroll to.
+      view.root.addEventListener("strategy-lab:drawn", () => this.head.scrollIntoView({ block: "center" }), { once: true });
       this.go();
-      this.head.scrollIntoView({ block: "center" });
     } catch (error) {
       if (view.run === run && this.text === text) setText(this.sentence, error.message);
     }

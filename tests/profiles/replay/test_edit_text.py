@@ -9,7 +9,7 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.replay.collective_edits import FasterLink, MessageCost, OtherPacks
 from strategy_lab.profiles.replay.edit_text import MOST_CHARACTERS, edits_of, text_of
-from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
+from strategy_lab.profiles.replay.edits import AverageReplica, Edit, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
@@ -38,7 +38,11 @@ def test_a_text_is_read_as_the_edits_that_it_is_written_from(text: str, profile:
 
 
 def test_edits_are_written_without_what_the_recording_says() -> None:
-    edits = [AverageReplica(2, "replica 2"), FasterLink(2.5, COST), OtherPacks(1_000, COST)]
+    edits: list[Edit] = [
+        AverageReplica(2, "replica 2"),
+        FasterLink(2.5, COST),
+        OtherPacks(1_000, COST),
+    ]
     assert text_of(edits) == "straggler,link=2.5,packs=1000"
     assert text_of([RemoveDelay(), InputFree(), Faster("compute", 2)]) == (
         "remove-delay,input-free,faster:compute=2"
@@ -72,6 +76,7 @@ def test_another_text_is_refused_in_a_sentence(text: str, problem: str, profile:
 @pytest.mark.run
 def test_edits_of_a_real_run_are_read_again(finished_run: Path) -> None:
     opened = profiles.load(finished_run)
-    batch = 2 * opened.segments[-1].global_batch_size
-    text = f"link=2,batch={batch}"
+    batch = opened.segments[-1].global_batch_size
+    assert batch is not None
+    text = f"link=2,batch={2 * batch}"
     assert text_of(edits_of(opened, 1, text)) == text

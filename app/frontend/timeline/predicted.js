@@ -13,6 +13,7 @@ const STRIPE = 6;
 const LABEL_FROM_PX = 44;
 const CHARACTER_PX = 6.1;
 const FADED = 0.12;
+const ROOM_FOR_ENDS = 160; // the lengths of both steps beside each other
 
 export function drawPredicted(context, scene) {
   const { viewport: v, theme, predicted } = scene;
@@ -26,7 +27,8 @@ export function drawPredicted(context, scene) {
   context.fillRect(from, top + RULER, Math.max(measured, to) - from, bottom - top);
   drawBars(context, scene);
   drawEnd(context, v, theme, to, lengthText(predicted.predicted_ns));
-  if (Math.abs(measured - to) > 2) drawEnd(context, v, theme, measured, `measured ${lengthText(predicted.measured_ns)}`, [3, 4]);
+  const hasRoom = Math.abs(measured - to) > ROOM_FOR_ENDS;
+  if (Math.abs(measured - to) > 2) drawEnd(context, v, theme, measured, hasRoom ? `measured ${lengthText(predicted.measured_ns)}` : "", [3, 4]);
   drawStepRuler(context, v, theme, predicted);
 }
 
@@ -180,13 +182,16 @@ export class Prediction {
 
   // The measured rows have changed.
   refresh() {
-    if (this.text !== null) this.fetch(false);
+    if (this.text === null) return;
+    this.show(null);
+    this.fetch(false);
   }
 
   remove() {
     this.text = null;
     this.view.scene.edit = null;
     this.show(null);
+    this.view.redraw();
   }
 
   async fetch(doMove) {
@@ -218,9 +223,11 @@ export class Prediction {
 
   show(predicted) {
     const { view } = this;
+    this.head.hidden = !predicted;
+    // A view that is not yet where the address says must not ask for spans.
+    if (!predicted && !view.scene.predicted) return;
     view.scene.predicted = predicted;
     view.scene.hovered = null;
-    this.head.hidden = !predicted;
     this.head.classList.toggle("bare", !predicted);
     if (predicted) {
       setText(this.sentence, predicted.sentence);

@@ -13,6 +13,7 @@ from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.own_edits import show_own
 from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.predicted_links import show_predicted_links
 from strategy_lab.app.widgets.scaling import show_scaling
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.slowdown_table import show_slowdowns
@@ -22,10 +23,11 @@ from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.critical_path import PathShare, path_table
+from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
-from strategy_lab.profiles.replay.usual_edits import usual_what_ifs
+from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -54,6 +56,10 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
+    texts = opened.ask(_usual_texts, segment.segment)
+    titles = [item.edits[0] for item in found]
+    known = {each: texts[each] for each in titles}
+    show_predicted_links(opened, segment.segment, known, "Show on the timeline a step")
     show_own(opened, segment.segment)
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
@@ -128,6 +134,11 @@ def _show_path(shares: tuple[PathShare, ...]) -> None:
 
 def _base(profile: Profile, segment: int) -> WhatIf:
     return what_if(profile, segment, [])
+
+
+def _usual_texts(profile: Profile, segment: int) -> dict[str, str | None]:
+    """The text form of each usual edit by its title."""
+    return {edit.title: text_of([edit]) for edit in usual_edits(profile, segment)}
 
 
 def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:

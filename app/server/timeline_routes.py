@@ -10,6 +10,8 @@ GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (
 GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
 GET /api/runs/{run}/same_op?row=&start=       the span and its copies on other tracks (JSON)
 GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
+GET /api/runs/{run}/predicted?segment=&edit=  a step with an edit of profiles.replay.edit_text,
+                                              on rows (JSON)
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
+from strategy_lab.profiles.replay.edit_text import edits_of
 from strategy_lab.profiles.tables.store import load
 from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
 from strategy_lab.profiles.timeline.critical_path import PathPart, path_of_step
+from strategy_lab.profiles.timeline.predicted import predicted_step
 from strategy_lab.profiles.timeline.same_op import SameOp, same_op
 from strategy_lab.profiles.timeline.wire import encode_view
 
@@ -114,6 +118,21 @@ def _path(run_id: str, step: int) -> list[PathPart]:
     return path_of_step(load(run_folder(lab.runs, run_id)), lab.timelines.get(run_id), step)
 
 
+@explained
+async def predicted(request: Request) -> Response:
+    text = request.query_params.get("edit", "")
+    segment = int(_number(request, "segment"))
+    found = await asyncio.to_thread(_predicted, request.path_params["run"], segment, text)
+    return JSONResponse(found)
+
+
+def _predicted(run_id: str, segment: int, text: str) -> dict[str, Any]:
+    lab = state.lab()
+    profile = load(run_folder(lab.runs, run_id))
+    edits = edits_of(profile, segment, text)
+    return predicted_step(profile, lab.timelines.get(run_id), segment, edits).as_columns()
+
+
 def _cut(
     run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
 ) -> bytes:
@@ -144,4 +163,5 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/flows", flows),
     Route("/api/runs/{run}/same_op", same),
     Route("/api/runs/{run}/critical_path", critical_path),
+    Route("/api/runs/{run}/predicted", predicted),
 ]

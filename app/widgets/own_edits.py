@@ -7,12 +7,14 @@ from collections.abc import Callable
 import streamlit as st
 
 from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.predicted_links import show_predicted_links
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.prediction.collective_time import ALGORITHMS
 from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.batch_fit import batch_change
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import path_table
+from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.edits import Edit, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
@@ -108,12 +110,22 @@ def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) 
         f"{as_markdown(title, 300)}: {found.speedup:.2f} times as fast as measured."
         + (same if found.is_within_error else "")
     )
+    show_predicted_links(
+        opened, segment, {"Show on the timeline": opened.ask(_text, segment, chosen)}
+    )
     return title
 
 
 def _predicted(profile: Profile, segment: int, chosen: tuple[Chosen, ...]) -> WhatIf:
-    edits = [_EDITS[name](profile, segment, what, value) for name, what, value in chosen]
-    return what_if(profile, segment, edits)
+    return what_if(profile, segment, _edits(profile, segment, chosen))
+
+
+def _text(profile: Profile, segment: int, chosen: tuple[Chosen, ...]) -> str | None:
+    return text_of(_edits(profile, segment, chosen))
+
+
+def _edits(profile: Profile, segment: int, chosen: tuple[Chosen, ...]) -> list[Edit]:
+    return [_EDITS[name](profile, segment, what, value) for name, what, value in chosen]
 
 
 def _title(opened: OpenRun, segment: int, chosen: Chosen) -> str:

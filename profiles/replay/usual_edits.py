@@ -19,22 +19,27 @@ def usual_what_ifs(profile: Profile, segment: int) -> tuple[WhatIf, ...]:
 
     Raises ReplayError if the segment cannot be replayed.
     """
+    what_if(profile, segment, [])
+    found = []
+    for edit in usual_edits(profile, segment):
+        try:
+            found.append(what_if(profile, segment, [edit]))
+        except ReplayError:
+            continue  # nothing of this kind was recorded
+    return tuple(sorted(found, key=lambda item: item.predicted_ms))
+
+
+def usual_edits(profile: Profile, segment: int) -> list[Edit]:
+    """Return the edits to try; a recording may lack what one of them changes."""
     edits: list[Edit] = [
         RemoveDelay(),
         InputFree(),
         Faster("communication", float("inf")),
         Faster("compute", 2.0),
     ]
-    what_if(profile, segment, [])
-    found = []
     with contextlib.suppress(ReplayError):  # no replica is late
         edits.append(average_straggler(profile, segment))
-    for edit in edits:
-        try:
-            found.append(what_if(profile, segment, [edit]))
-        except ReplayError:
-            continue  # nothing of this kind was recorded
-    return tuple(sorted(found, key=lambda item: item.predicted_ms))
+    return edits
 
 
 def without_straggler(profile: Profile, segment: int) -> WhatIf | None:

@@ -1,6 +1,6 @@
-// The page's address holds the view, the selected range with its tracks, and the selected op.
+// The page's address holds the view, the selected range with its tracks, the selected op, and the edit of a what-if.
 
-const NAMES = ["view", "range", "tracks", "op", "step"];
+const NAMES = ["view", "range", "tracks", "op", "step", "edit"];
 const WRITE_MS = 250;
 
 export class Address {
@@ -14,13 +14,15 @@ export class Address {
     this.view = pair(query.get("view"), "-");
     this.op = pair(query.get("op"), "."); // its row and its start
     this.step = whole(query.get("step"));
+    this.edit = query.get("edit") || null; // as in profiles/replay/edit_text.py
+    this.segment = whole(query.get("segment"));
     const range = pair(query.get("range"), "-");
     const tracks = (query.get("tracks") ?? "").split(",").map(whole).filter((track) => track !== null);
     this.range = range && { from: range[0], to: range[1], tracks: tracks.length ? tracks : null };
   }
 
   // Zooming is not a place to go back to: the entry in the browser's history is replaced.
-  write(viewport, { range, selected }) {
+  write(viewport, { range, selected, edit }) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       const url = new URL(location.href);
@@ -29,6 +31,7 @@ export class Address {
         range: range && `${range.from}-${range.to}`,
         tracks: range?.tracks?.join(","),
         op: selected && `${selected.row}.${selected.start}`,
+        edit,
       };
       for (const name of NAMES) {
         if (values[name]) url.searchParams.set(name, values[name]);

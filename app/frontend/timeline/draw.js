@@ -4,6 +4,7 @@ import { niceTicks, tickText } from "../shared/scale.js";
 import { textOn } from "../shared/colour.js";
 import { drawFlows } from "./flows.js";
 import { drawPath } from "./path.js";
+import { drawPredicted, drawPredictedNames } from "./predicted.js";
 import { drawRange } from "./range.js";
 import { shortDevice } from "./text.js";
 
@@ -25,12 +26,14 @@ export function drawTimeline(context, scene) {
   if (scene.data) drawLinks(context, scene);
   drawFlows(context, scene);
   drawPath(context, scene);
+  drawPredicted(context, scene);
   drawMarked(context, scene);
   context.restore();
   drawRuler(context, scene);
   drawRange(context, scene);
   drawMap(context, scene);
   drawTracks(context, scene);
+  drawPredictedNames(context, scene);
   context.globalAlpha = 1;
   context.fillStyle = theme.text;
 }
@@ -94,15 +97,29 @@ function drawLinks(context, { viewport: v, data, theme }) {
   context.globalAlpha = 1;
 }
 
-function drawMarked(context, { viewport: v, theme, selected, hovered }) {
+function drawMarked(context, { viewport: v, theme, selected, hovered, predicted }) {
   for (const [span, width] of [[hovered, 1], [selected, 2]]) {
     if (!span) continue;
     context.globalAlpha = 1;
     context.strokeStyle = theme.text;
     context.lineWidth = width;
-    context.strokeRect(v.x(span.start), v.rowTops[span.row] - 0.5, Math.max(span.duration / v.perPixel, 2), v.rowHeight - 1);
+    for (const { start, duration, top } of placesOf(span, v, predicted)) {
+      context.strokeRect(v.x(start), top - 0.5, Math.max(duration / v.perPixel, 2), v.rowHeight - 1);
+    }
     context.lineWidth = 1;
   }
+}
+
+// Where an op is drawn: as measured and as predicted.
+function placesOf(span, v, predicted) {
+  if (!span.isPredicted) {
+    const measured = { ...span, top: v.rowTops[span.row] };
+    const i = predicted ? predicted.indexOf(span.row, span.start) : -1;
+    return i < 0 ? [measured] : [measured, { ...predicted.span(i), top: v.predictedRowTops[predicted.spans.row[i]] }];
+  }
+  const own = { ...span, top: v.predictedRowTops[span.row] };
+  const { measuredStart: start, measuredDuration: duration, measuredRow: row } = span;
+  return row === null ? [own] : [own, { start, duration, top: v.rowTops[row] }];
 }
 
 function drawSteps(context, { viewport: v, theme, steps }) {

@@ -74,7 +74,7 @@ export class Pointer {
     const { offsetX: x, offsetY: y } = event;
     if (!drag) {
       this.canvas.style.cursor = this.edgeAt(x, y) ? "ew-resize" : "";
-      view.hover(view.spanAt(x, y), x, y);
+      view.hover(view.prediction.spanAt(x, y) ?? view.spanAt(x, y), x, y);
       return;
     }
     drag.hasMoved ||= Math.abs(x - drag.fromX) >= CLICK_PX;
@@ -92,7 +92,7 @@ export class Pointer {
     if (drag.hasMoved) {
       if (drag.kind !== "pan") view.selectRange(view.scene.range);
     } else if (event.offsetY < view.viewport.top) view.selectStep(view.viewport.ns(event.offsetX));
-    else this.click(view.spanAt(event.offsetX, event.offsetY));
+    else this.click(view.prediction.spanAt(event.offsetX, event.offsetY) ?? view.spanAt(event.offsetX, event.offsetY));
   }
 
   click(span) {

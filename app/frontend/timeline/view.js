@@ -10,6 +10,7 @@ import { drawTimeline } from "./draw.js";
 import { flowsOf } from "./flows.js";
 import { CriticalPath } from "./path.js";
 import { KEYS, Pointer } from "./pointer.js";
+import { Prediction } from "./predicted.js";
 import { RangePanel } from "./range.js";
 import { Search } from "./search.js";
 import { Viewport } from "./viewport.js";
@@ -34,7 +35,9 @@ export class TimelineView {
     this.keys = new Keys("Keys of the timeline", KEYS);
     this.address = new Address();
     this.path = new CriticalPath(this);
-    this.root = el("div", { class: "timeline" }, this.toolbar(), this.note, el("div", { class: "stage" }, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
+    this.scene.search = this.search;
+    this.prediction = new Prediction(this);
+    this.root = el("div", { class: "timeline" }, this.toolbar(), this.note, el("div", { class: "stage" }, this.prediction.head, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
     host.replaceChildren(this.root);
     this.pointer = new Pointer(this);
     this.resizes = new ResizeObserver(() => this.changed());
@@ -117,6 +120,8 @@ export class TimelineView {
       this.source.describes(described.identity);
     }
     this.path.forget();
+    const isMoved = described.num_rows !== this.numRows;
+    this.numRows = described.num_rows;
     const isOne = new Set(described.tracks.map(({ worker }) => worker)).size < 2;
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
     Object.assign(this.scene, { tracks, steps: described.steps });
@@ -136,6 +141,7 @@ export class TimelineView {
     this.drawLegend();
     if (!described.num_spans) return;
     if (isFirst) this.begin();
+    else if (isMoved) this.prediction.refresh();
     this.scene.data = isFirst ? null : this.scene.data;
     this.changed(true);
   }
@@ -143,8 +149,12 @@ export class TimelineView {
   // Where the address says; else at the newest capture.
   begin() {
     const { address } = this;
-    if (address.run !== this.run) return this.step(0);
+    if (address.run !== this.run) {
+      this.prediction.remove();
+      return this.step(0);
+    }
     const { view, range, step, op } = address;
+    this.prediction.begin(address, !view);
     this.wantedOp = op;
     if (view) this.go(...view);
     else if (step === null || !this.openStep(step)) this.step(0);
@@ -212,6 +222,7 @@ export class TimelineView {
     const covers = data && v.from >= data.from && v.to <= data.to && data.to - data.from < wanted * STALE_ZOOM;
     if (this.version && (force || !covers)) this.source.want(v.from, v.to, v.inner);
     if (this.version) this.path.follow();
+    this.prediction.layOut();
     this.redraw();
   }
 
@@ -282,7 +293,7 @@ export class TimelineView {
     this.scene.hovered = span;
     this.tip.hidden = !span;
     if (span) {
-      const lines = tooltipLines(span, this.trackOf(span), this.categories[span.category]);
+      const lines = span.isPredicted ? this.prediction.tooltipLines(span) : tooltipLines(span, this.trackOf(span), this.categories[span.category]);
       this.tip.replaceChildren(...lines.map((text) => el("div", { text })));
       this.tip.style.left = `${Math.min(x + 14, this.viewport.width - 280)}px`;
       this.tip.style.top = `${y + 16}px`;
@@ -340,9 +351,13 @@ export class TimelineView {
   }
 
   select(span) {
+    if (span?.isPredicted) {
+      this.wantedOp = span.measuredRow === null ? null : [span.measuredRow, span.spanStart];
+      return this.scene.data ? this.findWanted() : undefined;
+    }
     if (span && span.index < 0) {
       this.zoom(0.25, span.start + span.duration / 2);
-      return;
+      return undefined;
     }
     this.scene.selected = span;
     this.root.dataset.selected = span ? span.label : "";
@@ -351,6 +366,7 @@ export class TimelineView {
     this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category])] : []));
     if (span) this.showLinks(span);
     this.redraw();
+    return undefined;
   }
 
   // The selected op on other tracks, and its links to them: arrows, and a table.

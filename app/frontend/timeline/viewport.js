@@ -20,7 +20,21 @@ export class Viewport {
       for (let row = 0; row < track.num_rows; row++, y += this.rowHeight) this.rowTops.push(y);
       y += this.gap;
     }
-    this.height = y + 4;
+    this.measuredHeight = this.height = y + 4;
+  }
+
+  // Rows below the measured ones, below `head` pixels of text and a ruler.
+  setPredicted(tracks, head, ruler, space) {
+    this.height = this.measuredHeight;
+    [this.predictedTop, this.predictedRowTops, this.predictedTrackTops] = [this.measuredHeight + head, [], []];
+    if (!tracks) return;
+    let y = this.predictedTop + ruler + 4;
+    for (const track of tracks) {
+      this.predictedTrackTops.push(y);
+      for (let row = 0; row < track.num_rows; row++, y += this.rowHeight) this.predictedRowTops.push(y);
+      y += this.gap;
+    }
+    this.height = y + space;
   }
 
   trackEnd(i) {

@@ -67,7 +67,7 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     rerun(page)
     begun = state.lab().tried.active
     assert begun is not None
-    assert begun.wait(PATIENCE_S)
+    assert begun.wait(MAX_WAIT_S)
     shown = text_of(rerun(page)).replace("\\", "")
     assert "24 captured steps replayed" in shown
     assert "Replay error 1.2 %" in shown

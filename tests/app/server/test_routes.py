@@ -27,6 +27,7 @@ PATHS = [
     "selection?from=0&to=1",
     "flows?row=0&start=0",
     "critical_path?step=0",
+    "predicted?segment=0&edit=input-free",
 ]
 
 
@@ -116,6 +117,24 @@ def test_a_selection_is_of_the_tracks_that_it_names(client: Client) -> None:
     assert [replica["replica"] for replica in part["replicas"]] == [2]
     assert {op["name"] for op in part["ops"]} == {""}
     assert client.get("/api/runs/one/selection?from=0&to=nan").status == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("segment=0&edit=input-free", "graph of segment 0 is missing"),
+        ("segment=7&edit=input-free", "There is no segment 7"),
+        ("segment=0&edit=slower", "names no edit of a step"),
+        ("segment=0", "names no edit of a step"),
+        ("segment=x&edit=input-free", "is not a finite number"),
+    ],
+)
+def test_a_step_that_cannot_be_predicted_is_refused_in_a_sentence(
+    query: str, problem: str, client: Client
+) -> None:
+    answer = client.get(f"/api/runs/one/predicted?{query}")
+    assert answer.status == 400
+    assert problem in answer.json()["error"]
 
 
 def test_a_report_can_do_nothing_to_the_lab(client: Client) -> None:

@@ -44,6 +44,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_headline(opened.profile, facts)
     show_key_numbers(facts)
     places = show_findings(facts, lambda finding: _offer(opened, finding))
+    _show_gains(opened, segment.segment, places)
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
@@ -58,7 +59,6 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_memory(opened)
     show_step_memory(opened, segment.segment)
     show_input_stages(opened, segment.segment)
-    _show_gains(opened, segment.segment, places)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:
@@ -67,7 +67,11 @@ def _offer(opened: OpenRun, finding: Finding) -> None:
 
 
 def _show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
-    """Add what a step would take without each finding; last, as a replay takes a second or two."""
+    """Add what a step would take without each finding; the first time a replay takes a second.
+
+    The charts follow it: where they came first, the browser loaded the library that draws them, and
+    painted the headline 2 s later on a busy machine.
+    """
     for place, finding in zip(places, opened.ask(_with_gains, segment), strict=True):
         if finding.gain is not None:
             place.markdown(as_markdown(finding.gain.sentence))

@@ -58,7 +58,7 @@ def memory(reader: Reader) -> None:
 def traffic(reader: Reader) -> None:
     reader.open("Communication")
     expect(reader.page.locator(".lab-headline")).to_contain_text(
-        re.compile(r"A step moves .*2.36 MB")
+        re.compile(r"A step moves 2\.36\sMB")
     )
     reader.sees(re.compile(r"Most bytes per step: .*CPU:\d to .*CPU:\d, [\d.]+ MB"))
 

@@ -9,12 +9,12 @@ import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
-from strategy_lab.profiles.reporting.palette import REPLICA_COLOURS, replica_colour
+from strategy_lab.profiles.reporting.palette import RUN_COLOURS, run_colour
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
 
-_DASHES = ("solid", "dash", "dot")
+_DASHES = ("solid", "dash", "dot", "longdashdot")
 
 
 def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: str) -> go.Figure:
@@ -36,9 +36,9 @@ def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: s
             mode="lines" if band.x.size > 1 else "markers",
             name=label(name, 32),
             line={
-                "color": replica_colour(number),
+                "color": run_colour(number),
                 "width": 2,
-                "dash": _DASHES[number // len(REPLICA_COLOURS) % len(_DASHES)],
+                "dash": _DASHES[number // len(RUN_COLOURS) % len(_DASHES)],
             },
             hovertemplate=f"{label(name, 32)}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
         )

@@ -9,9 +9,8 @@ import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import alpha, figure
 from strategy_lab.profiles.prediction.scaling import ScaledStep, ScalingPrediction
-from strategy_lab.profiles.reporting.palette import GREY, PHASE_COLOURS, SIDE_COLOURS
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 
-_LINE, _POINT = PHASE_COLOURS["compute"], SIDE_COLOURS["B"]
 _FONT = 15
 
 
@@ -34,7 +33,7 @@ def throughput_curve(found: ScalingPrediction) -> go.Figure:
             y=[item.examples_per_second for item in found.measured],
             mode="markers",
             name="measured",
-            marker={"size": 13, "color": _POINT, "line": {"color": GREY, "width": 1}},
+            marker={"size": 13, "color": SERIES_COLOUR, "line": {"color": GREY, "width": 1}},
             hovertemplate="%{x} replicas: %{y:,.0f} examples/s, measured<extra></extra>",
         )
     numbers = [item.num_replicas for item in rows]
@@ -61,7 +60,7 @@ def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:
         y=[*most, *reversed(least)],
         mode="lines",
         fill="toself",
-        fillcolor=alpha(_LINE, 0.2),
+        fillcolor=alpha(SERIES_COLOUR, 0.2),
         line={"width": 0},
         name="interval",
         hoverinfo="skip",
@@ -74,7 +73,7 @@ def _add_line(chart: go.Figure, rows: Sequence[ScaledStep], name: str, dash: str
         y=[item.examples_per_second for item in rows],
         mode="lines",
         name=name,
-        line={"color": _LINE, "width": 3, "dash": dash},
+        line={"color": SERIES_COLOUR, "width": 3, "dash": dash},
         customdata=[item.step_ms for item in rows],
         hovertemplate="%{x} replicas: %{y:,.0f} examples/s, step %{customdata:,.1f} ms, "
         f"{name}<extra></extra>",

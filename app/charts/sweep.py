@@ -8,10 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import alpha, figure, label
-from strategy_lab.profiles.reporting.palette import GREY, SIDE_COLOURS
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results, cost_of
 
-_WINNER, _FRONT = "#DC6E00", SIDE_COLOURS["A"]
 _ROOM = 1.4
 _UNITS: dict[Cost, str] = {"step_ms": "step time, ms", "num_replicas": "number of replicas"}
 
@@ -26,15 +25,23 @@ def pareto(found: Results, cost: Cost) -> go.Figure:
         x=[_x(item, cost) for item in ends],
         y=[_rate(item).middle for item in ends],
         mode="lines",
-        line={"color": _FRONT, "width": 2, "shape": "hv"},
+        line={"color": SERIES_COLOUR, "width": 2, "shape": "hv"},
         name=f"Pareto front against {COST_NAMES[cost]}",
         hoverinfo="skip",
     )
     others = [item for item in known if item.index not in front and item.state != "fastest"]
     _points(chart, others, cost, "others", alpha(GREY, 0.75), "circle", 9)
     on_it = [item for item in ends if item.state != "fastest"]
-    _points(chart, on_it, cost, "on the front", _FRONT, "circle", 11)
-    _points(chart, [i for i in known if i.state == "fastest"], cost, "fastest", _WINNER, "star", 17)
+    _points(chart, on_it, cost, "on the front", SERIES_COLOUR, "circle", 11)
+    _points(
+        chart,
+        [i for i in known if i.state == "fastest"],
+        cost,
+        "fastest",
+        SERIES_COLOUR,
+        "star",
+        19,
+    )
     winner = next((item for item in known if item.state == "fastest"), None)
     if winner is not None:
         chart.add_annotation(
@@ -96,7 +103,7 @@ def _beside(winner: Result, known: Sequence[Result], cost: Cost) -> dict[str, An
         "yanchor": "bottom",
         "yshift": 4,
         "showarrow": False,
-        "font": {"size": 13, "color": _WINNER},
+        "font": {"size": 13},
     }
 
 

@@ -19,6 +19,7 @@ from strategy_core.launcher.tried_change import (
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.server import state
 from strategy_lab.app.server.tried_changes import TryingOut
+from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.table import number, show_table, text
@@ -62,6 +63,7 @@ def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: st
         pressed = st.button(
             label, key=f"try_{key}", help=reason or _HELP, disabled=reason is not None
         )
+        _offer_copy(opened, segment, changes, key)
     refused = f"refused_{key}"  # kept: a rerun of the page would take an error away
     if pressed:
         st.session_state[refused] = _start(opened, segment, changes, num_pairs)
@@ -71,6 +73,15 @@ def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: st
         st.error(as_markdown(error))
     if reason is not None:
         st.caption(f"Cannot be tried: {as_markdown(reason, 300)}")
+
+
+def _offer_copy(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: str) -> None:
+    """The changed spec as text; nothing if the change gives no valid spec."""
+    try:
+        spec = base_spec(opened.profile, segment).with_changes(changes)
+    except LabError:
+        return
+    offer_copy(spec, key=f"copy_{key}")
 
 
 def _why_not_now(opened: OpenRun, segment: int, changes: Mapping[str, Any]) -> str | None:

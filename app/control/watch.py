@@ -16,6 +16,7 @@ from strategy_lab.app.forms.configure import launch, new_run
 from strategy_lab.app.forms.spec_summary import asked
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
+from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.links import RUN_PAGES, open_step, page_link
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.title import set_title
@@ -49,6 +50,8 @@ def watch_page(run_id: str) -> None:
     with st.sidebar:
         if active is not None:
             live_knobs(run_id, live, active)
+            if live.applied_spec:
+                offer_copy_of_recorded(live.applied_spec)
         else:
             _aside(live)
     _head(run_id, live, active)
@@ -177,6 +180,8 @@ def _aside(live: LiveRun) -> None:
         for name, value in asked(live.applied_spec or {}).items()
     ]
     st.markdown("  \n".join(rows))
+    if live.applied_spec:
+        offer_copy_of_recorded(live.applied_spec)
 
 
 def _drawn(live: LiveRun, active: Controls | None) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from strategy_lab.app.widgets.comparison import (
 from strategy_lab.app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.widgets.placement_diff import show_moves
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.several import show_several
 from strategy_lab.app.widgets.spec_difference import show_spec_difference
@@ -62,6 +63,8 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
         show_metrics(compared)
     show_several(runs, a, b)
     show_curves(a, b, compared)
+    if is_single and is_same_run and a.segment and b.segment:
+        show_moves(a.opened, a.segment, b.segment)
     show_spec_difference(a, b)
 
 

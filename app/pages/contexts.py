@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from strategy_core.contexts import child, course
+from strategy_core.lecture.course import ORDER as SCENE_NAMES
 from strategy_core.planning import strategy_catalog
 from strategy_core.processes.limits import of_this_machine
 from strategy_lab.app.forms.strategy_cards import DEFAULT
@@ -26,7 +27,7 @@ from strategy_lab.profiles.user_input.text import whole_or_none
 
 SHOWN = ("Demonstrations", "The first step of a run")
 ALT = "The program, its contexts and values, step by step"
-LECTURE = "Ten questions for a projector; the room answers on its phones."
+LECTURE = f"{len(SCENE_NAMES)} questions for a projector; the room answers on its phones."
 # The stepper has what the header and one row of controls leave of the window.
 LAYOUT = """<style>
 [data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}

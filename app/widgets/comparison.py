@@ -19,6 +19,7 @@ from strategy_lab.app.charts.comparing import (
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.widgets.comparison_picker import Side
 from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.verdict import show_sentence
@@ -226,10 +227,15 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
             for name, item in times.items()
             if item is not None and item.count
         }
+        first = {name: item.step[0] for name, item in times.items() if item and item.count}
         if not any(np.isfinite(loss).any() for _, loss in curves.values()):
             st.markdown(as_markdown(_no_losses(a, b)))
             return
-        st.plotly_chart(losses(curves), key="compare_losses", alt="Loss by step of A and B")
+        chart = losses(curves)
+        for line in chart.data:
+            line.customdata = line.x + (0 if same_run else first[line.name])
+        sides = {side.name: side.opened for side in (a, b) if side.name in curves}
+        runs_chart(sides, chart, key="compare_losses", alt="Loss by step of A and B")
         if a.more or b.more:
             st.caption("Of the first run of each side.")
 

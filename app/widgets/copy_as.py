@@ -13,9 +13,11 @@ from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 
-def offer_copy(spec: RunSpec, width: Literal["content", "stretch"] = "content") -> None:
+def offer_copy(
+    spec: RunSpec, width: Literal["content", "stretch"] = "content", key: str | None = None
+) -> None:
     """The button; it opens the three texts, each with a button that copies it."""
-    with st.popover("Copy as …", width=width):
+    with st.popover("Copy as …", width=width, key=key):
         command, file, program = st.tabs(["Command line", "YAML", "Python"])
         command.code(as_command(spec), language="bash", wrap_lines=True)
         file.code(as_yaml(spec), language="yaml", wrap_lines=True)

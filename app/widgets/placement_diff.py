@@ -1,4 +1,4 @@
-"""What a live reconfiguration moved: the chosen segment against the one before it."""
+"""What a live reconfiguration moved: a segment against an earlier one of its run."""
 
 from __future__ import annotations
 
@@ -22,10 +22,15 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
     earlier = [item for item in opened.profile.segments if item.segment < segment.segment]
     if not earlier:
         return
-    before = earlier[-1]
+    show_moves(opened, earlier[-1], segment)
+
+
+def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -> None:
+    """What is on another device in `segment` than in `before`, of the same run."""
     st.header(
         "What the reconfiguration moved",
-        help="Compares variables by name and ops by device with the segment before.",
+        help="Variables and ops of both segments, matched by name. Names are compared without "
+        "the counters that TensorFlow appends, ops by their type as well.",
     )
     found = opened.ask(placement_change, before.segment, segment.segment)
     if found.reason:
@@ -35,9 +40,14 @@ def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
         f"From **{as_markdown(segment_title(before))}** to "
         f"**{as_markdown(segment_title(segment))}**: {_counted(found)}."
     )
+    if found.variables:
+        st.subheader("Variables")
+        _show_variables(found)
+    st.subheader("Ops that changed device")
+    st.markdown(_about_ops(found))
     left, right = st.columns([2, 1])
     with left:
-        _show_variables(found)
+        _show_moved_ops(found)
     with right:
         _show_ops(found)
 
@@ -55,8 +65,6 @@ def _counted(found: PlacementChange) -> str:
 
 def _show_variables(found: PlacementChange) -> None:
     short = short_names(name for move in found.variables for name in (*move.before, *move.after))
-    if not found.variables:
-        return
     show_table(
         "placement_changes",
         found.variables[:MAX_ROWS],
@@ -69,6 +77,41 @@ def _show_variables(found: PlacementChange) -> None:
         most_rows=8,
     )
     if len(found.variables) > MAX_ROWS:
+        st.caption(f"The first {units.counted(MAX_ROWS, 'row')} are shown.")
+
+
+def _about_ops(found: PlacementChange) -> str:
+    """Say how many ops changed device, stayed, and could not be matched."""
+    num, same = len(found.moved_ops), found.num_same_ops
+    if not num + same:
+        return "No op of one segment could be matched with one of the other."
+    moved = f"**{units.counted(num, 'op')}** changed device" if num else "No op changed device"
+    text = f"{moved}; {same:,} stayed."
+    before, after = found.num_unmatched
+    if before or after:
+        text += (
+            f" Not matched: {units.counted(before, 'op')} of segment {found.before} and {after:,} "
+            f"of segment {found.after}, whose names are not equally frequent in both."
+        )
+    return text
+
+
+def _show_moved_ops(found: PlacementChange) -> None:
+    if not found.moved_ops:
+        return
+    short = short_names(name for move in found.moved_ops for name in (move.before, move.after))
+    show_table(
+        "placement_moved_ops",
+        found.moved_ops[:MAX_ROWS],
+        {
+            "name": text("Op", lambda move: plain(move.name, 200), width="medium"),
+            "type": text("Type", lambda move: plain(move.type or "", 80), width=120),
+            "before": text("Was on", lambda move: plain(short[move.before]), width=90),
+            "after": text("Is on", lambda move: plain(short[move.after]), width=90),
+        },
+        most_rows=8,
+    )
+    if len(found.moved_ops) > MAX_ROWS:
         st.caption(f"The first {units.counted(MAX_ROWS, 'row')} are shown.")
 
 

@@ -13,6 +13,7 @@ from strategy_lab.app.widgets.evidence import curve
 from strategy_lab.app.widgets.more_runs import pick_runs
 from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.profiles.analysis.compare.each import (
     MOST_RUNS,
@@ -52,7 +53,7 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
     every: dict[str, OpenRun] = {run.profile.path.name: run for run in (a.opened, *others)}
     curves = {name: run.ask(curve, "wall_ms") for name, run in every.items()}
     chart = together(curves, title="step time", unit="ms")
-    st.plotly_chart(chart, key="compare_each", alt="Step time of each run over its steps")
+    runs_chart(every, chart, key="compare_each", alt="Step time of each run over its steps")
     st.html(STYLE + _table(list(every), each_row(found)))
 
 

@@ -13,6 +13,7 @@ from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.run_list import glance_at
 from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.glance import Glance
@@ -47,7 +48,12 @@ def show_together(selected: Sequence[RunEntry]) -> None:
                 continue
             unit = "ms" if column == "wall_ms" else ""
             chart = run_charts.together(curves, title=title.lower(), unit=unit)
-            st.plotly_chart(chart, key=f"together_{column}", alt=f"{title} of each selected run")
+            runs_chart(
+                {entry.name: open_run(entry.path) for entry, _ in shown},
+                chart,
+                key=f"together_{column}",
+                alt=f"{title} of each selected run",
+            )
     _show_table([(entry.name, found) for entry, found in shown])
     if len(shown) > 1:
         _link_to_compare(shown[0][0], shown[1][0])

@@ -1,8 +1,9 @@
-"""What did a live reconfiguration move? Two segments' placements: variables by name, ops by device.
+"""What did a live reconfiguration move? Two segments' placements: variables and ops by name.
 
 A model that is built again gets its names counted on (`dense_1` becomes `dense_3`), so variables
-are matched by their name without the counters, in order. Names of ops follow the strategy and
-the optimizer of graphs too closely to match one by one: of them the devices are compared.
+are matched by their name without the counters, in order. So are ops, by name and type. The
+optimizer of graphs adds and removes ops: if a name without counters does not have equally many
+ops in both segments, none of them is matched, because a pair of them would be a guess.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.placement import UNPLACED
-from strategy_lab.profiles.tables.columns import of_segment, texts
+from strategy_lab.profiles.tables.columns import ints, of_segment, texts
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 How = Literal["moved", "added", "gone"]
 Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]
+Op = tuple[str, str | None, str]
+"""Name, type and device."""
 _COUNTER = re.compile(r"_\d+(?=_|/|$)")
+_OP_COUNTER = re.compile(r"(?<!replica)(?<!update)_\d+(?=_|/|$)")
+"""The same, but `replica_2` and `update_2` are the numbers of a replica and of a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,17 @@ class VariableMove:
 
 
 @dataclass(frozen=True, slots=True)
+class OpMove:
+    """An op that changed its device."""
+
+    name: str
+    """Name in the later segment."""
+    type: str | None
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceOps:
     """How many ops a device ran before and runs after."""
 
@@ -47,13 +63,17 @@ class DeviceOps:
 
 @dataclass(frozen=True, slots=True)
 class PlacementChange:
-    """`num_same` variables stayed on the same devices."""
+    """`num_same` variables, and `num_same_ops` ops, stayed on the same devices."""
 
     before: int
     after: int
     num_same: int
     variables: tuple[VariableMove, ...]
     ops: tuple[DeviceOps, ...]
+    moved_ops: tuple[OpMove, ...] = ()
+    num_same_ops: int = 0
+    num_unmatched: tuple[int, int] = (0, 0)
+    """Ops of the earlier and of the later segment that have no counterpart in the other one."""
     reason: str | None = None
     """Why there is no answer."""
 
@@ -64,10 +84,12 @@ def placement_change(profile: Profile, before: int, after: int) -> PlacementChan
     for number, table in zip((before, after), rows, strict=True):
         if not table.num_rows:
             reason = f"segment {number} recorded no placement"
-            return PlacementChange(before, after, 0, (), (), reason)
+            return PlacementChange(before, after, 0, (), (), reason=reason)
     old, new = (_places(table) for table in rows)
     moves = [_move(old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys())]
     counts = [_op_counts(table) for table in rows]
+    pairs, num_unmatched = _matched(*(_ops_by_name(table) for table in rows))
+    moved = [OpMove(new[0], new[1], old[2], new[2]) for old, new in pairs if old[2] != new[2]]
     return PlacementChange(
         before=before,
         after=after,
@@ -77,6 +99,9 @@ def placement_change(profile: Profile, before: int, after: int) -> PlacementChan
             DeviceOps(device, counts[0][device], counts[1][device])
             for device in sorted(counts[0].keys() | counts[1].keys())
         ),
+        moved_ops=tuple(moved),
+        num_same_ops=len(pairs) - len(moved),
+        num_unmatched=num_unmatched,
     )
 
 
@@ -106,6 +131,37 @@ def _places(rows: pa.Table) -> Places:
         found[plain, turns[plain]] = name, tuple(sorted(held[name]))
         turns[plain] += 1
     return found
+
+
+def _ops_by_name(rows: pa.Table) -> dict[tuple[Any, ...], list[Op]]:
+    """The ops of every worker by name without counters and type, in the order of the table."""
+    found: dict[tuple[Any, ...], list[Op]] = defaultdict(list)
+    columns = (texts(rows, name) for name in ("kind", "name", "op", "device"))
+    workers = ints(rows, "worker").tolist()
+    for worker, kind, name, op, device in zip(workers, *columns, strict=True):
+        if kind != "variable":
+            plain = _OP_COUNTER.sub("", name or "")
+            found[worker, plain, op].append((name or "", op, device or UNPLACED))
+    return found
+
+
+def _matched(
+    old: dict[tuple[Any, ...], list[Op]], new: dict[tuple[Any, ...], list[Op]]
+) -> tuple[list[tuple[Op, Op]], tuple[int, int]]:
+    """Pairs of an op before and after; and how many ops of each segment are in no pair."""
+    pairs: list[tuple[Op, Op]] = []
+    for key, ops in new.items():
+        earlier = old.get(key, [])
+        if len(earlier) == len(ops):
+            pairs += zip(_in_turn(earlier), _in_turn(ops), strict=True)
+    return pairs, (
+        sum(map(len, old.values())) - len(pairs),
+        sum(map(len, new.values())) - len(pairs),
+    )
+
+
+def _in_turn(ops: list[Op]) -> list[Op]:
+    return ops if len(ops) == 1 else sorted(ops, key=lambda op: _natural(op[0]))
 
 
 def _op_counts(rows: pa.Table) -> Counter[str]:

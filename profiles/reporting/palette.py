@@ -1,11 +1,11 @@
 """The colours of data, for page, live view, timeline and report; JavaScript gets them from here.
 
 What stands side by side has no colour in common: phases are blue, red, orange, teal, green and
-grey; replicas are purple and pink; the sides of a comparison are two muted tones; devices are very
-dark and very light. All but those of devices have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the light
-and the dark ground. They come from a search over sRGB for the largest distances, also as people
-with deuteranopia and protanopia see them; `tests/profiles/reporting/test_palette.py` has the
-limits.
+grey; replicas are purple and pink; runs and the sides of a comparison are muted tones; devices are
+very dark and very light. All but those of devices have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the
+light and the dark ground. They come from a search over sRGB for the largest distances, also as
+people with deuteranopia and protanopia see them; the limits are in
+`tests/profiles/reporting/test_palette.py`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}
 SERIES_COLOUR = SIDE_COLOURS["A"]
 """A chart's only line."""
 
+RUN_COLOURS = ("#5A9687", "#696987", "#78962D")
+"""Runs in one chart. Three only: no fourth is as far from the phases and replicas and reads on both
+grounds. A run after the third has another dash."""
+
 DEVICE_COLOURS = ("#0F4B69", "#F0DC50", "#87000F", "#A5B4FF", "#C3B487", "#78F0C3")
 """Devices, where no replica is meant. Outlined in `GREY`, which has the contrast."""
 GREY = "#7F8790"
@@ -71,6 +75,11 @@ def ink_on(colour: str) -> str:
 def replica_colour(replica: int) -> str:
     """The colour of a replica; they repeat after six, where a label must tell them apart."""
     return REPLICA_COLOURS[replica % len(REPLICA_COLOURS)]
+
+
+def run_colour(number: int) -> str:
+    """The colour of a run by its position in a chart; three colours, then another dash."""
+    return RUN_COLOURS[number % len(RUN_COLOURS)]
 
 
 def device_colour(number: int) -> str:

@@ -6,15 +6,19 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 RUN = "mirrored-asked"
+MOVED = "train_step/replica_3/MatMul_4"
 
 
 class Reader:
@@ -35,17 +39,14 @@ class Reader:
 
 
 def slow_replica(reader: Reader) -> None:
+    """Who, and the cause: replica 2 itself, and not its input or a message."""
     expect(reader.page.locator(".lab-headline")).to_contain_text("Replica 2 is late by")
+    reader.sees("Its own work takes longer")
 
 
 def phases(reader: Reader) -> None:
     reader.sees("Step time of each replica")
     expect(reader.page.locator("[data-testid=stPlotlyChart]", has_text="wait")).to_be_visible()
-
-
-def traffic(reader: Reader) -> None:
-    tile = reader.page.locator(".lab-tile", has_text="Collective traffic")
-    expect(tile.locator(".value")).to_contain_text("2.36")
 
 
 def memory(reader: Reader) -> None:
@@ -54,8 +55,11 @@ def memory(reader: Reader) -> None:
     expect(held).to_contain_text("dense/kernel")
 
 
-def link(reader: Reader) -> None:
+def traffic(reader: Reader) -> None:
     reader.open("Communication")
+    expect(reader.page.locator(".lab-headline")).to_contain_text(
+        re.compile(r"A step moves 2\.36\sMB")
+    )
     reader.sees(re.compile(r"Most bytes per step: .*CPU:\d to .*CPU:\d, [\d.]+ MB"))
 
 
@@ -68,6 +72,15 @@ def collectives(reader: Reader) -> None:
 def moved(reader: Reader) -> None:
     reader.open("Placement")
     reader.sees("What the reconfiguration moved")
+
+
+def changed_device(reader: Reader) -> None:
+    reader.open("Placement")
+    reader.sees("Ops that changed device")
+    reader.sees("1 op changed device")
+    reader.page.get_by_text("Ops that changed device").scroll_into_view_if_needed()
+    row = reader.page.locator("[role=row]", has_text=MOVED)
+    expect(row.filter(has_text="CPU:3").filter(has_text="CPU:0").first).to_be_attached()
 
 
 def ops(reader: Reader) -> None:
@@ -93,13 +106,13 @@ def again(reader: Reader) -> None:
 
 
 WAYS: dict[str, Callable[[Reader], None]] = {
-    "Which replica is slow, and by how much?": slow_replica,
+    "Which replica is slow, and why?": slow_replica,
     "What does each replica do during a step?": phases,
-    "How many bytes does a step move?": traffic,
     "How much memory does a device use, and what holds it?": memory,
-    "Which link carries the most bytes?": link,
+    "How many bytes does a step move, and on which link?": traffic,
     "Which collective takes how long, and at which bandwidth?": collectives,
     "Which variables did a live change move to another device?": moved,
+    "Which op changed device?": changed_device,
     "Which ops take the most time?": ops,
     "Is this run faster than another one?": faster,
     "How do I start this run again?": again,
@@ -116,8 +129,17 @@ def told_clicks() -> dict[str, int]:
 def runs(server: Server) -> Path:
     options = {"steps": 120, "windows": 1, "straggler": (2, 30.0)}
     server.write_run("mirrored-other", steps=120, windows=1, seed=3)
-    server.write_run(RUN, segments=[{}, {"replicas": 4}], **options)
+    run = server.write_run(RUN, segments=[{}, {"replicas": 4}], **options)
+    move_an_op(run / "worker-0-0" / "placement-001.parquet")
     return server.runs
+
+
+def move_an_op(path: Path) -> None:
+    """From the last device to the first, in one segment's placement."""
+    rows = pq.read_table(path).to_pylist()
+    moved = next(row for row in rows if row["name"] == MOVED)
+    moved["device"] = rows[0]["device"]
+    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES["placement"]), path)
 
 
 @pytest.mark.parametrize("question", WAYS)

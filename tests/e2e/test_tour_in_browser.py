@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -170,6 +171,7 @@ def stop_and_continue(page: Page, run: Path) -> Path:
     press_stop(page)
     expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
     assert_one_run(run)
+    assert_loss_continues(run)
     stopped_at = step_of(page)
     reach(page.get_by_role("button", name="Continue from here")).click()
     expect(live(page)).not_to_have_attribute("data-run", run.name, timeout=LONG_MS)
@@ -178,6 +180,17 @@ def stop_and_continue(page: Page, run: Path) -> Path:
     press_stop(page)
     expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
     return run.with_name(str(live(page).get_attribute("data-run")))
+
+
+def assert_loss_continues(run: Path) -> None:
+    """After each change the loss is near that before it, and not that of new weights."""
+    loss = {record["step"]: record["loss"] for record in events(run, "step")}
+    untrained = median(list(loss.values())[:3])
+    for segment in events(run, "segment")[1:]:
+        first = segment["first_step"]
+        before = median(loss[step] for step in range(first - 10, first) if step in loss)
+        after = median(loss[step] for step in range(first, first + 10) if step in loss)
+        assert after - before < 0.3 * (untrained - before), f"segment {segment['segment']}"
 
 
 def read_the_pages(page: Page, server: Server, run: Path, then: Path) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from strategy_lab.app.charts import runs
+from strategy_lab.app.charts.runs import together
 from strategy_lab.app.server.theme import DARK, LIGHT
 from strategy_lab.profiles.exports.report.page import ASSETS
 from strategy_lab.profiles.reporting.palette import (
@@ -15,6 +20,7 @@ from strategy_lab.profiles.reporting.palette import (
     GREY,
     PHASE_COLOURS,
     REPLICA_COLOURS,
+    RUN_COLOURS,
     SERIES_COLOUR,
     SERVING_COLOURS,
     SIDE_COLOURS,
@@ -52,9 +58,32 @@ SIGHT = {
         ]
     ),
 }
+CHARTS = Path(runs.__file__).parent
+FAMILIES = {
+    "phases": {"PHASE_COLOURS", "SERVING_COLOURS", "SPAN_COLOURS"},
+    "replicas": {"REPLICA_COLOURS", "replica_colour"},
+    "runs": {"RUN_COLOURS", "run_colour"},
+    "devices": {"DEVICE_COLOURS", "device_colour"},
+    "sides": {"SIDE_COLOURS"},
+}
+DRAWS = {
+    "comparing": {"sides"},
+    "memory": {"devices"},
+    "mesh": {"replicas"},
+    "model_graph": {"devices"},
+    "phases": {"phases"},
+    "runs": {"runs"},
+    "serving": {"phases", "replicas", "sides"},
+    "steps": set(),
+    "waiting": {"phases", "replicas"},
+}
+OWN_COLOURS = {"matrix": {"#CFE3F3", "#0B3C6F"}}
+"""A scale from few to many bytes."""
+HEX = re.compile("#[0-9A-Fa-f]{6}")
 STACKED = {"phases": PHASE_COLOURS, "parameter servers": SERVING_COLOURS, "sides": SIDE_COLOURS}
 OTHERS = {
     "replicas": REPLICA_COLOURS,
+    "runs": RUN_COLOURS,
     "sides": tuple(SIDE_COLOURS.values()),
     "devices": DEVICE_COLOURS,
 }
@@ -76,6 +105,11 @@ class TestDistances:
         for others in (SIDE_COLOURS.values(), DEVICE_COLOURS):
             assert least_between(REPLICA_COLOURS, others, sight) >= NOTICEABLE
 
+    def test_runs_differ_from_each_other_replicas_and_sides(self, sight: str) -> None:
+        assert least_among(RUN_COLOURS, sight) >= CLEAR
+        for others in (SIDE_COLOURS.values(), REPLICA_COLOURS):
+            assert least_between(RUN_COLOURS, others, sight) >= NOTICEABLE
+
     def test_devices_differ_from_each_other(self, sight: str) -> None:
         assert least_among(DEVICE_COLOURS, sight) >= CLEAR
 
@@ -83,7 +117,7 @@ class TestDistances:
 @pytest.mark.parametrize(
     "colour",
     sorted(
-        {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *REPLICA_COLOURS}
+        {*PHASE_COLOURS.values(), *SERVING_COLOURS.values(), *REPLICA_COLOURS, *RUN_COLOURS}
         | {*SIDE_COLOURS.values(), SERIES_COLOUR, GREY}
     ),
 )
@@ -101,6 +135,24 @@ def test_the_grounds_of_the_report_are_those_tested() -> None:
 
 def test_every_phase_has_a_colour() -> None:
     assert set(CATEGORIES) <= set(PHASE_COLOURS)
+
+
+@pytest.mark.parametrize("path", sorted(CHARTS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_chart_takes_only_the_colours_of_what_it_draws(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    taken = {family for family, owners in FAMILIES.items() if names & owners}
+    assert taken <= DRAWS.get(path.stem, set())
+    literals = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    own = {each for each in literals if isinstance(each, str) and HEX.fullmatch(each)}
+    assert own <= OWN_COLOURS.get(path.stem, set())
+
+
+def test_the_lines_of_runs_are_told_apart() -> None:
+    curve = np.arange(3.0), np.arange(3.0)
+    chart = together({f"run-{number}": curve for number in range(12)}, title="loss", unit="")
+    assert {line.line.color for line in chart.data} == set(RUN_COLOURS)
+    assert len({(line.line.color, line.line.dash) for line in chart.data}) == 12
 
 
 def least_among(colours: Iterable[str], sight: str) -> float:

@@ -1,0 +1,58 @@
+"""A click on a point of a chart of several runs opens that step of that run on the timeline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+HINT = "A click on a point shows that step of its run on the timeline."
+
+
+@pytest.fixture(scope="module")
+def runs(server: Server) -> Server:
+    server.write_run("click-a", steps=60, windows=1)
+    server.write_run("click-b", steps=60, windows=1, seed=4)
+    return server
+
+
+def click_a_point(chart: Locator, line: int) -> None:
+    """In the middle of a line of the chart."""
+    expect(chart.locator(".scatterlayer .trace").nth(line)).to_be_attached()
+    points = chart.locator(".scatterlayer .trace").nth(line).locator(".point")
+    points.nth(points.count() // 2).scroll_into_view_if_needed()
+    box = points.nth(points.count() // 2).bounding_box()
+    assert box is not None
+    chart.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_from_the_losses_of_compare(open_page: Callable[..., Page], runs: Server) -> None:
+    page = open_page(runs.address("compare", a="click-a", b="click-b"))
+    wait_until_drawn(page)
+    expect(page.get_by_text(HINT)).to_be_visible()
+    click_a_point(page.get_by_test_id("stPlotlyChart").last, 1)
+    page.wait_for_url(re.compile("/timeline.*run=click-b"))
+
+
+def test_the_lab_page_of_a_run_offers_its_configuration(
+    open_page: Callable[..., Page], runs: Server
+) -> None:
+    page = open_page(runs.address(run="click-a"))
+    wait_until_drawn(page)
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Copy as …").click()
+    expect(page.get_by_text(re.compile("strategy-lab run .*--strategy", re.DOTALL))).to_be_visible()
+
+
+def test_the_lecture_says_how_many_questions_it_has(
+    open_page: Callable[..., Page], runs: Server
+) -> None:
+    page = open_page(runs.address("contexts"))
+    wait_until_drawn(page)
+    page.get_by_role("link", name="Give a lecture").hover()
+    expect(page.get_by_text("11 questions for a projector")).to_be_visible()

@@ -66,7 +66,7 @@ def test_each_removal_has_its_known_step(removal: Removal, step_ms: float) -> No
     assert "replay error 0" in found.sentence
 
 
-def test_what_takes_away_more_than_a_remedy_can_is_told_as_a_bound() -> None:
+def test_what_takes_away_more_than_a_remedy_can_is_shown_as_a_bound() -> None:
     found = gain(LATE, COMMUNICATION)
     assert found.is_bound
     assert found.sentence.startswith("With communication for free a captured step would take 45.0")

@@ -148,7 +148,7 @@ def test_a_chart_takes_only_the_colours_of_what_it_draws(path: Path) -> None:
     assert own <= OWN_COLOURS.get(path.stem, set())
 
 
-def test_the_lines_of_runs_are_told_apart() -> None:
+def test_the_lines_of_runs_are_distinguished() -> None:
     curve = np.arange(3.0), np.arange(3.0)
     chart = together({f"run-{number}": curve for number in range(12)}, title="loss", unit="")
     assert {line.line.color for line in chart.data} == set(RUN_COLOURS)

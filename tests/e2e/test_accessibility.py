@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from strategy_lab.profiles.sweep.record import save
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import wait_until_drawn
+from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 pytestmark = pytest.mark.browser
@@ -23,6 +24,8 @@ CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
 PAGES = {
     "lab": ("", {}),
     "a run in the lab": ("", {"run": "axe-a"}),
+    "a failed run in the lab": ("", {"run": "axe-failed"}),
+    "a failed run": ("overview", {"run": "axe-failed"}),
     "overview": ("overview", {"run": "axe-a"}),
     "timeline": ("timeline", {"run": "axe-a"}),
     "communication": ("communication", {"run": "axe-a"}),
@@ -53,6 +56,7 @@ FINDINGS = """async () => {
 def runs(server: Server) -> Server:
     server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
     server.write_run("axe-b", steps=60, windows=1, seed=4)
+    server.write_run("axe-failed", steps=60, windows=1, ending="failed")
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
     shutil.copytree(CAPTURED, server.runs / "axe-captured")
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)
@@ -83,6 +87,44 @@ def test_axe_finds_nothing_in_a_page_to_keep(
     page = open_page(runs.address(path), color_scheme=scheme, bypass_csp=True)
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     assert findings(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_the_page_that_asks_for_the_token(
+    browser: Browser, runs: Server, scheme: Literal["light", "dark"]
+) -> None:
+    """Not through `open_page`: its pages have the token, and none may be refused."""
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+    try:
+        page = context.new_page()
+        page.goto(runs.address())
+        expect(page.get_by_role("heading", level=1)).to_have_text("Strategy Lab: token needed")
+        assert findings(page) == []
+    finally:
+        context.close()
+
+
+WIDTHS = ((390, 844), (1280, 720), (1600, 1000))
+FITS = """width =>
+    [document.documentElement, ...document.querySelectorAll("[data-testid=stMain]")]
+        .every(part => part.scrollWidth <= width)"""
+SETTLED_MS = 5000
+BEGINNINGS = ".lab-headline, h1, h3, p, iframe, .live"
+
+
+@pytest.mark.slow
+def test_no_page_overflows_and_its_beginning_is_in_view(visit: Visit, runs: Server) -> None:
+    page = visit(*PAGES["overview"])
+    for title, (name, query) in PAGES.items():
+        page.goto(runs.address(name, **query))
+        wait_until_drawn(page)
+        for width, height in WIDTHS:
+            page.set_viewport_size({"width": width, "height": height})
+            # Charts follow the new width a moment later.
+            fits = partial(page.evaluate, FITS, width)
+            wait_until(page, fits, f"{title} is wider than {width} px", SETTLED_MS)
+            begins = page.get_by_test_id("stMain").locator(BEGINNINGS).locator("visible=true")
+            expect(begins.first, f"{title}, {width}").to_be_in_viewport()
 
 
 def findings(page: Page) -> list[str]:

@@ -29,7 +29,8 @@ export class Processes {
     this.grid = el("div", { class: "process-grid" });
     this.count = el("span", { class: "source" });
     this.arrival = el("p", { class: "arrival", role: "status", hidden: "" });
-    const heading = el("h3", {}, el("span", { text: "Processes", title: definitions.worker }), this.count);
+    this.name = el("span", { text: "Processes", title: definitions.worker });
+    const heading = el("h3", {}, this.name, this.count);
     this.root = el("section", { class: "panel processes", dataset: { panel: "processes" }, hidden: "" }, heading, this.story, this.arrival, this.grid);
   }
 
@@ -39,11 +40,16 @@ export class Processes {
     this.grid.replaceChildren();
   }
 
+  isOne(group) {
+    return group?.processes?.length === 1 && !group.arriving?.length;
+  }
+
   draw(group, { steps, resources, served, isOver, canKill }) {
     const { processes = [], arriving = [], loss = [] } = group ?? {};
-    const isCluster = processes.length > 1 || arriving.length > 0;
-    this.root.hidden = !isCluster;
-    if (!isCluster) return;
+    const isCluster = !this.isOne(group);
+    // What one process uses is known while it runs; its end is in the banner.
+    this.root.hidden = isCluster ? !processes.length && !arriving.length : isOver;
+    if (this.root.hidden) return;
     this.drawStory(loss);
     this.drawArrival(processes, isOver ? [] : arriving);
     const shown = [...processes, ...(isOver ? [] : arriving.map((row) => ({ ...row, state: "arriving" })))];
@@ -54,11 +60,12 @@ export class Processes {
       const isKeeping = row.state === "running" && arriving.length > 0;
       const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
-      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, uses: usesOf(resources, row.worker), canKill: canKill && state === "running" });
+      this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, uses: usesOf(resources, row.worker), canKill: isCluster && canKill && state === "running" });
     }
     this.root.classList.toggle("many", shown.length > MANY);
     const running = shown.filter(({ state }) => state === "running").length;
-    setText(this.count, isOver ? `${processes.length}` : `${running} of ${processes.length} running`);
+    setText(this.name, isCluster ? "Processes" : "Process");
+    setText(this.count, !isCluster ? "" : isOver ? `${processes.length}` : `${running} of ${processes.length} running`);
     this.root.dataset.states = shown.map(({ state }) => state).join(" ");
   }
 

@@ -62,10 +62,13 @@ export class LiveView {
     this.traffic = el("div");
     this.trafficPanel = panel("collectives", "Collectives", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
+    // Several processes take the whole width; one is a panel among others.
+    this.above = el("div", { class: "slot" }, this.processes.root);
+    this.beside = el("div", { class: "slot" });
     this.root.replaceChildren(
       this.status.root,
       this.tiles.root,
-      this.processes.root,
+      this.above,
       el(
         "div",
         { class: "columns" },
@@ -78,6 +81,7 @@ export class LiveView {
           this.machines.block,
           this.captureBars.block,
           this.trafficPanel.block,
+          this.beside,
           panel("news", "What happened", null, this.newsList).block,
         ),
       ),
@@ -234,6 +238,8 @@ export class LiveView {
     const isOver = this.state !== undefined && this.state.state !== "running";
     const { group, steps, resources, served } = this;
     this.machines.draw(resources?.machines ?? [], (worker) => this.hostOf(worker), isOver);
+    const place = this.processes.isOne(group) ? this.beside : this.above;
+    if (this.processes.root.parentNode !== place) place.append(this.processes.root);
     this.processes.draw(group, { steps, resources: isOver ? null : resources, served, isOver, canKill: this.data.canKill && !isOver });
   }
 

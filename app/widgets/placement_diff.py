@@ -45,6 +45,9 @@ def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -
         _show_variables(found)
     st.subheader("Ops that changed device")
     st.markdown(_about_ops(found))
+    if not found.moved_ops:
+        _show_ops(found)
+        return
     left, right = st.columns([2, 1])
     with left:
         _show_moved_ops(found)
@@ -97,8 +100,6 @@ def _about_ops(found: PlacementChange) -> str:
 
 
 def _show_moved_ops(found: PlacementChange) -> None:
-    if not found.moved_ops:
-        return
     short = short_names(name for move in found.moved_ops for name in (move.before, move.after))
     show_table(
         "placement_moved_ops",

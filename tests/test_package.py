@@ -89,9 +89,11 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def project(empty: Path) -> Path:
     """A folder with modules and packages that have the names of the checkout's."""
-    for name in ("app.py", "profiles.py", "tests/__init__.py", "benchmarks/__init__.py"):
-        (empty / name).parent.mkdir(exist_ok=True)
-        (empty / name).write_text("raise ImportError('the module of the project')\n")
+    for name in ("app", "profiles", "tests", "benchmarks"):
+        (empty / name).mkdir()
+        (empty / name / "__init__.py").write_text("raise ImportError('of the project')\n")
+    for name in ("app.py", "profiles.py"):
+        (empty / name).write_text("raise ImportError('of the project')\n")
     return empty
 
 

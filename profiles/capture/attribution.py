@@ -36,7 +36,7 @@ from strategy_lab.profiles.capture.joined import (
     Joined,
     OpEvents,
 )
-from strategy_lab.profiles.run.injected_delay import replica_by_name
+from strategy_lab.profiles.run.replica_scope import replica_in
 
 Ints = NDArray[np.int64]
 
@@ -198,7 +198,7 @@ def _delay_elsewhere(joined: Joined, replica: int) -> Intervals:
         index
         for index in at.tolist()
         if joined.devices[ops.device[index]] not in joined.graph.replica_of
-        and replica_by_name(joined.columns.names[ops.name[index]]) == replica
+        and (replica_in(joined.columns.names[ops.name[index]]) or 0) == replica
     ]
     return Intervals.union((ops.start_ns[own], ops.end_ns[own]))
 

@@ -6,7 +6,6 @@ devices are as many as replicas, or no name has a number, each busy device is a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,9 @@ import numpy as np
 
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import OTHER, Spans
+from strategy_lab.profiles.run.replica_scope import replica_in, without_replica
 from strategy_lab.profiles.spec.limits import MOST_REPLICAS
 
-_REPLICA = re.compile(r"(?:^|/)replica_(\d{1,5})(?=/|$)")
 _MOST_NAMED = 1024
 """Replicas that names of one host may tell: more are a program's own use of such names."""
 
@@ -68,15 +67,11 @@ def _by_name(names: Sequence[str]) -> Ints:
     found = np.full(len(names) + 1, -1, np.int64)
     bare = set()
     for index, name in enumerate(names):
-        match = _REPLICA.search(name)
-        if match and int(match[1]) < min(_MOST_NAMED, MOST_REPLICAS):
-            found[index] = int(match[1])
-            bare.add(_without(name, match))
+        replica = replica_in(name)
+        if replica is not None and replica < min(_MOST_NAMED, MOST_REPLICAS):
+            found[index] = replica
+            bare.add(without_replica(name))
     for index, name in enumerate(names):
         if found[index] < 0 and name in bare:
             found[index] = 0
     return found
-
-
-def _without(name: str, match: re.Match[str]) -> str:
-    return (name[: match.start()] + name[match.end() :]).removeprefix("/")

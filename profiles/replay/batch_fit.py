@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _GRID_NS = (0.0, 15e3, 30e3, 60e3, 120e3, 250e3, 500e3, 1e6, 4e6)
 """Fixed times that are tried; the fitted one lies between two of them."""
+_OF_THE_BATCH = ("global_batch_size", "reconfigure")
+"""Fields of the spec that may differ: the changes ahead are another list after each change."""
 
 
 def batch_change(profile: Profile, segment: int, batch: int) -> OtherBatch:
@@ -36,7 +38,7 @@ def batch_change(profile: Profile, segment: int, batch: int) -> OtherBatch:
     """
     known = replays(profile, segment)
     edit = other_batch(known, batch)
-    others = list(_at_other_batches(profile, known.recording.segment))
+    others = list(at_other_batches(profile, known.recording.segment))
     if not others:
         return edit
     nearest = min(others, key=lambda other: abs(math.log(_batch(other) / batch)))
@@ -71,7 +73,7 @@ def _batch(known: Replays) -> int:
     return known.recording.segment.global_batch_size or 1
 
 
-def _at_other_batches(profile: Profile, opened: SegmentOpened) -> Iterator[Replays]:
+def at_other_batches(profile: Profile, opened: SegmentOpened) -> Iterator[Replays]:
     """Yield the replays of the segments that differ from this one in the batch alone."""
     for item in profile.segments:
         batch = item.global_batch_size
@@ -83,5 +85,5 @@ def _at_other_batches(profile: Profile, opened: SegmentOpened) -> Iterator[Repla
 
 
 def _but_batch(opened: SegmentOpened) -> tuple[object, ...]:
-    spec = {key: value for key, value in opened.spec.items() if key != "global_batch_size"}
+    spec = {key: value for key, value in opened.spec.items() if key not in _OF_THE_BATCH}
     return opened.replica_devices, opened.cross_device_ops, spec

@@ -18,18 +18,11 @@ OP = "injected_delay"
 """Name of the op that sleeps; TensorFlow puts the scope of its replica before it."""
 _OP = re.compile(rf"(?:.*/)?{OP}(?:_\d+)?")
 _LONGEST_MS = LONGEST_LENGTH_NS / 1e6
-_SCOPE = re.compile(r"(?:.*/)?replica_(\d+)/")
 
 
 def is_injected(name: str, op: str) -> bool:
     """Return whether a node is the lab's delay."""
     return op in ("PyFunc", "EagerPyFunc") and _OP.fullmatch(name) is not None
-
-
-def replica_by_name(name: str) -> int:
-    """Return the replica whose scope a node is in; the first replica has no scope of its own."""
-    found = _SCOPE.match(name)
-    return int(found[1]) if found else 0
 
 
 def injected_delays(segment: SegmentOpened) -> dict[int, float]:

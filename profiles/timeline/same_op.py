@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.run.replica_scope import without_replica
 from strategy_lab.profiles.timeline.layout import Timeline
 
-_REPLICA = re.compile(r"\breplica_\d+/")
-"""A part of the name that the first replica's ops do not have."""
 _NUMBERS = re.compile(r"((?:_\d+)+)(?=/|$)")
 
 
@@ -70,10 +69,10 @@ def _span_at(timeline: Timeline, row: int, start_ns: int) -> int | None:
 
 
 def _plain(name: str) -> str:
-    return _NUMBERS.sub("", _REPLICA.sub("", name))
+    return _NUMBERS.sub("", without_replica(name))
 
 
 def _numbers(name: str) -> list[list[int]]:
     """The numbers at the end of each part of a name; a part without any comes first."""
-    found = (_NUMBERS.search(part) for part in _REPLICA.sub("", name).split("/"))
+    found = (_NUMBERS.search(part) for part in without_replica(name).split("/"))
     return [[int(number) for number in each[1].split("_")[1:]] if each else [] for each in found]

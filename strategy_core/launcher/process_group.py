@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum, auto
+from dataclasses import dataclass, field
 from typing import Any
 
 from strategy_core.cluster.network.isolation import Network
 from strategy_core.cluster.tasks import Cluster
+from strategy_core.launcher.group_state import TRANSITIONS, GroupEvent, GroupState
 from strategy_core.launcher.hang_diagnosis import HangDiagnosis
+from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.launcher.worker_state import WorkerState
 from strategy_core.processes import protocol
@@ -32,17 +33,6 @@ EXITING_S = 30.0
 """This time if a process is exiting: on a busy machine, freeing its memory takes long."""
 
 
-class GroupState(StrEnum):
-    """What the launcher does about the processes of a group."""
-
-    WATCHED = auto()
-    """It looks for processes that hang."""
-    LOSING = auto()
-    """A process was lost: it waits for what the others report, to name the root cause."""
-    ENDING = auto()
-    """It has killed all processes: an end after that is not a loss."""
-
-
 @dataclass
 class ProcessGroup:
     """The processes of one generation. Used by one thread, which passes the time in."""
@@ -55,18 +45,26 @@ class ProcessGroup:
     """Whether the cluster has processes on other hosts, which launchers there watch."""
     silent_peers: str = ""
     """Names of remote peers that did not answer when a process here lost a peer."""
-    first_loss_at: float | None = None
-    """Monotonic seconds of the first loss."""
     diagnosis: HangDiagnosis | None = None
     """The diagnosis in progress while a process gives no sign of life."""
-    was_killed: bool = False
-    """Whether the launcher has killed all processes."""
+    machine: StateMachine[GroupState, GroupEvent] = field(
+        default_factory=lambda: StateMachine("the group", GroupState.WATCHED, TRANSITIONS)
+    )
 
     @property
     def state(self) -> GroupState:
-        if self.was_killed:
-            return GroupState.ENDING
-        return GroupState.WATCHED if self.first_loss_at is None else GroupState.LOSING
+        return self.machine.state
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether the launcher has killed all processes."""
+        return self.state is GroupState.ENDING
+
+    @property
+    def first_loss_at(self) -> float | None:
+        """Monotonic seconds of the first loss of a process that was not replaced since."""
+        losses = (worker.lost_at for worker in self.workers if worker.lost_at is not None)
+        return min(losses, default=None)
 
     @property
     def leader(self) -> WorkerMonitor:
@@ -123,7 +121,7 @@ class ProcessGroup:
 
     def kill(self, reason: KillReason, note: str = "") -> None:
         """Kill every process that has not ended."""
-        self.was_killed = True
+        self.machine.advance(GroupEvent.KILLED)
         for worker in self.workers:
             if not worker.is_gone:
                 worker.kill(reason, note)
@@ -147,8 +145,8 @@ class ProcessGroup:
     def replace(self, lost: WorkerMonitor, fresh: WorkerMonitor) -> None:
         """Replace a lost process by a fresh one, and drop the record of the loss."""
         self.workers[self.workers.index(lost)] = fresh
-        losses = [worker.lost_at for worker in self.workers if worker.lost_at is not None]
-        self.first_loss_at = min(losses, default=None)
+        if self.state is GroupState.LOSING and self.first_loss_at is None:
+            self.machine.advance(GroupEvent.LOSSES_REPLACED)
 
     def release_ports(self) -> None:
         """Stop keeping the ports free: the first step is done, so every server has its own."""
@@ -207,11 +205,10 @@ class ProcessGroup:
 
     def _lose(self, worker: WorkerMonitor, now: float) -> None:
         """Note that a process failed, was killed, or left early."""
-        if self.state is GroupState.ENDING or worker.lost_at is not None:
+        if self.was_killed or worker.lost_at is not None:
             return
         worker.lost_at = now
-        if self.first_loss_at is None:
-            self.first_loss_at = now
+        self.machine.advance(GroupEvent.PROCESS_LOST)
 
     def _hung(self, alive: list[WorkerMonitor], now: float, timeout_s: float) -> dict[int, str]:
         """Why each process that gives no sign of life counts as hung, by process number."""

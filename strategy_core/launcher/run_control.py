@@ -324,5 +324,6 @@ class RunControl:
         return True
 
     def _record_illegal_transitions(self) -> None:
+        groups = [group.machine for group in self.groups]
         workers = [worker.machine for group in self.groups for worker in group.workers]
-        self._log.illegal_transitions([self.machine, *workers])
+        self._log.illegal_transitions([self.machine, *groups, *workers])

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from strategy_core.cli.main import main
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.facts import Finding, Gain
 from strategy_lab.profiles.analysis.removal import Removal
+from strategy_lab.profiles.replay.batch_fit import at_other_batches
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import Faster
 from strategy_lab.profiles.replay.finding_gain import gain_of
@@ -22,6 +24,8 @@ from strategy_lab.profiles.replay.replays import Replays, replays
 from strategy_lab.profiles.replay.simulate import own_work, simulate
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 LAST = 1
@@ -119,3 +123,24 @@ def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:
     found = gain_of(profiles.load(finished_run), item)
     assert isinstance(found, Gain)
     assert 0 < found.step_ms < found.measured_ms
+
+
+def test_a_live_change_of_the_batch_gives_a_second_recorded_batch(
+    launcher: Launcher, tmp_path: Path
+) -> None:
+    spec = RunSpec.model_validate(
+        {
+            "workload": "digits-mlp",
+            "devices": "cpu:2",
+            "global_batch_size": 64,
+            "steps": 40,
+            "capture": {"every_step": True, "keep_xplane": False},
+            "reconfigure": [{"step": 20, "changes": {"global_batch_size": 128}}],
+        }
+    )
+    assert launcher.launch(spec, tmp_path / "run").wait(MAX_WAIT_S)
+    profile = profiles.load(tmp_path / "run")
+    for segment, other in ((0, 128), (1, 64)):
+        opened = replays(profile, segment).recording.segment
+        found = at_other_batches(profile, opened)
+        assert [each.recording.segment.global_batch_size for each in found] == [other]

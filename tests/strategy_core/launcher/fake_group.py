@@ -62,6 +62,7 @@ class FakeGroup:
     """A cluster of fake processes: all of them workers, or a coordinator, workers and a server."""
 
     def __init__(self, strategy: str, folder: Path, size: int = 4) -> None:
+        self.folder = folder
         roles = {"workers": size}
         if strategy == "parameter-server":
             roles = {"workers": size - 2, "parameter_servers": 1}

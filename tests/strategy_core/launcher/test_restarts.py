@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from strategy_core.launcher.group_state import GroupEvent
 from strategy_core.launcher.restarts import MAX_RESTARTS, may_restart, note_of
 from tests.strategy_core.launcher.fake_group import FakeGroup
 
@@ -35,17 +36,22 @@ def test_no_process_of_a_synchronous_strategy_is_restarted_alone(
         {"leader": {"finished": "stopped"}},
         {"leader": {"lost_at": 1.0}},
         {"worker": {"failed": {"message": "its port is taken"}}},
-        {"group": {"was_killed": True}},
     ],
 )
 def test_no_restart_once_the_run_is_over_or_the_worker_reported_why(
     changes: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     group = FakeGroup("parameter-server", tmp_path).group
-    objects = {"leader": group.leader, "worker": group.workers[1], "group": group}
+    objects = {"leader": group.leader, "worker": group.workers[1]}
     for name, values in changes.items():
         for field, value in values.items():
             setattr(objects[name], field, value)
+    assert not may_restart(group, group.workers[1], 0)
+
+
+def test_no_restart_in_a_group_that_the_launcher_has_killed(tmp_path: Path) -> None:
+    group = FakeGroup("parameter-server", tmp_path).group
+    group.machine.advance(GroupEvent.KILLED)
     assert not may_restart(group, group.workers[1], 0)
 
 

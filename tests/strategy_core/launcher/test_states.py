@@ -22,7 +22,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from strategy_core.launcher import run_state, worker_state
+from strategy_core.launcher import group_state, run_state, worker_state
+from strategy_core.launcher.group_state import GroupEvent, GroupState
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.run_control import RunControl
@@ -38,6 +39,7 @@ from tests.strategy_core.launcher.simulated_workers import SimulatedHost, Simula
 TABLES: dict[str, tuple[type[StrEnum], type[StrEnum], Any, set[Any]]] = {
     "worker": (WorkerState, WorkerEvent, worker_state.TRANSITIONS, set(GONE)),
     "run": (RunState, RunEvent, run_state.TRANSITIONS, {RunState.ENDED}),
+    "group": (GroupState, GroupEvent, group_state.TRANSITIONS, {GroupState.ENDING}),
 }
 
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import EVIDENCE_S, EXITING_S, ROOT_CAUSE_S
+from strategy_lab.profiles.run.event_files import read_sources
+from strategy_lab.profiles.run.process_history import first_loss, read_processes
 from tests.strategy_core.launcher.fake_group import FakeGroup
 
 FOLLOWS = {"failed": {"message": "UnavailableError: connection refused", "follows": True}}
@@ -24,12 +27,17 @@ class FourProcesses(FakeGroup):
         return self.group.was_killed
 
     def message(self) -> str:
-        """The message of the run's end."""
+        """The message of the run's end; a reader of its events names the same process."""
         for number, worker in enumerate(self.group.workers):
             self.processes[number].ends(0)
             if not worker.is_gone:
                 self.says(number, 100.0, GONE)
-        return str(self.group.exit_reason(self.group.root_cause()).message)
+        cause = self.group.root_cause()
+        LaunchLog(self.folder).exited(self.group)
+        lost = first_loss(read_processes(read_sources(self.folder)).current())
+        assert lost is not None
+        assert lost.worker == cause.folder.worker
+        return str(self.group.exit_reason(cause).message)
 
 
 @pytest.fixture

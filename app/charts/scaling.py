@@ -41,9 +41,17 @@ def throughput_curve(found: ScalingPrediction) -> go.Figure:
     ends = [math.log10(numbers[0]) - room, math.log10(numbers[-1]) + room]
     ticks = [f"{each:,}" for each in numbers]
     chart.update_xaxes(type="log", tickvals=numbers, ticktext=ticks, range=ends, **text)
-    chart.update_yaxes(type="log", dtick=1, tickformat=",.0f", **text)
+    chart.update_yaxes(type="log", tickvals=_ticks(chart), tickformat=",.1r", **text)
     chart.update_layout(legend_font={"size": _FONT})
     return chart
+
+
+def _ticks(chart: go.Figure) -> list[float]:
+    """Powers of ten across all that is drawn; with 2 and 5 times these if they are few."""
+    drawn = [float(y) for trace in chart.data for y in trace.y if y and y > 0]
+    decades = range(math.floor(math.log10(min(drawn))), math.ceil(math.log10(max(drawn))) + 1)
+    digits = (1, 2, 5) if len(decades) <= 4 else (1,)
+    return [digit * 10.0**power for power in decades for digit in digits]
 
 
 def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:

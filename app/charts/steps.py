@@ -167,7 +167,7 @@ def _say_above(chart: go.Figure, num: int, step: Floats, wall_ms: Floats) -> Non
 
 
 def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark], step: Floats) -> None:
-    """A line where each segment begins; its title, or its number if the next one is too near."""
+    """A line where each segment begins; its title, or less if the next one is near."""
     if len(segments) < 2 or not step.size:
         return
     px_per_step = NARROW_PX / max(1.0, float(step[-1] - step[0]))
@@ -175,5 +175,6 @@ def _mark_segments(chart: go.Figure, segments: Sequence[SegmentMark], step: Floa
     for mark, end in zip(segments, ends, strict=True):
         room = (end - mark.first_step) * px_per_step / LETTER_PX
         title = label(mark.title, 44)
-        text = next((it for it in (title, str(mark.number)) if len(it) <= room), "")
+        texts = title, f"segment {mark.number}", str(mark.number)
+        text = next((text for text in texts if len(text) <= room), "")
         mark_moment(chart, mark.first_step, text, GREY, hover=title)

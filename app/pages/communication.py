@@ -22,6 +22,7 @@ from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.key_numbers import busbw, exposed, traffic
 from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
+from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
 
@@ -61,11 +62,16 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
     moved = facts.communication.collective_bytes
     if not calls:
         return "A step contains no collective: nothing is reduced across replicas."
-    per_step = sum(call.per_step for call in calls)
-    kinds = ", ".join(dict.fromkeys(call.op for call in calls))
+    theirs = [call for call in calls if call.op != LAB_MARKS]
+    if not theirs:
+        return "A step contains no collective but the one of the lab's timestamps."
+    per_step = sum(call.per_step for call in theirs)
+    kinds = ", ".join(dict.fromkeys(call.op for call in theirs))
     what = f"<b>{as_html(units.size(moved))}</b>" if moved is not None else "an unknown size"
     times = "1 collective" if round(per_step) == 1 else f"{per_step:.3g} collectives"
     text = f"A step moves {what} in {times} ({as_html(kinds)})"
+    if len(theirs) < len(calls):
+        text += " and the one of the lab's timestamps"
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
     wait = facts.breakdown.mean_ms("wait")
     if wall and transfer is not None and wait is not None:

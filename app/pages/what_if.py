@@ -68,11 +68,12 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
 
 
 def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
-    """The change that saves most, as HTML."""
+    """The change that saves most, of those that the replay can tell from none, as HTML."""
     measured = f"<b>{as_html(units.milliseconds(base.measured_ms))}</b>"
-    if not found:
-        return f"A captured step takes {measured}."
-    best = found[0]
+    best = next((item for item in found if not item.is_within_error), None)
+    if best is None:
+        which = " No change that was tried differs by more than the error of the replay."
+        return f"A captured step takes {measured}.{which if found else ''}"
     return (
         f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
         f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> ({as_html(between(best))})."

@@ -49,7 +49,8 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
 
 
 def _show(found: ScalingPrediction) -> None:
-    st.plotly_chart(throughput_curve(found), key="scaling_curve")
+    if len(found.rows) > 1:
+        st.plotly_chart(throughput_curve(found), key="scaling_curve")
     st.caption(as_markdown(_explanation(found), 1_000))
     show_table(
         "scaling_table",
@@ -58,7 +59,9 @@ def _show(found: ScalingPrediction) -> None:
             "replicas": number("Replicas", lambda item: item.num_replicas, format="%d"),
             "step": number("Step, ms", lambda item: item.step_ms, format="%.1f"),
             "interval": text("Interval", _interval),
-            "rate": number("Examples/s", lambda item: item.examples_per_second, format="%.0f"),
+            "rate": number(
+                "Examples/s", lambda item: round(item.examples_per_second), format="localized"
+            ),
             "efficiency": number(
                 "Efficiency, %",
                 lambda item: None if item.efficiency is None else 100 * item.efficiency,

@@ -37,8 +37,11 @@ class Cost:
 
     @property
     def detail_text(self) -> str:
-        """`31.8 ms, derived`."""
-        length = units.milliseconds(self.ms) if self.of == "step" else units.seconds(self.ms / 1e3)
+        """`31.8 of 84 ms, derived`: the step is a captured one if that is where it was found."""
+        if self.of == "step" and self.share:
+            length = f"{units.number(self.ms)} of {units.milliseconds(self.ms / self.share)}"
+        else:
+            length = units.seconds(self.ms / 1e3)
         both = abs(self.share - self.share_of_all) > WORTH_BOTH
         also = f", {units.share(self.share_of_all)} of all steps' time" if both else ""
         return f"{length}{also}, {self.source}"

@@ -61,11 +61,15 @@ def finding_sentence(found: WhatIf, removal: Removal, times_examples: float) -> 
 
 
 def _unknown(edit: str, found: WhatIf, same_ms: float) -> str:
-    same = "the measured" if same_ms == found.measured_ms else "as many examples per second,"
+    now = (
+        f"it takes {units.milliseconds(same_ms)} now"
+        if same_ms == found.measured_ms
+        else f"with {units.milliseconds(same_ms)} it has as many examples per second as now"
+    )
     return (
-        f"What a step would take {edit} cannot be predicted from this recording: the interval, "
-        f"{between(found)}, holds {same} {units.milliseconds(same_ms)} (95 % of steps are "
-        f"replayed within {units.share(found.replay_error_p95)})."
+        f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
+        f"{between(found)}, and {now} (95 % of steps are replayed within "
+        f"{units.share(found.replay_error_p95)})."
     )
 
 

@@ -118,7 +118,7 @@
     const boxes = beats.map((beat, index) => {
       const kind = beat.kind === "leave" ? "leave" : beat.kind === "print" ? "call" : beat.entry.switch ? "" : "call";
       const failed = beat.kind === "leave" && beat.entry.error ? "failed" : "";
-      const box = element("button", { class: `box ${kind} ${failed}`, style: colourOf(beat), tabindex: -1, onclick: () => show(index) }, label(beat));
+      const box = element("button", { class: `box ${kind} ${failed}`, style: colourOf(beat), tabindex: -1, onclick: () => show(index) }, ...breakable(label(beat)));
       // Arrows into a box are above it, arrows out of it below.
       const place = () => { box.style.gridArea = `${row++} / ${lanes.indexOf(laneOf(beat)) + 1}`; };
       if (beat.kind !== "enter") place();
@@ -164,6 +164,11 @@
         element("p", { class: "muted" }, `Last actions: ${explained.whereabouts.join("; ")}`));
     }
     return box;
+  }
+
+  // A long name breaks after an underscore and not within a word.
+  function breakable(text) {
+    return text.split(/(?<=[^_]_)(?=[^_])/).flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
   }
 
   function label(beat) {

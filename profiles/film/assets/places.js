@@ -73,7 +73,7 @@ function around(all, width, height, { scale, middle }) {
     });
     // Nodes need not be on the ellipse: those of a low stage use all of its height.
     const used = Math.max(...points.map(({ y }) => Math.abs(y - middle.y)));
-    const stretch = used > 1 ? ry / used : 1; // two nodes are side by side
+    const stretch = used > ry / 4 ? ry / used : 1; // two nodes are side by side
     points = points.map(({ x, y }) => ({ x, y: middle.y + (y - middle.y) * stretch }));
     const most = Math.min(room / (few ? 2.6 : 3), few ? roomAbove(points, radius, label) : Infinity);
     if (radius <= most) break;

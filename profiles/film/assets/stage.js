@@ -41,7 +41,7 @@ class Stage {
   // `perSecond`: nanoseconds of the step in a second of the film; `now`: seconds, for the glow.
   draw(time, perSecond, now, height) {
     const [context, width] = fit(this.canvas, height);
-    Object.assign(this, { context, time, perSecond, now, theme: readTheme(), places: placeNodes(width, height) });
+    Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places: placeNodes(width, height) });
     this.drawBoxes();
     this.drawEdges();
     this.drawWaits();
@@ -272,7 +272,7 @@ class Stage {
   drawLabel(node, state, x, bottom) {
     const { places, theme, time } = this;
     const size = labelSize(places);
-    const most = Math.min(Math.max(places.radius * 3.4, 160), places.room - 6);
+    const most = Math.min(Math.max(places.radius * 3.4, 160), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
     const isCrowded = scene.nodes.length > 8;
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
     const title = node.replica === null ? node.title : process || node.device;

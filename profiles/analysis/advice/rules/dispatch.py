@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.place import place
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -34,7 +33,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
-        f"of the step while no replica runs an op, most of it at {place(calls[0])}.",
+        "of the step while no replica runs an op.",  # its line is one of TensorFlow's own files
         "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
         per_step(facts, calls_ms, wall),
         place=calls[0].name,

@@ -44,6 +44,7 @@ COUNTED_ONCE = "its links were counted only once; bytes per step need a longer r
 NOT_COUNTED = "its links were not counted"
 
 _EACH = ("bytes", "packets", "retransmitted_bytes")
+_COUNT = ("worker", "generation", "at_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,11 @@ class _Slope:
 
 
 def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
-    """Counts within the segment: those of processes that do no steps by their time."""
+    """Counts within the segment: those of processes that do no steps by their time.
+
+    Such a process counts every two seconds. In a short segment its last count before the segment is
+    taken as well, without which there would be no difference.
+    """
     table, steps = profile.table("links"), of_segment(profile.table("steps"), segment.segment)
     if not steps.num_rows:
         return table.slice(0, 0)
@@ -197,7 +202,32 @@ def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
     inside = pc.and_(pc.greater_equal(at, begin), pc.less_equal(at, end + 2_000_000_000))
     without = pc.and_(pc.is_null(table["segment"]), inside)
     own = pc.fill_null(pc.equal(table["segment"], segment.segment), False)
-    return table.filter(pc.or_(own, without))
+    rows = table.filter(pc.or_(own, without))
+    timed = table.filter(pc.is_null(table["segment"]))
+    earlier = timed.filter(pc.less(timed["at_ns"], begin))
+    return pa.concat_tables([_last_counts(earlier, rows), rows])
+
+
+def _last_counts(earlier: pa.Table, inside: pa.Table) -> pa.Table:
+    """The last earlier count of each process that counted once inside."""
+    once = [
+        process
+        for process, counts in _counts_of(inside).items()
+        if len(counts) == 1 and process in _counts_of(earlier)
+    ]
+    wanted = {(*process, max(_counts_of(earlier)[process])) for process in once}
+    keys = zip(*(ints(earlier, name).tolist() for name in _COUNT), strict=True)
+    return earlier.filter(pa.array([key in wanted for key in keys], pa.bool_()))
+
+
+def _counts_of(rows: pa.Table) -> dict[tuple[int, int], set[int]]:
+    """The times of the counts of each process, by worker and generation."""
+    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    for worker, generation, at_ns in zip(
+        *(ints(rows, name).tolist() for name in _COUNT), strict=True
+    ):
+        found[worker, generation].add(at_ns)
+    return dict(found)
 
 
 def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
@@ -228,7 +258,8 @@ def _steps_done(profile: Profile, rows: pa.Table) -> Floats:
     told, steps = floats(rows, "step"), profile.table("steps")
     end_ns = ints(steps, "start_ns") + floats(steps, "wall_ms") * 1e6
     order = np.argsort(end_ns)
-    by_time = np.interp(ints(rows, "at_ns"), end_ns[order], ints(steps, "step")[order] + 1.0)
+    numbers = ints(steps, "step")[order] + 1.0
+    by_time = np.interp(ints(rows, "at_ns"), end_ns[order], numbers, left=numbers[0] - 1)
     return np.where(np.isfinite(told), told, by_time)
 
 
@@ -261,7 +292,8 @@ def _key(row: dict[str, object]) -> tuple[object, ...]:
 def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
     """Both ends' connections together: each is counted by who opened it.
 
-    If a process left no counts, its peers' counts of the connections it opened are used.
+    If a process left no counts, its peers' counts of the connections it opened are used. If they do
+    not know who opened these, the link is left out: what the other end opened is not all of it.
     """
     speaking = {slope.worker for slope in slopes}
     together: dict[Pair, list[_Slope]] = defaultdict(list)
@@ -272,8 +304,19 @@ def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
             continue
         if slope.opened or peer not in speaking:
             together[pair].append(slope)
+    does_not_know = {
+        slope.worker
+        for slope in slopes
+        if slope.source == SOCKET
+        and not slope.opened
+        and min(slope.from_worker, slope.to_worker) < 0
+    }
     again = _retransmitted(slopes)
-    return {pair: _one_link(pair, found, again.get(pair)) for pair, found in together.items()}
+    return {
+        pair: _one_link(pair, found, again.get(pair))
+        for pair, found in together.items()
+        if speaking.issuperset(pair) or not does_not_know.intersection(pair)
+    }
 
 
 def _one_link(pair: Pair, found: list[_Slope], again: float | None) -> Link:

@@ -86,6 +86,14 @@ def run(tmp_path: Path) -> Path:
     )
 
 
+def step_ends_ns(run: Path) -> list[int]:
+    """The end of each step, after the epoch of the run."""
+    steps = profiles.load(run).table("steps")
+    starts, lengths = steps["start_ns"].to_pylist(), steps["wall_ms"].to_pylist()
+    both = zip(starts, lengths, strict=True)
+    return [start + int(wall_ms * 1e6) - EPOCH_NS for start, wall_ms in both]
+
+
 def links_of(run: Path) -> Links:
     profile = profiles.load(run)
     return links(profile, profile.segments[0])
@@ -171,13 +179,7 @@ def test_a_segment_of_one_process_has_no_links_though_another_has(tmp_path: Path
 
 
 def test_a_process_without_steps_is_measured_over_time(run: Path) -> None:
-    steps = profiles.load(run).table("steps")
-    ends = [
-        start + int(wall_ms * 1e6) - EPOCH_NS
-        for start, wall_ms in zip(
-            steps["start_ns"].to_pylist(), steps["wall_ms"].to_pylist(), strict=True
-        )
-    ]
+    ends = step_ends_ns(run)
     for worker in range(WORKERS):
         at = [(ends[step - 1], counted(worker, None, step)) for step in (10, 20)]
         write_counts(run, worker, at)
@@ -229,3 +231,28 @@ def test_a_cluster_that_was_cut_off_before_its_first_step_has_no_links_and_says_
     assert len(found.names) == 2
     assert not any(link.bytes for link in found.links)
     assert found.reason
+
+
+def test_a_process_without_steps_that_counted_once_in_the_segment_is_measured_from_before_it(
+    run: Path,
+) -> None:
+    end = step_ends_ns(run)[-1]
+    for worker in range(WORKERS):
+        at = [(-1_000_000, counted(worker, None, 0)), (end, counted(worker, None, 30))]
+        write_counts(run, worker, at)
+    found = links_of(run)
+    assert found.num_steps == 30
+    assert by_pair(found)[0, 1].bytes == BYTES
+
+
+def test_a_link_of_a_process_without_counts_is_unknown_if_its_peer_cannot_name_it(
+    run: Path,
+) -> None:
+    """What the peer opened is only a part: of a push to a server the server opens the rest."""
+
+    def unnamed(step: int) -> LinkBytes:
+        links = [connection(2, True, 0, step), connection(None, False, 0, BYTES * step)]
+        return LinkBytes(0, step, links, None)
+
+    write_counts(run, 0, [(step, unnamed(step)) for step in (1, 21)])
+    assert by_pair(links_of(run))[2, 0].bytes is None

@@ -20,7 +20,7 @@ _TIMEOUT_S = 120.0
 
 
 def wait_for(handle: RunHandle, is_it: Is) -> Fields:
-    """The first event of a run that is the one waited for; raises RuntimeError where none comes."""
+    """The first event of a run that is the one waited for; raises RuntimeError without one."""
     tail, deadline = Tail(handle.folder), time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
         is_over = handle.is_over

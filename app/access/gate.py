@@ -43,7 +43,7 @@ class Verdict(enum.Enum):
 
     PASS = enum.auto()
     ENTER = enum.auto()
-    """Right, with the token in the address: set the cookie, go on without the token."""
+    """The address has the right token: set the cookie, go on without the token."""
     AGAIN = enum.auto()
     """A link on another site: the browser kept the cookie back. Ask again from our own page."""
     FOREIGN_HOST = enum.auto()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from strategy_lab.app.components.packaged import Packaged
-from strategy_lab.profiles.reporting.definitions import hover_texts
+from strategy_lab.profiles.reporting.definitions import DEFINITIONS, hover_texts
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.palette import (
     GREY,
@@ -49,6 +49,7 @@ def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> 
             "seriesColour": SERIES_COLOUR,
             "bandColour": GREY,
             "definitions": hover_texts() | TERMS,
+            "labels": {key: found.label for key, found in DEFINITIONS.items()},
         },
     )
     kill, step = (getattr(result, name, None) for name in Asked._fields)

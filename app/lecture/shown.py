@@ -16,6 +16,7 @@ from strategy_core.lecture.recording import Program, Run, Trace
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.film import step_page
 from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from strategy_lab.profiles.stepper import page as stepper_page
 from strategy_lab.profiles.tables.store import Profile, load
@@ -86,7 +87,7 @@ def _setup(profile: Profile) -> tuple[dict[str, Any], ...]:
     segment = profile.segments[0]
     names = short_names(segment.replica_devices)
     share = (segment.global_batch_size or 0) // segment.num_replicas
-    delays = {each["replica"]: each["ms"] for each in segment.spec.get("inject", [])}
+    delays = injected_delays(segment)
     return tuple(
         {
             "title": f"replica {replica}",

@@ -20,7 +20,7 @@ RECENT_ROWS = 16_384
 OLD_ROWS = 4_096
 
 Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
-"""Phases of a step's replicas, and those of other workers that become known by it."""
+"""Phases of a step's replicas, and those of other workers that it completes."""
 
 
 class StepRows:

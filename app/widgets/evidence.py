@@ -106,7 +106,7 @@ def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:
 
 
 def show_memory(opened: OpenRun) -> None:
-    """Peaks, and the curve; nothing at all where nothing was sampled."""
+    """Peaks, and the curve; nothing if memory was not sampled."""
     used = opened.ask(memory_use)
     if not used:
         reason = opened.profile.unknown.get(

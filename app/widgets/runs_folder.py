@@ -27,7 +27,7 @@ class RunEntry:
 
     @property
     def title(self) -> str:
-        """The name with what was asked: `tuesday · mirrored, cpu:4, digits-cnn`."""
+        """The name with the requested configuration: `tuesday · mirrored, cpu:4, digits-cnn`."""
         if not self.spec:
             return self.name
         asked = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
@@ -63,7 +63,7 @@ def other_folders(root: Path) -> list[Path]:
 
 
 def holds_run(path: Path) -> bool:
-    """Whether there is anything of a run in a folder, whole or not."""
+    """Return whether a folder holds files of a run, complete or not."""
     try:
         if (path / RUN_FILE).exists() or (path / LAUNCHER_EVENTS).exists():
             return True

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.communication import row_weights
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bandwidth
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment
 from strategy_lab.profiles.tables.sql import open_sandbox, reader_of
 
@@ -98,8 +98,7 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
     op, size = first["op"] or "unknown", first["group_size"]
     moving_ms = sum(row["moving_ms"] or 0.0 for row in rows)
     moved = sum(row["moved_bytes"] or 0.0 for row in rows)
-    algbw = moved / moving_ms / 1e6 if moving_ms > 0 else None
-    factor = bus_factor(op, size or 0)
+    algbw, busbw = bandwidth(moved, moving_ms / 1e3, op, size or 0)
     step = np.concatenate([row["steps"] for row in rows])
     replica = np.repeat(np.arange(len(rows)), [len(row["steps"]) for row in rows])
     num_calls = float(row_weights(step, replica, size or 0).sum())
@@ -114,7 +113,7 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
         wait_ms=_mean([row["wait_ms"] for row in rows]),
         transfer_ms=_mean([row["transfer_ms"] for row in rows]),
         algbw_gbps=algbw,
-        busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
+        busbw_gbps=busbw,
         source=first["source"],
         bytes_source=first["bytes_source"],
         replicas=tuple(

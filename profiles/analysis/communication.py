@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, mean, of_segment, texts
 
@@ -187,7 +187,7 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     sizes = floats(rows, "bytes")
     weights = row_weights(ints(rows, "step"), ints(rows, "replica"), size)
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
-    algbw, factor = _bandwidth(timed), bus_factor(op, size)
+    algbw, busbw = bandwidth(*_moved(timed), op, size)
     sources = {source for source in texts(rows, "source") if source}
     wait_ms, transfer_ms = _mean_wait_and_transfer(timed)
     return CollectiveUse(
@@ -200,7 +200,7 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
         call_wait_ms=mean(floats(timed, "wait_ms")),
         call_transfer_ms=mean(floats(timed, "transfer_ms")),
         algbw_gbps=algbw,
-        busbw_gbps=algbw * factor if algbw is not None and factor is not None else None,
+        busbw_gbps=busbw,
         source="/".join(sorted(sources)) or None,
     )
 
@@ -251,12 +251,11 @@ def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]
     return waited / num_groups, moved / num_groups
 
 
-def _bandwidth(rows: pa.Table) -> float | None:
-    """S / t over all rows that know both, in 10^9 bytes per second."""
+def _moved(rows: pa.Table) -> tuple[float, float]:
+    """Return the bytes and the seconds of all rows that know both."""
     sizes, transfer = floats(rows, "bytes"), floats(rows, "transfer_ms")
     both = np.isfinite(sizes) & np.isfinite(transfer)
-    time_s = float(transfer[both].sum()) / 1e3
-    return float(sizes[both].sum()) / time_s / 1e9 if time_s > 0 else None
+    return float(sizes[both].sum()), float(transfer[both].sum()) / 1e3
 
 
 def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:

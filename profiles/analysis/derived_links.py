@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.communication import communication
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.run.topology import has_servers, host_process, is_pod
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
 
@@ -30,7 +30,7 @@ FROM_SENDS = "sends between hosts"
 Pair = tuple[int, int]
 """Process numbers: from, to."""
 Derived = tuple[dict[Pair, float], str | None]
-"""Bytes per step by link, and what they are derived from; None where nothing is known."""
+"""Bytes per step by link, and what they are derived from; None if nothing is known."""
 
 
 def derived_bytes(profile: Profile, segment: SegmentOpened) -> Derived:

@@ -118,7 +118,7 @@ class Links:
     links: tuple[Link, ...]
     interfaces: tuple[InterfaceUse, ...]
     derived_from: str | None
-    """One of the sources of `derived_links`; None where nothing is known."""
+    """One of the sources of `derived_links`; None if nothing is known."""
     reason: str | None = None
 
     @property

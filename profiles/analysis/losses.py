@@ -16,6 +16,7 @@ from strategy_lab.profiles.run.process_history import (
     first_loss,
     read_processes,
 )
+from strategy_lab.profiles.run.tensorflow_names import LOST_PEER_ERRORS
 from strategy_lab.profiles.run.topology import has_coordinator, has_servers, is_pod
 
 if TYPE_CHECKING:
@@ -35,12 +36,6 @@ WHY_HOSTS = (
 )
 AT_ONCE_MS = 100.0
 """Time by which the end of a process may be noticed after the end of its connections."""
-_KNOWN_ERRORS = {
-    "UnavailableError": "its connection was gone",
-    "DeadlineExceededError": "its answer took too long",
-    "AbortedError": "its step was aborted",
-    "CancelledError": "its step was cancelled",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ def _sentence(noticed: Noticed) -> str:
     if noticed.error is None:
         return f"{title} reported nothing; the launcher ended it."
     kind = noticed.error.partition(":")[0]
-    meaning = f" ({_KNOWN_ERRORS[kind]})" if kind in _KNOWN_ERRORS else ""
+    meaning = f" ({LOST_PEER_ERRORS[kind]})" if kind in LOST_PEER_ERRORS else ""
     error = f"{kind}{meaning}" if meaning else noticed.error.rstrip(".")
     if noticed.after_ms is None:
         return f"{title} noticed by {error}."

@@ -24,13 +24,13 @@ from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples
+from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 
 Ints = NDArray[np.int64]
 Row = dict[str, Any]
 
 LEAST_SHARE = 0.01
 """Stages that take less than this share of their step are omitted."""
-_PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
@@ -107,7 +107,12 @@ def _new_functions(joined: Joined) -> dict[int, str]:
 
 
 def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
-    """Return the stages that are active while a step waits for its batch, deepest first."""
+    """Return the stages that are active while a step waits for its batch, deepest first.
+
+    A stage calls the one below it, so both are active at once, and the deepest has the cause. Each
+    stage therefore holds the time in which it is active and no deeper one is: from the deepest up,
+    a stage's active time is removed from `unexplained`.
+    """
     steps, events = joined.steps, joined.columns.events(xspace.STAGE)
     if not len(events) or not waiting.starts.size:
         return []
@@ -117,13 +122,13 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
         of_stage.setdefault(names[index], []).append(index)
     rows: list[Row] = []
     wall = steps.end_ns - steps.start_ns
-    taken = _difference(waiting, busy)
-    before = taken.length_within(steps.start_ns, steps.end_ns)
+    unexplained = _difference(waiting, busy)
+    before = unexplained.length_within(steps.start_ns, steps.end_ns)
     for stage in sorted(of_stage, key=lambda name: -name.count("::")):
         own = events.take(np.isin(events.name, of_stage[stage]))
         at_work = Intervals.union((own.start_ns, own.end_ns))
-        taken = _difference(taken, at_work)
-        left = taken.length_within(steps.start_ns, steps.end_ns)
+        unexplained = _difference(unexplained, at_work)
+        left = unexplained.length_within(steps.start_ns, steps.end_ns)
         held, before = before - left, left
         mean_ns = float((own.end_ns - own.start_ns).mean())
         ended = np.bincount(steps.of(own.end_ns - 1) + 1, minlength=len(steps) + 1)[1:]
@@ -144,7 +149,7 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
 def _python_ops(joined: Joined) -> list[Row]:
     """Return the ops that run Python inside a step's graph, with their durations."""
     ops = joined.ops
-    wanted = [i for i, op in enumerate(joined.columns.ops) if op in _PYTHON_OPS]
+    wanted = [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]
     rows: list[Row] = []
     for name in wanted:
         at = np.flatnonzero((ops.name == name) & (ops.device >= 0) & (ops.step >= 0))

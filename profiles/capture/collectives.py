@@ -12,7 +12,7 @@ all-to-all, 1 for broadcast and reduce.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,27 +112,37 @@ class _NodeTimes:
         return bool(self._present[node.index])
 
     def start_of(self, node: int) -> Ints:
-        return self._column(self._ops, node, 2)
+        return self._first_of(self._ops, node, self._ops.start_ns)
 
     def end_of(self, node: int) -> Ints:
-        return self._column(self._ops, node, 3)
+        return self._first_of(self._ops, node, self._ops.end_ns)
 
     def received_at(self, node: int) -> Ints:
-        return self._column(self._received, node, 3)
+        return self._first_of(self._received, node, self._received.end_ns)
 
-    def _column(self, table: tuple[Ints, ...], node: int, column: int) -> Ints:
+    def _first_of(self, events: _EventsByNode, node: int, times_ns: Ints) -> Ints:
+        """Return the time of a node's first event in each step; -1 in a step without one."""
         found = np.full(self._num_steps, -1, np.int64)
-        begin, end = np.searchsorted(table[0], [node, node + 1])
-        steps = table[1][begin:end]
+        begin, end = np.searchsorted(events.node, [node, node + 1])
+        steps = events.step[begin:end]
         inside = steps >= 0
         # Reversed, so that the first event of a step is written last and is kept.
-        found[steps[inside][::-1]] = table[column][begin:end][inside][::-1]
+        found[steps[inside][::-1]] = times_ns[begin:end][inside][::-1]
         return found
 
 
-def _by_node(node: Ints, step: Ints, start_ns: Ints, end_ns: Ints) -> tuple[Ints, ...]:
+class _EventsByNode(NamedTuple):
+    """Events in the order of their nodes, those of a node in the order of their start."""
+
+    node: Ints
+    step: Ints
+    start_ns: Ints
+    end_ns: Ints
+
+
+def _by_node(node: Ints, step: Ints, start_ns: Ints, end_ns: Ints) -> _EventsByNode:
     order = np.lexsort((start_ns, node))
-    return node[order], step[order], start_ns[order], end_ns[order]
+    return _EventsByNode(node[order], step[order], start_ns[order], end_ns[order])
 
 
 def _executions(

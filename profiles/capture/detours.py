@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
+from strategy_lab.profiles.run.replica_scope import replica_in
 
 _NO_WORK = frozenset({"Identity", "IdentityN", "NoOp", "Const"})
 
@@ -89,7 +90,7 @@ def _is_at_home(graph: Graph, node: Node) -> bool:
     input from there as well. The first replica's ops have no scope of their own.
     """
     replica = graph.replica_of.get(node.device)
-    return replica is not None and f"replica_{replica}" in node.name.split("/")
+    return replica is not None and replica_in(node.name) == replica
 
 
 def _others(inputs: list[Node]) -> list[Node]:

@@ -144,6 +144,10 @@ class Graph:
 
     @cached_property
     def _ends_of_edges(self) -> dict[tuple[int, str, str, str, bool], Node]:
+        """Sends and receives, by all that the two ends of an edge share and by being the send.
+
+        One tensor may be sent to several devices, and its name may occur in several functions.
+        """
         return {
             (n.function, n.tensor, n.send_device or "", n.recv_device or "", n.op in SENDS): n
             for n in self.nodes

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.attribution import Attribution, SplitSteps
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bandwidths
 from strategy_lab.profiles.capture.collectives import CollectiveRows
 from strategy_lab.profiles.capture.exposed import exposed_columns
 from strategy_lab.profiles.capture.graph import RECEIVES
@@ -118,12 +118,7 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
     replicas = np.asarray(
         [joined.graph.replica_of.get(d, -1) for d in joined.devices] + [-1], np.int64
     )
-    transfer_s = rows.transfer_ns / 1e9
-    known = (rows.bytes >= 0) & (transfer_s > 0)
-    algbw = np.divide(rows.bytes / 1e9, transfer_s, where=known, out=np.zeros(len(rows)))
-    factor = np.asarray(
-        [bus_factor(op, int(n)) for op, n in zip(rows.op, rows.group_size, strict=True)], np.float64
-    )  # None becomes NaN
+    algbw, busbw = bandwidths(rows.bytes, rows.transfer_ns / 1e9, rows.op, rows.group_size)
     ops = sorted(set(rows.op))
     return {
         "step": pa.array(_step_numbers(joined, rows.step)),
@@ -137,8 +132,8 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
         "start_ns": pa.array(rows.start_ns),
         "wait_ms": pa.array(rows.wait_ns / 1e6),
         "transfer_ms": pa.array(rows.transfer_ns / 1e6),
-        "algbw_gbps": pa.array(algbw, mask=~known),
-        "busbw_gbps": pa.array(algbw * factor, mask=~known | np.isnan(factor)),
+        "algbw_gbps": pa.array(algbw, mask=np.isnan(algbw)),
+        "busbw_gbps": pa.array(busbw, mask=np.isnan(busbw)),
         "source": _texts(np.zeros(len(rows), np.int64), [rows.source]),
         "bytes_source": _texts(np.where(rows.bytes >= 0, 0, -1), ["derived"]),
     }

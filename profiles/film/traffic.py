@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.rows import Rows
 from strategy_lab.profiles.film.scene import Exchange, Flight, Member, Ring, Wait

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bandwidths
 from strategy_lab.profiles.imports.copies import copies
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.recording import Ints
@@ -160,15 +160,7 @@ def _collectives(host: HostProfile, devices: Sequence[str], numbers: Ints, first
     rows = host.spans.take(found.span)
     moving = np.clip(found.all_started_ns, rows.start_ns, rows.end_ns)
     transfer_s = (rows.end_ns - moving) / 1e9
-    known = (found.bytes >= 0) & (transfer_s > 0)
-    algbw = np.divide(found.bytes / 1e9, transfer_s, where=known, out=np.zeros(len(rows)))
-    factors = {
-        key: bus_factor(*key) or np.nan
-        for key in {(op, int(n)) for op, n in zip(found.op, found.group_size, strict=True)}
-    }
-    factor = np.asarray(
-        [factors[op, int(n)] for op, n in zip(found.op, found.group_size, strict=True)], np.float64
-    )
+    algbw, busbw = bandwidths(found.bytes, transfer_s, found.op, found.group_size)
     return {
         "step": numbers[rows.step],
         "replica": replica_numbers(rows, first),
@@ -181,8 +173,8 @@ def _collectives(host: HostProfile, devices: Sequence[str], numbers: Ints, first
         "start_ns": rows.start_ns,
         "wait_ms": (moving - rows.start_ns) / 1e6,
         "transfer_ms": (rows.end_ns - moving) / 1e6,
-        "algbw_gbps": pa.array(algbw, mask=~known),
-        "busbw_gbps": pa.array(algbw * factor, mask=~known | np.isnan(factor)),
+        "algbw_gbps": pa.array(algbw, mask=np.isnan(algbw)),
+        "busbw_gbps": pa.array(busbw, mask=np.isnan(busbw)),
         "source": texts(np.zeros(len(rows), np.int64), ["measured"]),
         "bytes_source": texts(np.where(found.bytes >= 0, 0, -1), ["derived"]),
     }

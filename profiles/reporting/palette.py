@@ -20,7 +20,7 @@ PHASE_COLOURS = {
 }
 
 PHASE_NAMES = {"delay": "injected delay"}
-"""What readers see where it is not the key of `schema.CATEGORIES`."""
+"""The text for readers, if it is not the key of `schema.CATEGORIES`."""
 
 SPAN_COLOURS = {
     **{name: colour for name, colour in PHASE_COLOURS.items() if name != "idle"},

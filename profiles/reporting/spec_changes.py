@@ -27,7 +27,7 @@ def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
 
 
 def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Each change as `devices cpu:4 → cpu:2`; the empty list where nothing changed."""
+    """Each change as `devices cpu:4 → cpu:2`; an empty list without a change."""
     old = flatten(before)
     return [
         f"{_name(path)} {_value(path, old.get(path))} → {_value(path, value)}"

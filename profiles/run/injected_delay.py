@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 from strategy_lab.profiles.spec.limits import LONGEST_LENGTH_NS
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _LONGEST_MS = LONGEST_LENGTH_NS / 1e6
 
 def is_injected(name: str, op: str) -> bool:
     """Return whether a node is the lab's delay."""
-    return op in ("PyFunc", "EagerPyFunc") and _OP.fullmatch(name) is not None
+    return op in PYTHON_OPS and _OP.fullmatch(name) is not None
 
 
 def injected_delays(segment: SegmentOpened) -> dict[int, float]:

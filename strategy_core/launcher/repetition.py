@@ -121,7 +121,7 @@ class Outcome:
     failed: tuple[str, ...]
     """Runs that did not finish, with what became of them."""
     is_complete: bool
-    """Whether all that was wanted is there, failed runs aside."""
+    """Whether every run that was asked for has ended, with or without success."""
     needed: int | None = None
     """Runs per side that an automatic number needs, even if that exceeds the limit."""
 

@@ -228,7 +228,7 @@ def run_name(sweep: Sweep, turn: Turn) -> str:
 
 
 def measured(turn: Turn, folder: Path, seconds: float) -> MeasuredRun:
-    """What a run brings to its sweep."""
+    """Return the measured step of one run of a sweep."""
     try:
         opened, timed = chosen_segment(load(folder))
     except LabError as error:

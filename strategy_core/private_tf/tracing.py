@@ -16,11 +16,17 @@ _FEATURE = "Tracing a program unchanged"
 _LOOP_BODY = "WhileBodyFuncGraph"
 _COLLECTION = "graphs are collected through tf.summary, which may need TensorBoard"
 
-StrategyBase: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
-"""Defines `run`, which the public strategies inherit."""
-
 Function: type = type(tf.function(lambda: None))
 """The class of what `tf.function` returns; public only as an abstract type."""
+
+
+def strategy_base() -> type:
+    """Return the class that defines `run`, which the public strategies inherit.
+
+    Raises LabError if TensorFlow has none. Recorded runs import this module too, and go on without.
+    """
+    found: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
+    return found
 
 
 def iterator_types() -> list[type]:

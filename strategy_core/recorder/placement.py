@@ -172,14 +172,11 @@ def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
 
 
 def _read_metadata(folder: Path) -> Any:
-    from tensorflow.core.protobuf.config_pb2 import RunMetadata
-    from tensorflow.core.util.event_pb2 import Event
-
     for file in folder.glob("*"):
         for record in _records(file.read_bytes()):
-            for value in Event.FromString(record).summary.value:
+            for value in tf.compat.v1.Event.FromString(record).summary.value:
                 if value.tensor.string_val:
-                    return RunMetadata.FromString(value.tensor.string_val[0])
+                    return tf.compat.v1.RunMetadata.FromString(value.tensor.string_val[0])
     return None
 
 

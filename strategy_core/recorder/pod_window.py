@@ -28,6 +28,8 @@ class PodWindow(Window):
     `step_ms` is the expected length of a step.
     """
 
+    subfolder = "coordinator"
+
     def __init__(self, *args: Any, hosts: Sequence[str], step_ms: float) -> None:
         super().__init__(*args)
         self._hosts = hosts
@@ -68,10 +70,6 @@ class PodWindow(Window):
 
     def of_hosts(self) -> list[Path]:
         return sorted(self._scratch_of_hosts.rglob("*.xplane.pb"))
-
-    @property
-    def _own_scratch(self) -> Path:
-        return self.scratch / "coordinator"
 
     @property
     def _scratch_of_hosts(self) -> Path:

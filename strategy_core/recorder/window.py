@@ -30,6 +30,9 @@ class Window:
     `scratch` is a folder for this window alone, because the profiler names its files by the second.
     """
 
+    subfolder = ""
+    """Where in `scratch` this process's own profiler writes."""
+
     def __init__(
         self,
         number: int,
@@ -54,7 +57,7 @@ class Window:
         """Start the profiler. Sets `start_ms`, how long that took, and `error` if it fails."""
         begin = time.perf_counter_ns()
         try:
-            tf.profiler.experimental.start(str(self._own_scratch))
+            tf.profiler.experimental.start(str(self.scratch / self.subfolder))
             private_tf.leave_out_thread_pool_events()
         except Exception as error:  # no profiler error may end the training
             self.error = f"The profiler did not start: {first_line(error)}"
@@ -91,7 +94,9 @@ class Window:
 
     def xplane(self) -> Path | None:
         """Path of the capture; None, with `error` set, if it is missing."""
-        found = None if self.error else next(self._own_scratch.rglob("*.xplane.pb"), None)
+        found = (
+            None if self.error else next((self.scratch / self.subfolder).rglob("*.xplane.pb"), None)
+        )
         if found is None and self.error is None:
             self.error = "The profiler left no file (is the disk full?)"
         return found
@@ -99,10 +104,6 @@ class Window:
     def of_hosts(self) -> list[Path]:
         """Captures of other processes that belong to this window."""
         return []
-
-    @property
-    def _own_scratch(self) -> Path:
-        return self.scratch
 
     def discard(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)

@@ -31,7 +31,7 @@ def install(session: Session) -> None:
     if session.is_idle:
         session.keep_graphs(FirstGraphs())
     Lookup(private_tf.Function, "__call__", hooks.function_call)
-    Lookup(private_tf.StrategyBase, "run", hooks.strategy_run)
+    Lookup(private_tf.strategy_base(), "run", hooks.strategy_run)
     Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)  # overrides Strategy.run
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():

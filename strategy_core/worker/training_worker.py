@@ -142,7 +142,7 @@ class WorkerRun:
             self._recorder.write(Note("info", f"{told} from step {self._training.step}."))
 
     def _joined(self, strategy: tf.distribute.Strategy) -> None:
-        """All processes of the cluster are there; raises LabError where they are of two minds."""
+        """All processes have joined. Raises LabError if their configurations differ."""
         self._say({"joined": True})
         if self._is_multi_host and self._agreement is not None and self._member is not None:
             own = config_check.asked_here(self._spec, tf.__version__)
@@ -286,7 +286,7 @@ class WorkerRun:
         )
 
     def _hand_over(self, number: int, spec: RunSpec, began_ns: int, decision: Decision) -> None:
-        """Let a fresh worker go on from here; comes back only where none can. Raises LabError."""
+        """Let a fresh worker go on; returns only if none can. Raises LabError."""
         if self._is_leader:
             why = f"The change is made in a new worker: {decision.why}"
             self._recorder.write(Note("info", why))

@@ -22,7 +22,7 @@ def silent_differences(
     notes_before: tuple[str, ...],
     notes_after: tuple[str, ...],
 ) -> list[str]:
-    """The numbers that differ, where nothing says that something is wrong with the run."""
+    """The numbers that differ, although no note says that something is wrong with the run."""
     if before["status"] != after["status"] or set(notes_after) - set(notes_before):
         return []
     first, second = dict(_leaves(before["segments"])), dict(_leaves(after["segments"]))

@@ -122,7 +122,7 @@ export class Charts {
     this.redraw();
   }
 
-  // `slowest` is the replica that the others wait for, as the server found it; null where none is.
+  // `slowest` is the replica that the others wait for, as the server found it; null if no replica is late.
   draw(theme, boundaries, slowest) {
     const width = this.stack.clientWidth;
     this.odd = slowest;

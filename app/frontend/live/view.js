@@ -40,16 +40,16 @@ export class LiveView {
 
   build(data) {
     this.data = data;
-    const { phases, phaseColours, definitions } = data;
+    const { phases, phaseColours, definitions, labels } = data;
     this.status = new Status();
     this.tiles = new Tiles(definitions)
-      .add("step_time", "Step time", { large: true })
-      .add("throughput", "Throughput")
-      .add("loss", "Loss")
-      .add("progress", "Step")
-      .add("slowest", "Slowest replica")
-      .add("traffic", "Collective traffic")
-      .add("busbw", "Bus bandwidth");
+      .add("step_time", labels.step_time, { large: true })
+      .add("throughput", labels.throughput)
+      .add("loss", labels.loss)
+      .add("progress", labels.progress)
+      .add("slowest", labels.slowest)
+      .add("traffic", labels.traffic)
+      .add("busbw", labels.busbw);
     this.processes = new Processes((worker) => this.trigger?.("kill", worker), definitions);
     this.charts = new Charts(this.history, this.axis, { replicas: data.replicaColours, series: data.seriesColour, band: data.bandColour }, (replica) => this.labelOf(replica, this.processOf(replica)), () => this.redraw(), (step) => this.trigger?.("step", step));
     this.marksBars = this.bars("phases", "Time of the step", definitions.marks);

@@ -1,4 +1,4 @@
-// Numbers as `profiles.reporting.units` writes them: three significant digits, a unit, a dash where none is.
+// Numbers as `profiles.reporting.units` writes them: three significant digits, a unit, a dash for a missing number.
 
 export const MISSING = "–";
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];

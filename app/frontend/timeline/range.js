@@ -48,7 +48,7 @@ export class RangePanel {
     this.root = el("section", { class: "range", "aria-label": "Selected range" });
   }
 
-  // The newest request wins. `range` is null where nothing is selected.
+  // The newest request wins. `range` is null without a selection.
   async show(range) {
     this.range = range;
     this.root.hidden = !range;

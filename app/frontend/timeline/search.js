@@ -19,7 +19,7 @@ export class Search {
     return this.input.value.trim().toLowerCase();
   }
 
-  // Numbers of the names that match; null where nothing is sought.
+  // Numbers of the names that match; null without a search text.
   matches(names) {
     if (!this.text) return null;
     const found = new Set();

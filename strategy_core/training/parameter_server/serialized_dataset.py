@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-_PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
+from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 
 
 def as_graph(dataset: tf.data.Dataset) -> bytes | None:
@@ -15,4 +15,4 @@ def as_graph(dataset: tf.data.Dataset) -> bytes | None:
     ).numpy()
     definition = tf.compat.v1.GraphDef.FromString(graph)
     nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    return None if any(node.op in _PYTHON_OPS for node in nodes) else graph
+    return None if any(node.op in PYTHON_OPS for node in nodes) else graph

@@ -10,7 +10,7 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.communication import collective_uses, communication
 from strategy_lab.profiles.analysis.overlap import overlaps
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 

@@ -20,5 +20,5 @@ def straggling(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
-    """A path to export to, where nothing is yet."""
+    """A path to export to, at which there is no file yet."""
     return tmp_path / "export"

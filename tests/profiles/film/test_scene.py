@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.capture.bus_factor import bus_factor
+from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.film import FilmStep, Scene, film_steps, make_scene, usual_step
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile

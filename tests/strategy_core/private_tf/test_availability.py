@@ -164,6 +164,12 @@ def test_a_remote_value_without_its_event_is_waited_for() -> None:
             "The trace of contexts",
             "strategy_core.private_tf.contexts",
         ),
+        (
+            "tensorflow.python.distribute.distribute_lib",
+            "StrategyBase",
+            "The trace of contexts",
+            "strategy_core.private_tf.contexts",
+        ),
     ],
 )
 def test_a_name_of_the_emulation_or_the_tracer_costs_no_other_strategy(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.error_message import cause
-from strategy_lab.profiles.analysis.advice.rules import shared_collective_key
+from strategy_lab.profiles.run import tensorflow_names
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def error_of(call: Callable[[], Any]) -> Exception:
@@ -22,7 +24,7 @@ def error_of(call: Callable[[], Any]) -> Exception:
     return raised.value
 
 
-def test_a_label_without_an_output() -> None:
+def test_a_label_beyond_the_outputs_is_recognised() -> None:
     import keras
     import tensorflow as tf
 
@@ -33,7 +35,7 @@ def test_a_label_without_an_output() -> None:
     assert found.groups() == ("7", "2")
 
 
-def test_an_index_without_a_row() -> None:
+def test_an_index_beyond_the_rows_is_recognised() -> None:
     import tensorflow as tf
 
     error = error_of(lambda: tf.gather(tf.zeros([3, 2]), tf.constant([5])))
@@ -72,7 +74,7 @@ second()
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1
-    assert shared_collective_key.REFUSED in ended.stderr
+    assert tensorflow_names.SHAPES_DIFFER in ended.stderr
 
 
 def test_python_that_raises_inside_an_op() -> None:
@@ -279,3 +281,35 @@ def test_a_merge_call_inside_a_function_of_the_replica(strategy: Any) -> None:
 
     error = error_of(lambda: strategy.run(step))
     assert error_texts.MERGE_CALL_INSIDE_GRAPH.search(str(error)), error
+
+
+def test_the_errors_of_a_lost_peer_are_classes_of_tensorflow() -> None:
+    import tensorflow as tf
+
+    for name in tensorflow_names.LOST_PEER_ERRORS:
+        assert issubclass(getattr(tf.errors, name), tf.errors.OpError)
+
+
+def test_ops_that_run_python_have_the_types_that_readers_look_for() -> None:
+    import tensorflow as tf
+
+    @tf.function
+    def runs_python(x: tf.Tensor) -> tf.Tensor:
+        eager = tf.py_function(abs, [x], tf.float32)
+        return eager + tf.numpy_function(abs, [x], tf.float32, stateful=False)
+
+    graph = runs_python.get_concrete_function(tf.TensorSpec([], tf.float32)).graph
+    types = {op.type for op in graph.get_operations() if "Py" in op.type}
+    assert types == {"EagerPyFunc", "PyFuncStateless"}
+    assert types | {"PyFunc"} == tensorflow_names.PYTHON_OPS
+
+
+@pytest.mark.parametrize("text", ["Shape mismatch in the", "PyFuncStateless", "UnavailableError"])
+def test_a_name_of_tensorflow_is_written_in_one_file(text: str) -> None:
+    named = {
+        str(file.relative_to(REPOSITORY))
+        for folder in ("app", "profiles", "strategy_core")
+        for file in (REPOSITORY / folder).rglob("*.py")
+        if f'"{text}' in file.read_text("utf-8")
+    }
+    assert named == {"profiles/run/tensorflow_names.py"}

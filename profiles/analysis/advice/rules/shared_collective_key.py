@@ -24,15 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.run.tensorflow_names import SHAPES_DIFFER
 
 KEY = "shared-collective-key"
 NO_GAIN = "The run ended; there is no step to predict."
-REFUSED = "Shape mismatch in the collective instance"
-"""A part of TensorFlow's error; `tests/strategy_core/private_tf/test_error_texts.py` raises it."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    if REFUSED not in (facts.failure or ""):
+    if SHAPES_DIFFER not in (facts.failure or ""):
         return
     yield finding(
         facts,

@@ -1,0 +1,22 @@
+"""Names and texts of TensorFlow that readers of a run match, besides those of captured events.
+
+The names of events are in `profiles/capture/event_names.py` and, of profiles from elsewhere,
+`profiles/imports/event_names.py`. What runs with TensorFlow matches more errors:
+`strategy_core/private_tf/error_texts.py`. Tests beside that file check each name and text here.
+"""
+
+from __future__ import annotations
+
+PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
+"""Types of the ops that run Python inside a graph: `tf.numpy_function`, `tf.py_function`."""
+
+SHAPES_DIFFER = "Shape mismatch in the collective instance"
+"""Of an error: the members of a collective have tensors of different shapes."""
+
+LOST_PEER_ERRORS = {
+    "UnavailableError": "its connection was gone",
+    "DeadlineExceededError": "its answer took too long",
+    "AbortedError": "its step was aborted",
+    "CancelledError": "its step was cancelled",
+}
+"""Classes of `tf.errors` that a process raises when it loses a peer, in words."""

@@ -46,7 +46,7 @@ def test_links_are_measured_and_derived_with_and_without_a_window(name: str, run
     assert interfaces["open"].abs().max() < 1e-6
 
 
-def test_where_nothing_was_measured_the_derived_stand_and_the_reason_is_said(runs: Path) -> None:
+def test_without_a_measurement_the_derived_stand_and_the_reason_is_said(runs: Path) -> None:
     said = text_of(open_page("communication", runs, run="refused"))
     assert "Between processes" in said
     assert "Not measured: this system does not tell" in said

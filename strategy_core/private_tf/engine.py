@@ -85,7 +85,7 @@ def reduce_by(strategy: Any, cross_device_ops: Any, options: Any) -> None:
 def eager_seeds() -> Any:
     """A value that is another one once an eager op has drawn from TensorFlow's global seed.
 
-    To set that seed again costs every kernel that eager ops and steps have, and is needless where
+    To set that seed again costs every kernel that eager ops and steps have, and is needless if
     nothing drew from it. Nothing public tells.
     """
     context = private(

@@ -27,6 +27,20 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 _Key = tuple[int, int, str]
 _FEW_KEYS = 1_000_000
+_COLUMNS = (
+    "step",
+    "worker",
+    "device",
+    "replica",
+    "name",
+    "op",
+    "category",
+    "start_ns",
+    "duration_ns",
+    "clock",
+    "thread",
+)
+"""Of the table `spans`."""
 COLLECTIVE, WAIT, TRANSFER = "collective", "wait", "transfer"
 """Categories of spans: a collective is waiting for the last rank, then transfer."""
 
@@ -127,7 +141,7 @@ class Timeline:
 
 def lay_out(profile: Profile) -> Timeline:
     """Return the timeline of a run. A run without spans has no tracks."""
-    table = table_on_one_clock(profile, "spans")
+    table = table_on_one_clock(profile, "spans", _COLUMNS)
     start = _ints(table["start_ns"])
     end = start + np.maximum(_ints(table["duration_ns"]), 0)
     steps = _captured_steps(profile)
@@ -241,12 +255,22 @@ def _tracks(table: pa.Table) -> tuple[Codes, list[_Key]]:
 
 
 def _by_track_and_start(codes: Codes, start: Ints) -> Ints:
-    """Return the order of the spans by track, then by start."""
-    span = int(start.max(initial=0)) + 1
-    if (int(codes.max(initial=0)) + 1) * span < 2**63:
-        # One key for track and start needs only a single integer sort.
-        return np.argsort(codes * np.int64(span) + start, kind="stable")
-    return np.lexsort((start, codes))
+    """Return the order of the spans by track, then by start.
+
+    Windows are recorded in order of time, so spans of a track mostly are in order. Only those of
+    other tracks are sorted by start.
+    """
+    # Sorting 16-bit numbers is a radix sort.
+    few = int(codes.max(initial=0)) <= np.iinfo(np.int16).max
+    order = np.argsort(codes.astype(np.int16) if few else codes, kind="stable")
+    starts = start[order]
+    counts = np.bincount(codes)
+    ends = np.cumsum(counts)
+    is_back = np.flatnonzero(starts[1:] < starts[:-1]) + 1
+    for track in np.unique(np.searchsorted(ends, is_back, side="right")).tolist():
+        part = slice(ends[track] - counts[track], ends[track])
+        order[part] = order[part][np.argsort(starts[part], kind="stable")]
+    return order
 
 
 def _texts_at(column: tuple[Codes, list[str]], rows: Ints) -> list[str]:

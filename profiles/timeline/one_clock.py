@@ -9,6 +9,7 @@ this way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,15 +30,17 @@ MARKED = " (marks)"
 _ALL_REDUCE = "all-reduce"
 
 
-def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
+def table_on_one_clock(
+    profile: Profile, name: str, columns: Sequence[str] | None = None
+) -> pa.Table:
     """Return a table with `start_ns` on the reference clock.
 
     `name` is `spans`, `collectives`, `replica_steps` or `transfers`. Spans and collectives include
-    those of ranks without a capture.
+    those of ranks without a capture. With `columns`, only these are returned.
     """
-    table = profile.table(name)
     if len(profile.clocks.workers) < 2:
-        return table
+        return profile.table(name) if columns is None else profile.columns(name, columns)
+    table = profile.table(name)
     starts = profile.clocks.all_to_reference(ints(table, "worker"), ints(table, "start_ns"))
     place = table.schema.get_field_index("start_ns")
     known = pa.array(starts, mask=table["start_ns"].is_null().to_numpy(zero_copy_only=False))
@@ -50,7 +53,7 @@ def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
             served = served_spans(profile, MAX_UNCAPTURED_STEPS, MARKED)
             table = pa.concat_tables([table, served])
         table = table.unify_dictionaries()
-    return table
+    return table if columns is None else table.select(list(columns))
 
 
 def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:

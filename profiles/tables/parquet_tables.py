@@ -30,7 +30,8 @@ _ANY: Mapping[Path, RecordedFile] = {}
 _MOST_THREADS = 4
 _Part = tuple[Path, pa.Table, list[str]]
 """A file, its rows not yet checked by `fit`, and descriptions of what it lacks."""
-_In, _Out = TypeVar("_In"), TypeVar("_Out")
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
 
 
 def table_files(run: Path) -> dict[str, list[Path]]:
@@ -53,7 +54,8 @@ def _names_in(folder: Path) -> set[str] | None:
     What cannot be read is noted when the file is read.
     """
     try:
-        return set(os.listdir(folder))
+        with os.scandir(folder) as found:  # a run has thousands of these folders
+            return {entry.name for entry in found}
     except OSError:
         return None
 
@@ -98,38 +100,37 @@ def read_table(
     return _together(name, parts)
 
 
-def read_some_columns(
+def read_parts(
     name: str,
     columns: Sequence[str],
+    convert: Callable[[pa.Table], _Out],
     files: list[Path],
     noted: Noted,
     recorded: Mapping[Path, RecordedFile] = _ANY,
-) -> pa.Table:
-    """Return some columns of what `read_table` returns, with the same rows and notes.
+) -> list[_Out]:
+    """Return `convert` of some columns of what `read_table` returns, a few windows at a time.
 
-    Faster if copies of the windows say that all of their rows fit: only these columns are read.
+    The parts together have the same rows in the same order, with the same notes. Of copies that
+    say that all of their rows fit only these columns are read. `convert` runs in several threads.
     """
 
-    def read(group: list[Path]) -> tuple[pa.Table, list[str]]:
+    def read(group: list[Path]) -> tuple[_Out, list[str]]:
         notes: list[str] = []
         copy = read_copy(name, group, recorded, columns)
         if copy is not None:
-            return copy[1], notes
-        return read_table(name, group, notes.append, recorded).select(list(columns)), notes
+            return convert(copy[1]), notes
+        whole = read_table(name, group, notes.append, recorded)
+        return convert(whole.select(list(columns))), notes
 
     parts = []
     for part, notes in _in_threads(read, list(by_group(name, files))):
         parts.append(part)
         for note in notes:
             noted(note)
-    if not parts:
-        return TABLES[name].empty_table().select(list(columns))
-    return pa.concat_tables(parts).unify_dictionaries()
+    return parts
 
 
-def _in_threads(
-    work: Callable[[_In], _Out], given: Sequence[_In]
-) -> Iterable[_Out]:
+def _in_threads(work: Callable[[_In], _Out], given: Sequence[_In]) -> Iterable[_Out]:
     """Return the results in order. Arrow and checksums release the GIL."""
     threads = min(os.cpu_count() or 1, _MOST_THREADS, len(given))
     if threads < 2:

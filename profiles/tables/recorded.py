@@ -221,9 +221,7 @@ def unreported_files(
     checked = {path.parent.parent for path, file in recorded.items() if file.crc32 is not None}
     unchecked = {path.parent for path, file in recorded.items() if file.crc32 is None}
     return {
-        path
-        for path in unknown
-        if path.parent.parent in checked and path.parent not in unchecked
+        path for path in unknown if path.parent.parent in checked and path.parent not in unchecked
     }
 
 

@@ -9,8 +9,9 @@ this way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,23 +25,31 @@ from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.served_steps import newest_closures, served_spans
 
+Part = TypeVar("Part")
 MAX_UNCAPTURED_STEPS = 1_000
 MARKED = " (marks)"
 """Suffix of the op of a span that comes from marks and not from a capture."""
 _ALL_REDUCE = "all-reduce"
 
 
-def table_on_one_clock(
-    profile: Profile, name: str, columns: Sequence[str] | None = None
-) -> pa.Table:
+def parts_on_one_clock(
+    profile: Profile, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Part]
+) -> list[Part]:
+    """Return `convert` of columns of `table_on_one_clock`, a part of its rows at a time."""
+    if len(profile.clocks.workers) < 2:
+        return profile.parts(name, columns, convert)
+    return [convert(table_on_one_clock(profile, name).select(list(columns)))]
+
+
+def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
     """Return a table with `start_ns` on the reference clock.
 
     `name` is `spans`, `collectives`, `replica_steps` or `transfers`. Spans and collectives include
-    those of ranks without a capture. With `columns`, only these are returned.
+    those of ranks without a capture.
     """
-    if len(profile.clocks.workers) < 2:
-        return profile.table(name) if columns is None else profile.columns(name, columns)
     table = profile.table(name)
+    if len(profile.clocks.workers) < 2:
+        return table
     starts = profile.clocks.all_to_reference(ints(table, "worker"), ints(table, "start_ns"))
     place = table.schema.get_field_index("start_ns")
     known = pa.array(starts, mask=table["start_ns"].is_null().to_numpy(zero_copy_only=False))
@@ -53,7 +62,7 @@ def table_on_one_clock(
             served = served_spans(profile, MAX_UNCAPTURED_STEPS, MARKED)
             table = pa.concat_tables([table, served])
         table = table.unify_dictionaries()
-    return table if columns is None else table.select(list(columns))
+    return table
 
 
 def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:

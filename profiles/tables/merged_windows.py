@@ -6,13 +6,14 @@ the record: a copy is read only if its index names exactly the files that the ev
 their checksums. Otherwise, and if the copy is damaged or missing, the files of the windows are
 read.
 
-The index also says by which rules every row of the copy was checked. Of such a copy single columns
-can be read: without the index only reading all columns shows which rows are to be left out.
+The index also says that every row of a copy was checked by this version's rules. Of such a copy
+single columns can be read; of others only all columns together show which rows are to be left out.
 """
 
 from __future__ import annotations
 
 import shutil
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -47,8 +48,8 @@ class _Copy(msgspec.Struct, frozen=True):
     crc32: int
     windows: dict[str, int]
     """The CRC-32 of each copied file, by the name of its window's folder."""
-    rules: int = 0
-    """`row_check.rules_of` the table if every row fits it; 0 if not, or if never checked."""
+    fits: int = 0
+    """`_proof` that every row of the copy fits its table; 0 if not, or if never checked."""
 
 
 def merge_windows(window: Path) -> None:
@@ -97,8 +98,13 @@ def _write(name: str, files: Sequence[Path], folder: Path) -> _Copy | None:
     path = folder / f"{name}.parquet"
     few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     pq.write_table(table, path, compression="lz4", use_dictionary=few, write_statistics=False)
-    rules = rules_of(name) if is_fit(name, table) else 0
-    return _Copy(table.num_rows, content_checksum(content_of(path)), windows, rules)
+    crc32 = content_checksum(content_of(path))
+    return _Copy(table.num_rows, crc32, windows, _proof(name, crc32) if is_fit(name, table) else 0)
+
+
+def _proof(name: str, crc32: int) -> int:
+    """Return a number of this copy and the rules of its table: other ones have another."""
+    return zlib.crc32(f"{name} {rules_of(name)} {crc32}".encode())
 
 
 def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
@@ -129,7 +135,7 @@ def read_copy(
         copy = _index(folder).get(name)
         if copy is None or copy.windows != checksums or len(checksums) < len(files):
             return None
-        if only is not None and copy.rules != rules_of(name):
+        if only is not None and copy.fits != _proof(name, copy.crc32):
             return None
         path = folder / f"{name}.parquet"
         table = _read(name, path, copy, only)

@@ -5,7 +5,8 @@
 Each analysis is a fresh process, interpreter start and printing included: `summary`, self times of
 ops by SQL, the report, and the timeline (layout, then the whole run cut to 1,400 pixels, one
 capture window cut likewise, and a search). A capture window has 10 steps: those of a small model
-make 2,500 windows, of one with 10,000 spans a step 100.
+make 2,500 windows, of one with 10,000 spans a step 100. The floor is what PyArrow alone needs to
+read the two columns of that query. On a busy machine compare processor seconds.
 Bounds: 3 s and 1.5 GB each.
 """
 
@@ -37,6 +38,18 @@ cut_view(timeline, timeline.steps["start"][0], timeline.steps["end"][9], 1400)
 find_spans(timeline, "Conv")
 print(timeline.num_spans)
 """
+FLOOR = """
+import sys
+from pathlib import Path
+import pyarrow.parquet as pq
+
+worker = Path(sys.argv[1], "worker-0-0")
+# The copies of 16 windows each, then the windows without one.
+files = sorted(worker.glob("merged-*/spans.parquet"))
+files += sorted(worker.glob("window-*/spans.parquet"))[16 * len(files):]
+tables = [pq.ParquetFile(file).read(["op", "duration_ns"]) for file in files]
+print(sum(table.num_rows for table in tables))
+"""
 BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by 3 desc"
 
 
@@ -65,6 +78,7 @@ def main() -> None:
             "ops by SQL": [*lab, "sql", str(run), BY_OP],
             "report": [*lab, "export", str(run), "--format", "html", "-o", f"{scratch}/a.html"],
             "timeline": [sys.executable, "-c", TIMELINE, str(run)],
+            "floor": [sys.executable, "-c", FLOOR, str(run)],
         }
         for name, command in analyses.items():
             measured = []
@@ -74,23 +88,25 @@ def main() -> None:
             _report(name, measured)
 
 
-def _measure(command: list[str]) -> tuple[float, int]:
-    """Seconds, and the peak memory in bytes of the process and of those that it started."""
+def _measure(command: list[str]) -> tuple[float, float, int]:
+    """Seconds, processor seconds, and the peak memory in bytes of the process."""
     begun = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {process.returncode}.")
-    return time.perf_counter() - begun, used.ru_maxrss * 1024  # KiB on Linux
+    taken = time.perf_counter() - begun
+    return taken, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024  # KiB on Linux
 
 
-def _report(name: str, rounds: list[tuple[float, int]]) -> None:
-    times, peaks = zip(*rounds, strict=True)
+def _report(name: str, rounds: list[tuple[float, float, int]]) -> None:
+    times, processor, peaks = zip(*rounds, strict=True)
     median, peak = statistics.median(times), max(peaks)
     print(
         f"{name:>10}: {median:.2f} s ({min(times):.2f} to {max(times):.2f}), "
-        f"{median / BOUND_S:.2f} of {BOUND_S} s; {peak / 1e6:,.0f} MB, "
+        f"{median / BOUND_S:.2f} of {BOUND_S} s; "
+        f"{statistics.median(processor):.2f} s of processors; {peak / 1e6:,.0f} MB, "
         f"{peak / BOUND_BYTES:.2f} of {BOUND_BYTES / 1e9} GB",
         flush=True,
     )

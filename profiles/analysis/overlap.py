@@ -77,7 +77,7 @@ def _recorded(profile: Profile, segment: int, typical: Ints) -> _Lengths | None:
 
 
 def _of_spans(profile: Profile, segment: int, typical: Ints) -> _Lengths:
-    rows = of_segment(profile.table("spans").select(("segment", *SPAN_COLUMNS)), segment)
+    rows = of_segment(profile.columns("spans", ("segment", *SPAN_COLUMNS)), segment)
     counts = np.isin(ints(rows, "step"), typical) if typical.size else None
     _, replica, comm_ns, exposed_ns = exposed_communication(rows, counts)
     return replica, comm_ns / 1e6, exposed_ns / 1e6

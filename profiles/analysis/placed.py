@@ -113,7 +113,8 @@ def _dense(
 
 def _lengths_ms(profile: Profile, segment: int) -> dict[tuple[str, str], float]:
     """Mean time per settled captured step of each of these ops, by name and device."""
-    rows = of_segment(profile.table("spans"), segment)
+    wanted = ("segment", "step", "op", "name", "device", "duration_ns")
+    rows = of_segment(profile.columns("spans", wanted), segment)
     rows = rows.filter(pa.array(is_one_of(rows, "op", SCATTER_INTO_DENSE)))
     steps = step_times(profile, segment)
     step = ints(rows, "step")

@@ -51,7 +51,8 @@ def parts_of_step(profile: Profile, opened: SegmentOpened) -> dict[str, float]:
 
 def _op_kinds(profile: Profile, opened: SegmentOpened, wall_ms: float | None) -> dict[str, float]:
     """How long ops of each kind ran, a mean over replicas; two at a time count twice."""
-    rows = of_segment(profile.table("spans"), opened.segment)
+    columns = ("segment", "step", "category", "op", "duration_ns")
+    rows = of_segment(profile.columns("spans", columns), opened.segment)
     steps = typical_captured_steps(profile, opened.segment)
     if not rows.num_rows or not len(steps) or not wall_ms:
         return {}

@@ -2,15 +2,19 @@
 
 Opening the small Parquet file of a window takes longer than reading its rows. The process that
 converts captures merges each 16 windows as soon as they are complete. The windows' own files stay
-the record: a copy is read only if its
-index names exactly the files that the events report, with their checksums. Otherwise, and if
-the copy is damaged or missing, the files of the windows are read.
+the record: a copy is read only if its index names exactly the files that the events report, with
+their checksums. Otherwise, and if the copy is damaged or missing, the files of the windows are
+read.
+
+The index also says that every row of a copy was checked by this version's rules. Of such a copy
+single columns can be read; of others only all columns together show which rows are to be left out.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -22,9 +26,11 @@ from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
     content_checksum,
     content_of,
+    is_fit,
     read_columns,
 )
 from strategy_lab.profiles.tables.recorded import RecordedFile
+from strategy_lab.profiles.tables.row_check import rules_of
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
 NUM_WINDOWS = 16
@@ -42,6 +48,8 @@ class _Copy(msgspec.Struct, frozen=True):
     crc32: int
     windows: dict[str, int]
     """The CRC-32 of each copied file, by the name of its window's folder."""
+    fits: int = 0
+    """`_proof` that every row of the copy fits its table; 0 if not, or if never checked."""
 
 
 def merge_windows(window: Path) -> None:
@@ -90,7 +98,13 @@ def _write(name: str, files: Sequence[Path], folder: Path) -> _Copy | None:
     path = folder / f"{name}.parquet"
     few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     pq.write_table(table, path, compression="lz4", use_dictionary=few, write_statistics=False)
-    return _Copy(table.num_rows, content_checksum(content_of(path)), windows)
+    crc32 = content_checksum(content_of(path))
+    return _Copy(table.num_rows, crc32, windows, _proof(name, crc32) if is_fit(name, table) else 0)
+
+
+def _proof(name: str, crc32: int) -> int:
+    """Return a number of this copy and the rules of its table: other ones have another."""
+    return zlib.crc32(f"{name} {rules_of(name)} {crc32}".encode())
 
 
 def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
@@ -103,11 +117,15 @@ def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def read_copy(
-    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+    name: str,
+    files: Sequence[Path],
+    recorded: Mapping[Path, RecordedFile],
+    only: Collection[str] | None = None,
 ) -> tuple[Path, pa.Table] | None:
     """Return the copy of these files and its rows, not yet checked by `fit`; None if there is none.
 
-    `recorded` has the checksum of each file according to the events.
+    `recorded` has the checksum of each file according to the events. With `only`, return these
+    columns of a copy whose rows all fit, checked themselves.
     """
     if len(files) < 2:
         return None
@@ -117,19 +135,25 @@ def read_copy(
         copy = _index(folder).get(name)
         if copy is None or copy.windows != checksums or len(checksums) < len(files):
             return None
+        if only is not None and copy.fits != _proof(name, copy.crc32):
+            return None
         path = folder / f"{name}.parquet"
-        return path, _read(name, path, copy)
+        table = _read(name, path, copy, only)
+        # The index may be wrong, too: what is out of range is then found with all columns.
+        return (path, table) if only is None or is_fit(name, table) else None
     except (OSError, msgspec.MsgspecError, RecursionError, UnreadableTableError):
         return None  # the windows have the same rows
 
 
-def _read(name: str, path: Path, copy: _Copy) -> pa.Table:
+def _read(name: str, path: Path, copy: _Copy, only: Collection[str] | None) -> pa.Table:
     if not copy.num_rows:
-        return TABLES[name].empty_table()
+        empty = TABLES[name].empty_table()
+        return empty if only is None else empty.select(list(only))
     content = content_of(path)
     if content_checksum(content) != copy.crc32:
         raise UnreadableTableError("is not what the run wrote")
-    return read_columns(name, content, copy.num_rows)[0]
+    table = read_columns(name, content, copy.num_rows, only)[0]
+    return table if only is None else table.select(list(only))
 
 
 def _index(folder: Path) -> dict[str, _Copy]:

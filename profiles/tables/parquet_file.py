@@ -10,7 +10,7 @@ import functools
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -87,11 +87,15 @@ def read_file(name: str, path: Path, num_rows: int | None = None) -> tuple[pa.Ta
 
 
 def read_columns(
-    name: str, content: bytes | Path, num_rows: int | None = None
+    name: str,
+    content: bytes | Path,
+    num_rows: int | None = None,
+    only: Collection[str] | None = None,
 ) -> tuple[pa.Table, list[str]]:
     """Return a file's columns, not yet checked by `fit`, and descriptions of missing ones.
 
-    `content` is from `content_of`. Raises the same errors as `read_file`.
+    `content` is from `content_of`, `only` are the columns to read if not all. Raises the same
+    errors as `read_file`.
     """
     source = pa.BufferReader(content) if isinstance(content, bytes) else content
     with _arrow_errors(), pq.ParquetFile(source, page_checksum_verification=True) as file:
@@ -100,6 +104,8 @@ def read_columns(
             raise UnreadableTableError(f"has {found:,} rows of the {num_rows:,} recorded")
         _check_size(name, file.metadata)
         columns, lacking = _columns_to_read(name, file.schema_arrow)
+        if only is not None:
+            columns = tuple(column for column in columns if column in only)
         # For a small file, starting threads takes longer than reading it.
         use_threads = file.metadata.num_rows >= _MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
@@ -135,6 +141,17 @@ def fit(name: str, table: pa.Table) -> tuple[pa.Table, list[str]]:
         # A flipped bit can make an index point outside its dictionary, or text that is not UTF-8.
         table.validate(full=True)
         return fitting_rows(name, _conform(table, TABLES[name]))
+
+
+def is_fit(name: str, table: pa.Table) -> bool:
+    """Return whether some columns of a table have their types and only values that fit."""
+    try:
+        with _arrow_errors():
+            table.validate(full=True)
+            wanted = [TABLES[name].field(column).type for column in table.column_names]
+            return table.schema.types == wanted and not fitting_rows(name, table)[1]
+    except UnreadableTableError:
+        return False
 
 
 @contextmanager

@@ -215,13 +215,13 @@ def unreported_files(
     Only of processes whose events report checksums. Events of earlier versions report none, and
     not every table.
     """
+    unknown = [path for name in WINDOW_TABLES for path in files[name] if path not in recorded]
+    if not unknown:
+        return set()  # the usual case: do not look at the folders of thousands of files
     checked = {path.parent.parent for path, file in recorded.items() if file.crc32 is not None}
     unchecked = {path.parent for path, file in recorded.items() if file.crc32 is None}
     return {
-        path
-        for name in WINDOW_TABLES
-        for path in files[name]
-        if path not in recorded and path.parent.parent in checked and path.parent not in unchecked
+        path for path in unknown if path.parent.parent in checked and path.parent not in unchecked
     }
 
 

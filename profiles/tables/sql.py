@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.sql_columns import planned_columns, with_columns
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -38,17 +39,33 @@ _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 def run_query(profile: Profile, query: str) -> pa.Table:
     """Return the result of one reading statement. Raises AnalysisError with DuckDB's message."""
-    with open_sandbox(query, needed_tables(profile, query)) as connection:
+    with open_sandbox(query, _tables_for(profile, query)) as connection:
         return reader_of(connection, query).read_all()
+
+
+def _tables_for(profile: Profile, query: str) -> dict[str, pa.Table]:
+    """Return the tables that a query names, each with the columns that it reads.
+
+    DuckDB plans the query over empty tables first, and again over the filled ones: a plan that
+    then reads more gets whole tables. Planning may take long, so not for queries of the page.
+    """
+    with open_sandbox(query, {}) as connection:
+        columns = planned_columns(connection, query)
+    if columns is None:
+        return needed_tables(profile, query)
+    tables = {name: with_columns(profile, name, columns) for name in _named(query)}
+    with open_sandbox(query, tables) as connection:
+        again = planned_columns(connection, query)
+    return tables if again is not None and again <= columns else needed_tables(profile, query)
 
 
 def needed_tables(profile: Profile, query: str) -> dict[str, pa.Table]:
     """Return only the tables that a query names, because `spans` can be large."""
-    return {
-        name: profile.table(name)
-        for name in TABLES
-        if re.search(rf"\b{name}\b", query, re.IGNORECASE)
-    }
+    return {name: profile.table(name) for name in _named(query)}
+
+
+def _named(query: str) -> list[str]:
+    return [name for name in TABLES if re.search(rf"\b{name}\b", query, re.IGNORECASE)]
 
 
 @contextlib.contextmanager

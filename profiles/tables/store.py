@@ -44,7 +44,7 @@ from strategy_lab.profiles.tables.event_tables import (
 from strategy_lab.profiles.tables.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, marks_table
 from strategy_lab.profiles.tables.multi_worker import COMPLETED, complete_tables
-from strategy_lab.profiles.tables.parquet_tables import read_table, table_files
+from strategy_lab.profiles.tables.parquet_tables import read_parts, read_table, table_files
 from strategy_lab.profiles.tables.recorded import (
     RecordedFile,
     absent_workers,
@@ -77,6 +77,8 @@ class Profile:
     """The rows and checksums that the events report, by file."""
     _notes: list[str] = field(default_factory=list, repr=False)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
+    _columns: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
+    """The columns that were read of tables that were not read as a whole."""
     _answers: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -202,6 +204,42 @@ class Profile:
             self._tables[name] = self._build(name)
         return self._tables[name]
 
+    def columns(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of a table: of a large table in less time and memory than all.
+
+        A column once read is cached, as the table is. Raises RunFolderError like `table`.
+        """
+        if name in self._tables or name not in self.files or name in (*COMPLETED, *DELAYED):
+            return self.table(name).select(list(columns))
+        known = self._columns.setdefault(name, {})
+        if missing := [column for column in columns if column not in known]:
+            empty = TABLES[name].empty_table().select(missing)
+            parts = self._parts(name, missing, _unchanged)
+            found = pa.concat_tables([*parts, *([] if parts else [empty])]).unify_dictionaries()
+            if any(len(column) != found.num_rows for column in known.values()):
+                return self.table(name).select(list(columns))  # a file has changed in between
+            known.update(zip(missing, found.columns, strict=True))
+        schema = pa.schema([TABLES[name].field(column) for column in columns])
+        return pa.table([known[column] for column in columns], schema=schema)
+
+    def parts(
+        self, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Answer]
+    ) -> list[Answer]:
+        """Return `convert` of some columns of a table, a part of its rows at a time, in order.
+
+        A large table is never in memory as a whole, and nothing of it is cached. `convert` runs in
+        several threads. Raises RunFolderError like `table`.
+        """
+        if name in self._tables or name not in self.files or name in (*COMPLETED, *DELAYED):
+            return [convert(self.table(name).select(list(columns)))]
+        return self._parts(name, columns, convert)
+
+    def _parts(
+        self, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Answer]
+    ) -> list[Answer]:
+        noted, files = self._notes.append, self.files[name]
+        return read_parts(name, columns, convert, files, noted, self._recorded)
+
     def _build(self, name: str) -> pa.Table:
         if name in self.files:
             found = self._read(name, self._notes.append)
@@ -246,6 +284,10 @@ def _discard_note(_note: str) -> None:
 
     They are reported when the table itself is read.
     """
+
+
+def _unchanged(table: pa.Table) -> pa.Table:
+    return table
 
 
 load = Profile.load

@@ -21,12 +21,23 @@ from strategy_lab.profiles.tables.columns import is_one_of
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.lanes import assign_lanes
-from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock, uncaptured_steps
+from strategy_lab.profiles.timeline.one_clock import (
+    MARKED,
+    parts_on_one_clock,
+    table_on_one_clock,
+    uncaptured_steps,
+)
+from strategy_lab.profiles.timeline.span_parts import (
+    COLUMNS,
+    Key,
+    OrderedSpans,
+    coded_texts,
+    int_values,
+    join_parts,
+    order_part,
+)
 
 Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-_Key = tuple[int, int, str]
-_FEW_KEYS = 1_000_000
 COLLECTIVE, WAIT, TRANSFER = "collective", "wait", "transfer"
 """Categories of spans: a collective is waiting for the last rank, then transfer."""
 
@@ -89,9 +100,8 @@ class Timeline:
     sends: dict[str, Ints]
     """Tensors sent from device to device in order of start: `from_row`, `to_row`, `start`, `end`
     (-1 if unknown) and `bytes` (-1 if unknown)."""
-    _order: npt.NDArray[np.int32]
-    """The row of each span in the table `spans`."""
-    _thread: pa.ChunkedArray
+    _thread: Ints
+    """The thread of each span, -1 if unknown."""
 
     @property
     def num_spans(self) -> int:
@@ -120,37 +130,39 @@ class Timeline:
             waited[found] = self.waits["waited"][at[found]]
         return waited
 
+    def waits_of(self, spans: Ints | slice) -> tuple[Ints, Ints]:
+        """Return the places among `spans` of those whose wait is known, and the ns of each.
+
+        `spans` are numbers of spans, or a range of them.
+        """
+        if isinstance(spans, slice):
+            low, high = np.searchsorted(self.waits["span"], [spans.start, spans.stop])
+            return self.waits["span"][low:high] - spans.start, self.waits["waited"][low:high]
+        waited = self.waited(spans)
+        places = np.flatnonzero(waited >= 0)
+        return places, waited[places]
+
     def threads(self, spans: Ints) -> Ints:
         """Return the thread of each of these spans, -1 if unknown."""
-        return _ints(self._thread.take(pa.array(self._order[spans])))
+        return self._thread[spans]
 
 
 def lay_out(profile: Profile) -> Timeline:
     """Return the timeline of a run. A run without spans has no tracks."""
-    table = table_on_one_clock(profile, "spans")
-    start = _ints(table["start_ns"])
-    end = start + np.maximum(_ints(table["duration_ns"]), 0)
+    spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part))
+    start, end = spans.columns["start"], spans.columns["end"]
     steps = _captured_steps(profile)
     origin = _origin(profile, start)
-    start, end = start - origin, end - origin
-    codes, keys = _tracks(table)
-    order = _by_track_and_start(codes, start)
-    start, end, codes = start[order], end[order], codes[order]
-    columns = {name: _dictionary(table[name]) for name in ("clock", "name", "op", "category")}
-    bounds = np.searchsorted(codes, np.arange(len(keys) + 1))
-    firsts = order[bounds[:-1]]
-    clocks = _clock_texts(profile, keys, _texts_at(columns["clock"], firsts))
-    marked = [op.endswith(MARKED) for op in _texts_at(columns["op"], firsts)]
-    facts = list(zip(clocks, marked, strict=True))
-    tracks, row_starts = _sort_into_rows(
-        (start, end, order), bounds, keys, facts, profile.process_titles
-    )
+    start -= origin
+    end -= origin
+    clocks = _clock_texts(profile, spans.keys, [clock for clock, _ in spans.first])
+    facts = list(zip(clocks, [op.endswith(MARKED) for _, op in spans.first], strict=True))
+    tracks, row_starts = _sort_into_rows(spans, facts, profile.process_titles)
     for key in ("start", "end"):
         steps[key] = [value - origin for value in steps[key]]
     last_step = max(steps["end"], default=0)
     links, link_ops = _links(profile, tracks, origin, start, row_starts)
-    category = columns["category"][0].astype(np.int8)[order]
-    categories = columns["category"][1]
+    category, categories = spans.columns["category"], spans.texts["category"]
     waits = _waits(links, start, end, row_starts, category == _code(categories, COLLECTIVE))
     return Timeline(
         origin_ns=origin,
@@ -159,13 +171,12 @@ def lay_out(profile: Profile) -> Timeline:
         row_starts=row_starts,
         start=start,
         end=end,
-        # Cast first: reordering small values takes a fifth of the time.
-        step=_ints(table["step"]).astype(np.int32)[order],
-        name=columns["name"][0][order],
-        op=columns["op"][0][order],
+        step=spans.columns["step"],
+        name=spans.columns["name"],
+        op=spans.columns["op"],
         category=category,
-        names=columns["name"][1],
-        ops=columns["op"][1],
+        names=spans.texts["name"],
+        ops=spans.texts["op"],
         categories=_with_parts(categories) if len(waits["span"]) else categories,
         waits=waits,
         steps=steps,
@@ -173,8 +184,7 @@ def lay_out(profile: Profile) -> Timeline:
         links=links,
         link_ops=link_ops,
         sends=_sends(profile, tracks, origin, start, row_starts),
-        _order=order.astype(np.int32),
-        _thread=table["thread"],
+        _thread=spans.columns["thread"],
     )
 
 
@@ -188,74 +198,7 @@ def _origin(profile: Profile, start: Ints) -> int:
     return min([*known, *([int(start.min())] if len(start) else [])], default=0)
 
 
-def _ints(column: pa.ChunkedArray) -> Ints:
-    known = column.fill_null(-1) if column.null_count else column
-    values: Ints = known.to_numpy().astype(np.int64, copy=False)
-    return values
-
-
-def _dictionary(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
-    """Return codes and texts of a dictionary column; a null has the empty text."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
-    texts = ["" if text is None else text for text in array.dictionary.to_pylist()]
-    indices = array.indices.fill_null(len(texts)) if array.null_count else array.indices
-    codes = indices.to_numpy(zero_copy_only=False)
-    return codes.astype(np.int32, copy=False), [*texts, ""]
-
-
-def _tracks(table: pa.Table) -> tuple[Codes, list[_Key]]:
-    """Return the track number of each span, and each track's (worker, replica or -1, device)."""
-    devices, names = _dictionary(table["device"])
-    if not len(devices):
-        return devices, []
-    workers, replicas = _ints(table["worker"]), _ints(table["replica"])
-    num_replicas = int(replicas.max()) + 2
-    num_workers = max(int(workers.max()), 0) + 1
-    # Half as many bytes take half as long.
-    fits = num_workers * num_replicas * len(names) < np.iinfo(np.int32).max
-    kind = np.int32 if fits else np.int64
-    # Replicas first, by number; devices without a replica come last.
-    combined: npt.NDArray[Any] = replicas.astype(kind)
-    combined[combined < 0] = num_replicas - 1
-    if num_workers > 1:
-        combined += np.maximum(workers, 0).astype(kind) * num_replicas
-    combined *= len(names)
-    combined += devices
-    if int(combined.max()) < 10 * len(combined) + _FEW_KEYS:
-        # Counting takes a tenth of the time of sorting, but memory for every possible key.
-        present = np.flatnonzero(np.bincount(combined))
-        numbers = np.zeros(int(present[-1]) + 1, np.int32)
-        numbers[present] = np.arange(len(present))
-        numbered = numbers[combined]
-    else:
-        present, places = np.unique(combined, return_inverse=True)
-        numbered = places.astype(np.int32)
-    keys = []
-    for code in present.tolist():
-        rest, device = divmod(code, len(names))
-        worker, replica = divmod(rest, num_replicas)
-        keys.append((worker, -1 if replica == num_replicas - 1 else replica, names[device]))
-    return numbered, keys
-
-
-def _by_track_and_start(codes: Codes, start: Ints) -> Ints:
-    """Return the order of the spans by track, then by start."""
-    span = int(start.max(initial=0)) + 1
-    if (int(codes.max(initial=0)) + 1) * span < 2**63:
-        # One key for track and start needs only a single integer sort.
-        return np.argsort(codes * np.int64(span) + start, kind="stable")
-    return np.lexsort((start, codes))
-
-
-def _texts_at(column: tuple[Codes, list[str]], rows: Ints) -> list[str]:
-    """Return the texts that a dictionary column has in some rows."""
-    codes, texts = column
-    return [texts[code] for code in codes[rows].tolist()]
-
-
-def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) -> list[str]:
+def _clock_texts(profile: Profile, keys: Sequence[Key], clocks: Sequence[str]) -> list[str]:
     """Describe each track's clock and, with several workers, its offset to the reference clock."""
     told = {answer.worker: answer for answer in worker_clocks(profile)}
     return [
@@ -265,30 +208,25 @@ def _clock_texts(profile: Profile, keys: Sequence[_Key], clocks: Sequence[str]) 
 
 
 def _sort_into_rows(
-    spans: tuple[Ints, Ints, Ints],
-    bounds: Ints,
-    keys: Sequence[_Key],
-    facts: Sequence[tuple[str, bool]],
-    titles: Mapping[int, str],
+    spans: OrderedSpans, facts: Sequence[tuple[str, bool]], titles: Mapping[int, str]
 ) -> tuple[list[Track], Ints]:
     """Sort the spans of each track by row, in place; return the tracks and `Timeline.row_starts`.
 
-    `spans` are start, end and the row of the table of each span, by track, then by start; `bounds`
-    has the first span of each track, followed by the number of spans.
+    `facts` are the clock of each track, and whether its spans come from marks.
     """
     tracks: list[Track] = []
     counts = [np.empty(0, np.int64)]
     first_row = 0
-    for number, (worker, replica, device) in enumerate(keys):
-        part = slice(bounds[number], bounds[number + 1])
-        lanes = assign_lanes(spans[0][part], spans[1][part])
+    for number, (worker, replica, device) in enumerate(spans.keys):
+        part = slice(spans.bounds[number], spans.bounds[number + 1])
+        lanes = assign_lanes(spans.columns["start"][part], spans.columns["end"][part])
         counts.append(np.bincount(lanes))
         num_rows = len(counts[-1])
         if num_rows > 1:
             # Sorting 16-bit numbers is a radix sort.
             few = num_rows <= np.iinfo(np.int16).max
             by_lane = np.argsort(lanes.astype(np.int16) if few else lanes, kind="stable")
-            for column in spans:
+            for column in spans.columns.values():
                 column[part] = column[part][by_lane]
         known = None if replica < 0 else replica
         title = titles.get(worker, f"worker {worker}")
@@ -301,7 +239,7 @@ def _sort_into_rows(
 def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
     table = profile.table("steps")
     only_marked = uncaptured_steps(profile)
-    is_shown = np.isin(_ints(table["step"]), only_marked) if len(only_marked) else None
+    is_shown = np.isin(int_values(table["step"]), only_marked) if len(only_marked) else None
     shown = table["captured"] if is_shown is None else pa.array(is_shown)
     table = table.filter(shown).sort_by("start_ns")
     starts = table["start_ns"].to_pylist()
@@ -318,9 +256,11 @@ def _split_steps(profile: Profile, steps: Mapping[str, list[Any]]) -> dict[str, 
     table = profile.table("replica_steps")
     pairs = zip(steps["segment"], steps["step"], strict=True)
     numbers = {pair: number for number, pair in enumerate(pairs)}
-    keys = zip(_ints(table["segment"]).tolist(), _ints(table["step"]).tolist(), strict=True)
+    keys = zip(
+        int_values(table["segment"]).tolist(), int_values(table["step"]).tolist(), strict=True
+    )
     step = np.array([numbers.get(key, -1) for key in keys], np.int64)
-    columns = {"step": step, "replica": _ints(table["replica"])}
+    columns = {"step": step, "replica": int_values(table["replica"])}
     for name in CATEGORIES:
         columns[name] = np.rint(table[f"{name}_ms"].to_numpy() * 1e6).astype(np.int64)
     return {name: values[step >= 0] for name, values in columns.items()}
@@ -336,15 +276,15 @@ def _links(
     """
     table = table_on_one_clock(profile, "collectives")
     track = _tracks_of(table, "device", tracks)
-    instance = _ints(table["instance"])
-    name = np.where(instance < 0, _dictionary(table["name"])[0], -1)
+    instance = int_values(table["instance"])
+    name = np.where(instance < 0, coded_texts(table["name"])[0], -1)
     group = np.zeros(len(track), np.int64)
-    for part in (_ints(table["segment"]), _ints(table["step"]), instance, name):
+    for part in (int_values(table["segment"]), int_values(table["step"]), instance, name):
         _, place = np.unique(part, return_inverse=True)
         group = np.unique(group * (len(part) + 1) + place, return_inverse=True)[1]
-    start = _ints(table["start_ns"]) - origin
+    start = int_values(table["start_ns"]) - origin
     waited, moved = (table[name].fill_null(0.0).to_numpy() for name in ("wait_ms", "transfer_ms"))
-    op, ops = _dictionary(table["op"])
+    op, ops = coded_texts(table["op"])
     columns = {
         "group": group,
         "row": _rows_on(track, start, tracks, start_of, row_starts),
@@ -352,7 +292,7 @@ def _links(
         "moving": start + (waited * 1e6).astype(np.int64),
         "end": start + ((waited + moved) * 1e6).astype(np.int64),
         "op": op,
-        "bytes": _ints(table["bytes"]),
+        "bytes": int_values(table["bytes"]),
         "is_derived": is_one_of(table, "source", ["derived"]).astype(np.int64),
     }
     return _in_order(columns, track >= 0), ops
@@ -396,7 +336,7 @@ def _sends(
 ) -> dict[str, Ints]:
     """Return the tensors that one device sent to another, both being on the timeline."""
     table = table_on_one_clock(profile, "transfers")
-    start = _ints(table["start_ns"]) - origin
+    start = int_values(table["start_ns"]) - origin
     lasted = table["duration_ms"].fill_null(np.nan).to_numpy()
     known = np.isfinite(lasted)
     ends = {name: _tracks_of(table, f"{name}_device", tracks) for name in ("send", "recv")}
@@ -405,7 +345,7 @@ def _sends(
         "to_row": _rows_on(ends["recv"], start, tracks, start_of, row_starts),
         "start": start,
         "end": np.where(known, start + (np.where(known, lasted, 0) * 1e6).astype(np.int64), -1),
-        "bytes": _ints(table["bytes"]),
+        "bytes": int_values(table["bytes"]),
     }
     return _in_order(columns, (ends["send"] >= 0) & (ends["recv"] >= 0))
 
@@ -418,8 +358,8 @@ def _in_order(columns: Mapping[str, Ints], shown: npt.NDArray[np.bool_]) -> dict
 
 def _tracks_of(table: pa.Table, column: str, tracks: list[Track]) -> Ints:
     """Return the track of each row's worker and device; -1 if it is not on the timeline."""
-    devices, names = _dictionary(table[column])
-    workers = np.maximum(_ints(table["worker"]), 0)
+    devices, names = coded_texts(table[column])
+    workers = np.maximum(int_values(table["worker"]), 0)
     known = np.full((int(workers.max(initial=0)) + 1, len(names)), -1, np.int64)
     numbers = {name: i for i, name in enumerate(names)}
     for number, track in enumerate(tracks):

@@ -9,7 +9,9 @@ this way.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +25,20 @@ from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.served_steps import newest_closures, served_spans
 
+Part = TypeVar("Part")
 MAX_UNCAPTURED_STEPS = 1_000
 MARKED = " (marks)"
 """Suffix of the op of a span that comes from marks and not from a capture."""
 _ALL_REDUCE = "all-reduce"
+
+
+def parts_on_one_clock(
+    profile: Profile, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Part]
+) -> list[Part]:
+    """Return `convert` of columns of `table_on_one_clock`, a part of its rows at a time."""
+    if len(profile.clocks.workers) < 2:
+        return profile.parts(name, columns, convert)
+    return [convert(table_on_one_clock(profile, name).select(list(columns)))]
 
 
 def table_on_one_clock(profile: Profile, name: str) -> pa.Table:

@@ -82,12 +82,14 @@ def _cut_row(
     # Spans of a row do not overlap, so their ends are sorted like their starts.
     low = first + int(np.searchsorted(timeline.end[first:last], from_ns, side="right"))
     high = first + int(np.searchsorted(timeline.start[first:last], to_ns, side="left"))
-    inside = np.arange(low, max(low, high))
-    if len(inside) <= budget:
-        return _singles(timeline, inside, row)
-    wide = timeline.end[inside] - timeline.start[inside] >= bin_ns
-    singles = _singles(timeline, inside[wide], row)
-    summaries = _summaries(timeline, inside[~wide], row, from_ns, bin_ns)
+    high = max(low, high)
+    if high - low <= budget:
+        return _singles(timeline, np.arange(low, high), row)
+    is_wide = timeline.end[low:high] - timeline.start[low:high] >= bin_ns
+    if not is_wide.any():  # the usual case of a wide view: do not copy a million spans
+        return _summaries(timeline, slice(low, high), row, from_ns, bin_ns)
+    singles = _singles(timeline, low + np.flatnonzero(is_wide), row)
+    summaries = _summaries(timeline, low + np.flatnonzero(~is_wide), row, from_ns, bin_ns)
     return tuple(np.concatenate(pair) for pair in zip(singles, summaries, strict=True))
 
 
@@ -105,27 +107,31 @@ def _singles(timeline: Timeline, inside: npt.NDArray[np.int64], row: int) -> _Co
 
 
 def _summaries(
-    timeline: Timeline, inside: npt.NDArray[np.int64], row: int, from_ns: float, bin_ns: float
+    timeline: Timeline,
+    inside: npt.NDArray[np.int64] | slice,
+    row: int,
+    from_ns: float,
+    bin_ns: float,
 ) -> _Columns:
     """Return one rectangle per bin that has spans; a span counts for the bin it starts in.
 
     `inside` are the numbers of the spans, `from_ns` the start of the first bin. A rectangle has the
     category that covers most of its bin.
     """
-    bins = np.maximum((timeline.start[inside] - from_ns) / bin_ns, 0).astype(np.int64)
+    start = timeline.start[inside]
+    bins = np.maximum((start - from_ns) / bin_ns, 0).astype(np.int64)
     num_bins = int(bins.max()) + 1 if len(bins) else 0
     num_categories = len(timeline.categories)
-    length = timeline.end[inside] - timeline.start[inside]
+    length = timeline.end[inside] - start
     category = timeline.category[inside].astype(np.int64)
-    waited = timeline.waited(inside)
-    split = np.flatnonzero(waited >= 0)
+    split, waited = timeline.waits_of(inside)
     if len(split):  # a collective counts as its wait and its transfer
         wait, transfer = (timeline.categories.index(name) for name in (WAIT, TRANSFER))
         category[split] = transfer
-        length[split] -= waited[split]
+        length[split] -= waited
         bins = np.concatenate([bins, bins[split]])
         category = np.concatenate([category, np.full(len(split), wait)])
-        length = np.concatenate([length, waited[split]])
+        length = np.concatenate([length, waited])
     cells = bins * num_categories + category
     # 1 ns more: a bin whose spans all have length 0 is in use, too.
     busy = np.bincount(cells, weights=length + 1, minlength=num_bins * num_categories)

@@ -46,7 +46,7 @@ def timeline(facts: RunFacts) -> Section | None:
     """
     if not facts.segments:
         return None
-    spans = facts.profile.table("spans")
+    spans = facts.profile.columns("spans", ("segment", "step"))
     found = stretches(facts, spans)
     if not found:
         return Section("timeline", "Timeline", {"titles": []})

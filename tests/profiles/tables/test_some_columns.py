@@ -1,0 +1,160 @@
+"""Single columns of a table have the rows of the whole table, whatever became of the copies."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from strategy_lab.profiles import load
+from strategy_lab.profiles.tables import parquet_tables
+from strategy_lab.profiles.tables.recorded import checksum
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.timeline import Timeline, lay_out
+from tests.synthetic import write_run
+
+COLUMNS = ("op", "device", "duration_ns", "replica")
+BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by all"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return write_run(folder, steps=400, windows=33, checksums=True, ops_per_step=5)
+
+
+@pytest.fixture
+def run(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "run"))
+
+
+def _group(run: Path, number: int = 0) -> Path:
+    return run / "worker-0-0" / f"merged-{number:06d}"
+
+
+def _rows(table: pa.Table) -> list[dict[str, object]]:
+    return table.to_pylist()
+
+
+def _as_whole(run: Path, columns: tuple[str, ...] = COLUMNS) -> None:
+    """Check single columns, and what reads them, against the whole table."""
+    whole, single = Profile.load(run), Profile.load(run)
+    table = whole.table("spans").select(list(columns))
+    assert _rows(single.columns("spans", columns)) == _rows(table)
+    parts = Profile.load(run).parts("spans", columns, _rows)
+    assert [row for part in parts for row in part] == _rows(table)
+    assert set(single.notes) == set(whole.notes)
+    _same_timeline(lay_out(Profile.load(run)), lay_out(whole))  # of the table in memory
+    by_plan, by_table = load(run), load(run)
+    by_table.table("spans")
+    assert by_plan.sql(BY_OP).equals(by_table.sql(BY_OP))
+
+
+def _same_timeline(one: Timeline, other: Timeline) -> None:
+    assert one.tracks == other.tracks
+    assert (one.names, one.ops, one.categories) == (other.names, other.ops, other.categories)
+    for name in ("row_starts", "start", "end", "step", "name", "op", "category", "_thread"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
+
+
+@given(
+    options=st.fixed_dictionaries(
+        {
+            "replicas": st.sampled_from([1, 2, 4]),
+            "windows": st.sampled_from([1, 17, 33]),
+            "ops_per_step": st.integers(1, 4),
+            "seed": st.integers(0, 1000),
+            "checksums": st.booleans(),
+            "strategy": st.sampled_from(["mirrored", "central-storage"]),
+            "segments": st.sampled_from([1, 2]),
+        }
+    ),
+    columns=st.lists(st.sampled_from(TABLES["spans"].names), min_size=1, unique=True),
+)
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+def test_columns_of_any_run_have_the_rows_of_its_table(
+    tmp_path_factory: pytest.TempPathFactory, options: dict[str, object], columns: list[str]
+) -> None:
+    run = write_run(tmp_path_factory.mktemp("any") / "run", steps=400, window_steps=3, **options)
+    _as_whole(run, tuple(columns))
+
+
+def test_a_copy_that_was_checked_is_read_instead_of_the_windows(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    content_of = parquet_tables.content_of
+
+    def recording(path: Path) -> bytes | Path:
+        opened.append(path.parent.name)
+        return content_of(path)
+
+    monkeypatch.setattr(parquet_tables, "content_of", recording)
+    Profile.load(run).columns("spans", COLUMNS)
+    assert opened == ["window-000032"]  # no copy has the last window
+
+
+@pytest.mark.parametrize("file", ["spans.parquet", "index.json"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "deleted"])
+def test_a_damaged_copy_changes_no_column(run: Path, file: str, damage: str) -> None:
+    path = _group(run, 16) / file
+    content = path.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    if damage == "deleted":
+        path.unlink()
+    else:
+        path.write_bytes(flipped if damage == "flip" else content[:middle])
+    _as_whole(run)
+
+
+@pytest.mark.parametrize("fits", [0, 12345, None])
+def test_a_copy_of_which_the_index_does_not_prove_that_it_fits_is_checked(
+    run: Path, fits: int | None
+) -> None:
+    """Here a row that does not fit is in the record itself, and in the copy."""
+    _spoil(run, fits)
+    _as_whole(run)
+    notes = Profile.load(run)
+    notes.columns("spans", ("op",))
+    assert any("replica below 0" in note for note in notes.notes)
+
+
+def _spoil(run: Path, fits: int | None) -> None:
+    """Put a negative replica into a window and its copy; `fits` None keeps what its index says."""
+    folder = _group(run)
+    index = msgspec.json.decode((folder / "index.json").read_bytes())
+    events = run / "worker-0-0" / "events.jsonl"
+    for path in (folder / "spans.parquet", folder.parent / "window-000000" / "spans.parquet"):
+        table = pq.read_table(path)
+        replica = table["replica"].to_pylist()
+        replica[0] = -5
+        place = table.schema.get_field_index("replica")
+        spoilt = table.set_column(place, table.schema.field(place), pa.array(replica, pa.int32()))
+        before = checksum(path)
+        pq.write_table(spoilt, path)
+        events.write_text(_retold(events.read_text(), before, checksum(path)))
+        if path.parent == folder:
+            index["spans"]["crc32"] = checksum(path)
+        else:
+            index["spans"]["windows"]["window-000000"] = checksum(path)
+    if fits is not None:
+        index["spans"]["fits"] = fits
+    (folder / "index.json").write_bytes(msgspec.json.encode(index))
+
+
+def _retold(lines: str, before: int, after: int) -> str:
+    """Replace a checksum in the events; a line's own checksum is left out."""
+    found = []
+    for line in lines.splitlines():
+        event = msgspec.json.decode(line.replace(f'"crc32":{before}', f'"crc32":{after}'))
+        event.pop("line_crc32", None)
+        found.append(msgspec.json.encode(event).decode())
+    return "\n".join(found) + "\n"

@@ -40,6 +40,15 @@ export function detailsOf(span, track, category) {
   return el("div", { class: "details" }, list);
 }
 
+// A row of the details, filled in when the answer about the op is there.
+export function addSlack(details, text) {
+  details.querySelector("dl").append(el("dt", { text: "Slack" }), el("dd", { class: "slack", text }));
+}
+
+export function slackText({ sentence, replay_error: error }) {
+  return `${sentence} (replay error of the captured steps: ${number(error * 100)} %)`;
+}
+
 // `copies` are the selected span and the same op on other tracks, in the same step.
 export function sameOpTable(copies, span, trackOf) {
   const body = copies.map(({ row, start_ns: start, duration_ns: duration, waited_ns: waited }) => {

@@ -42,7 +42,10 @@ def pick_own_link() -> Link | None:
                       "How much faster it computes: the ratio of the steps on one device, or of "
                       "their FLOP/s.")  # fmt: skip
         fields.text("device_source", "Source of the device's speed", _ENTERED)
-        found = link_or_problems(fields.values)
+        fields.figure("num_links", "Links of a device", 1.0, 1.0,
+                      "Of a mesh such as that of a TPU; the bandwidth is that of all "
+                      "of them.")  # fmt: skip
+        found = link_or_problems(_without_idle_sources(fields.values))
         if isinstance(found, Link):
             _offer_file(found)
         else:
@@ -73,7 +76,7 @@ class _Fields:
     def text(self, name: str, label: str, value: str) -> None:
         with self._row[1] if self._row else st.container():
             self.values[name] = st.text_input(
-                label, value=value, key=f"{_KEY}{name}", max_chars=200, **_BOUND
+                label, value=value, key=f"{_KEY}{name}", **_BOUND
             ).strip()
             self._places[name] = st.container()
 
@@ -98,6 +101,7 @@ def _load_file() -> None:
     st.file_uploader(
         "Load a file",
         type="toml",
+        max_upload_size=1,
         key=_FILE,
         on_change=_fill,
         help="A TOML file as `strategy-lab predict --link` takes it.",
@@ -118,4 +122,15 @@ def _fill() -> None:
         st.session_state[_PROBLEM] = str(error)
         return
     for name, value in link.model_dump().items():
-        st.session_state[f"{_KEY}{name}"] = value
+        is_number = isinstance(value, int | float)
+        st.session_state[f"{_KEY}{name}"] = float(value) if is_number else value
+
+
+def _without_idle_sources(values: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the source of a figure that is not given."""
+    idle = set()
+    if "latency_us" not in values:
+        idle.add("latency_source")
+    if values.get("device_times_as_fast") == 1.0:
+        idle.add("device_source")
+    return {name: value for name, value in values.items() if name not in idle}

@@ -66,7 +66,7 @@ def _label(timeline: Timeline, part: PathPart) -> str:
     where = "the host" if track.replica is None else f"replica {track.replica}"
     length = units.milliseconds((part.to_ns - part.from_ns) / 1e6)
     before = "before " if part.kind == LAUNCH else ""
-    return f"→ {length} {before}{as_markdown(part.name, 80)} of {where}"
+    return f"→ {length} {before}{as_markdown(part.name, 80)}, {where}"
 
 
 def _address(part: PathPart) -> dict[str, str]:

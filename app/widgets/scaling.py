@@ -7,12 +7,14 @@ import streamlit as st
 from strategy_lab.app.charts.scaling import throughput_curve
 from strategy_lab.app.server import state
 from strategy_lab.app.server.opened import OpenRun, open_run
+from strategy_lab.app.widgets.mesh_times import show_mesh_times
 from strategy_lab.app.widgets.own_link import CHOSEN, pick_own_link
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.prediction.link import Link, read_link, ready_links
+from strategy_lab.profiles.prediction.recorded_steps import segment_of
 from strategy_lab.profiles.prediction.scaling import (
     CURVE,
     ON_PAPER,
@@ -20,6 +22,7 @@ from strategy_lab.profiles.prediction.scaling import (
     ScalingPrediction,
     predict_scaling,
 )
+from strategy_lab.profiles.prediction.tpu_mesh import is_emulated
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 
@@ -48,6 +51,9 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
         return
     name = other if other in entries else ""
     try:
+        if is_emulated(segment_of(opened.profile, segment)):
+            show_mesh_times(opened, segment, link)
+            return
         found = opened.ask(_predicted, segment, name, link)
     except LabError as error:
         st.markdown(as_markdown(error, 400))

@@ -5,7 +5,7 @@ import { Keys } from "../shared/keys.js";
 import { fitCanvas, readTheme } from "../shared/theme.js";
 import { Address } from "./address.js";
 import { captureWindows, SpanSource } from "./data.js";
-import { addSlack, detailsOf, sameOpTable, slackText, tooltipLines } from "./details.js";
+import { detailsOf, sameOpTable, setSlack, slackText, tooltipLines } from "./details.js";
 import { drawTimeline } from "./draw.js";
 import { flowsOf } from "./flows.js";
 import { CriticalPath } from "./path.js";
@@ -399,7 +399,7 @@ export class TimelineView {
     } catch (error) {
       text = `not known. ${error.message}`;
     }
-    if (this.scene.selected === span) addSlack(details, text);
+    if (this.scene.selected === span) setSlack(details, text);
   }
 
   // Drawn once per frame. Settled is a view that shows what was asked for, with all its spans.

@@ -1,8 +1,8 @@
 """Makes the graph of a captured step from a segment's recording.
 
 What a node waits for: its inputs in the recorded graph, the op before it on its thread, and, for a
-device's first op in a call and for what takes a batch inside of it, the host. An edge that the recorded times contradict is dropped and
-counted.
+device's first op in a call and for what takes a batch inside of it, the host. An edge that the
+recorded times contradict is dropped and counted.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results
-from strategy_lab.profiles.sweep.text import ratio_text, what_was_done, why_text
+from strategy_lab.profiles.sweep.text import ratio_text, verified_text, what_was_done, why_text
 
 
 def show_results(found: Results) -> None:
@@ -27,6 +27,8 @@ def show_results(found: Results) -> None:
     if chosen is not None and chosen.runs:
         _show_links(found, chosen)
     st.caption(as_markdown(what_was_done(found)))
+    if checked := verified_text(found):
+        st.caption(as_markdown(checked, 1_000))
     _show_left_out(found)
 
 

@@ -16,6 +16,7 @@ from strategy_lab.profiles.sweep.text import (
     headline,
     interval_text,
     ratio_text,
+    verified_text,
     what_was_done,
     why_text,
 )
@@ -26,6 +27,8 @@ def print_sweep(found: Results, runs: Path) -> None:
     out = Console()
     out.print(plain_text(headline(found), "bold"))
     out.print(plain_text(what_was_done(found)))
+    if checked := verified_text(found):
+        out.print(plain_text(checked))
     out.print(_table(found))
     for cost, name in COST_NAMES.items():
         front = [item.label for item in found.table if item.index in found.pareto(cost)]

@@ -80,14 +80,16 @@ def _show_table(found: Results) -> Result | None:
                 format="localized",
             ),
             "rate_interval": text(
-                "95 % interval", lambda item: _interval(item.examples_per_second, ",.0f")
+                "95 % interval",
+                lambda item: _interval(item.examples_per_second, ",.0f"),
+                width=140,
             ),
             "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),
             "step_interval": text(
-                "95 % interval of the step, ms", lambda item: _interval(item.step_ms, ".2f")
+                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=110
             ),
-            "ratio": text("Times the default", lambda item: _ratio(item, reference)),
-            "runs": number("Runs", lambda item: len(item.runs)),
+            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=160),
+            "runs": number("Runs", lambda item: len(item.runs), width="small"),
             "why": text("Result", lambda item: plain(why_text(item), 300), width="large"),
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -56,11 +57,12 @@ def print_sweep(found: Results, runs: Path) -> None:
 
 
 def _table(found: Results) -> Table:
-    table = Table()
-    table.add_column("configuration", min_width=13)
+    # Without vertical lines it fits a terminal of 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("configuration", min_width=21, overflow="fold")
     for name in ("examples/s", "step, ms", "runs", "times the default"):
         table.add_column(name, justify="right")
-    table.add_column("")
+    table.add_column("", min_width=15, overflow="fold")
     for item in found.table:
         style = "bold" if item.state == "fastest" else ""
         table.add_row(*map(plain_text, _cells(found, item)), style=style)

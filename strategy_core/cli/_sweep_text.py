@@ -58,11 +58,11 @@ def print_sweep(found: Results, runs: Path) -> None:
 
 def _table(found: Results) -> Table:
     # Without vertical lines it fits a terminal of 80 columns.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("configuration", min_width=21, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    table.add_column("configuration", min_width=15, overflow="fold")
     for name in ("examples/s", "step, ms", "runs", "times the default"):
         table.add_column(name, justify="right")
-    table.add_column("", min_width=15, overflow="fold")
+    table.add_column("", min_width=11, overflow="fold")
     for item in found.table:
         style = "bold" if item.state == "fastest" else ""
         table.add_row(*map(plain_text, _cells(found, item)), style=style)

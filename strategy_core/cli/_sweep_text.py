@@ -30,7 +30,8 @@ def print_sweep(found: Results, runs: Path) -> None:
     out.print(plain_text(what_was_done(found)))
     if checked := verified_text(found):
         out.print(plain_text(checked))
-    out.print(_table(found))
+    # At the full width Rich cuts the last characters of this box off.
+    out.print(_table(found), width=out.width - 2)
     for cost, name in COST_NAMES.items():
         front = [item.label for item in found.table if item.index in found.pareto(cost)]
         said = f"Pareto front, throughput against {name}: {', '.join(front)}"
@@ -57,12 +58,12 @@ def print_sweep(found: Results, runs: Path) -> None:
 
 
 def _table(found: Results) -> Table:
-    # Without vertical lines it fits a terminal of 80 columns.
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    # Without vertical lines, names fit a terminal of 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("configuration", min_width=15, overflow="fold")
     for name in ("examples/s", "step, ms", "runs", "times the default"):
         table.add_column(name, justify="right")
-    table.add_column("", min_width=11, overflow="fold")
+    table.add_column("", overflow="fold")
     for item in found.table:
         style = "bold" if item.state == "fastest" else ""
         table.add_row(*map(plain_text, _cells(found, item)), style=style)

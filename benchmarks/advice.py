@@ -1,10 +1,12 @@
 """`python -m benchmarks.advice`: which planted causes the advice finds, and what it invents.
 
-    python -m benchmarks.advice [--quick] [--healthy 40] [--keep FOLDER]
+    python -m benchmarks.advice [--quick] [--only RULE] [--healthy 40] [--keep FOLDER]
 
 1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that was
    not written for it (`tests.planted.program`). Found: the rule's key is among the run's findings.
-2. Healthy: runs of the built-in workloads in which nothing is planted.
+2. Gains: if a replay predicts the step without a planted cause, the same program without the cause
+   is run at once, and the prediction is compared with it (`benchmarks.predicted_gains`).
+3. Healthy: runs of the built-in workloads in which nothing is planted.
 
 Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was
 not planted are invented, unless the planted cause entails them (`ENTAILED`). The other rules report
@@ -33,9 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.busy_machine import burning
+from benchmarks.predicted_gains import Checked, captured_ms, finding_of, report
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.facts import Finding
+from strategy_lab.profiles.analysis.findings import gather_facts
+from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 MAX_WAIT_S = 300
@@ -65,6 +70,7 @@ SLOW_LINK: dict[str, Any] = {
     "network": {"rate_mbit": 200.0},
     "steps": 40,
 }
+FAST_LINK: dict[str, Any] = {"network.rate_mbit": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,29 +82,39 @@ class Case:
     fields: dict[str, Any] | None = None
     """Of a RunSpec; None: a program of `tests.planted` with that title."""
     num_burners: int = 0
+    healthy: str | dict[str, Any] | None = None
+    """The same without the cause: a program of `tests.planted`, or other fields of the RunSpec.
+    None: the change that the rule proposes."""
 
 
-def _spec(planted: str | None, title: str, num_burners: int = 0, **fields: Any) -> Case:
-    return Case(planted, title, {"devices": "cpu:2", "steps": STEPS, **fields}, num_burners)
+def _spec(
+    planted: str | None,
+    title: str,
+    num_burners: int = 0,
+    healthy: dict[str, Any] | None = None,
+    **fields: Any,
+) -> Case:
+    fields = {"devices": "cpu:2", "steps": STEPS, **fields}
+    return Case(planted, title, fields, num_burners, healthy)
 
 
 PLANTED = (
     _spec("straggler", "a delay in one of 2", inject=[{"replica": 1, "ms": 30.0}]),
     _spec("straggler", "a delay in one of 4", **LATE_3),
-    Case("straggler", "late-replica"),
-    Case("straggler", "late-replica-0"),
+    Case("straggler", "late-replica", healthy="healthy"),
+    Case("straggler", "late-replica-0", healthy="healthy"),
     _spec("input-bound", "slow reads", workload="synthetic", global_batch_size=32,
-          workload_options={"read_ms": 40.0}),
-    Case("input-bound", "generator"),
-    Case("input-bound", "generator-prefetched"),
+          workload_options={"read_ms": 40.0}, healthy={"workload_options": {}}),
+    Case("input-bound", "generator", healthy="healthy-fit"),
+    Case("input-bound", "generator-prefetched", healthy="healthy-fit"),
     Case("retracing", "retracing"),
     Case("retracing", "retracing-shapes"),
     Case("host-round-trip", "host-round-trip"),
     Case("host-round-trip", "host-pause"),
-    Case("detour", "pinned-op"),
-    Case("detour", "pinned-op-back"),
-    Case("python-op", "python-op"),
-    Case("python-op", "python-op-asleep"),
+    Case("detour", "pinned-op", healthy="healthy-light"),
+    Case("detour", "pinned-op-back", healthy="healthy-light"),
+    Case("python-op", "python-op", healthy="healthy-light"),
+    Case("python-op", "python-op-asleep", healthy="healthy-light"),
     Case("eager-step", "eager"),
     Case("eager-step", "eager-computing"),
     Case("partial-batch", "partial-batch"),
@@ -121,8 +137,8 @@ PLANTED = (
     _spec("tracing", "5 steps of tiny-gpt", steps=5, workload="tiny-gpt"),
     _spec("costly-capture", "half of the time", **HALF),
     _spec("costly-capture", "half of the time, short steps", workload="digits-mlp", **HALF),
-    _spec("communication-exposed", "a slow link", **SLOW_LINK),
-    _spec("communication-exposed", "a slow link, digits-cnn", **SLOW_LINK | {
+    _spec("communication-exposed", "a slow link", healthy=FAST_LINK, **SLOW_LINK),
+    _spec("communication-exposed", "a slow link, digits-cnn", healthy=FAST_LINK, **SLOW_LINK | {
         "workload": "digits-cnn", "network": {"rate_mbit": 20}}),
     _spec("short-steps", "steps of 3 ms", workload="digits-mlp"),
     _spec("short-steps", "steps of 3 ms, central storage", workload="digits-mlp",
@@ -153,14 +169,35 @@ def healthy(number: int) -> Iterator[Case]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one planted run, one healthy one")
+    parser.add_argument(
+        "--only", action="append", metavar="RULE", help="plant for this rule alone; repeatable"
+    )
     parser.add_argument("--healthy", type=int, default=40)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
     options = parser.parse_args()
-    planted, num_healthy = (PLANTED[:1], 1) if options.quick else (PLANTED, options.healthy)
-    cases = [*planted, *healthy(num_healthy)]
+    planted = [case for case in PLANTED if not options.only or case.planted in options.only]
+    num_healthy = options.healthy
+    if options.quick:
+        planted, num_healthy = planted[:1], 1
+    told: list[tuple[Case, list[str]]] = []
+    checked: list[Checked] = []
     with _folder(options.keep) as folder, Launcher() as launcher:
-        told = [(case, _keys(launcher, case, folder / str(at))) for at, case in enumerate(cases)]
+        for at, case in enumerate([*planted, *healthy(num_healthy)]):
+            run = folder / str(at)
+            _record(launcher, case, run)
+            profile = profiles.load(run)
+            facts = gather_facts(profile, profile.segments[0])
+            found = findings_with_gains(profile, facts)
+            keys = [item.key for item in found]
+            told.append((case, keys))
+            mark = "" if case.planted is None or case.planted in keys else "  MISSED"
+            print(f"{case.planted or 'healthy'}: {case.title}: {', '.join(keys)}{mark}", flush=True)
+            item = finding_of(case.planted, found) if case.planted else None
+            if item is not None:
+                checked.append(_check(launcher, case, item, folder / f"{at}-healthy"))
+                print(checked[-1], flush=True)
     _report(told)
+    report(checked)
 
 
 @contextmanager
@@ -170,8 +207,29 @@ def _folder(kept: Path | None) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _keys(launcher: Launcher, case: Case, folder: Path) -> list[str]:
-    """Make the run; return the keys of its findings."""
+def _check(launcher: Launcher, case: Case, found: Finding, run: Path) -> Checked:
+    """Compare the gain of a planted cause with the same run without it."""
+    assert case.planted is not None
+    healthy_ms = None
+    without = _without(case, found) if found.gain is not None else None
+    if without is not None:
+        _record(launcher, without, run)
+        healthy_ms = captured_ms(profiles.load(run))
+    return Checked(case.planted, case.title, found.gain, found.why_no_gain, healthy_ms)
+
+
+def _without(case: Case, found: Finding) -> Case | None:
+    """Return the case without its cause; None if there is none."""
+    if isinstance(case.healthy, str):
+        return Case(None, case.healthy)
+    changes = case.healthy if case.healthy is not None else found.edits
+    if case.fields is None or not changes:
+        return None
+    spec = RunSpec.model_validate(case.fields).with_changes(changes)
+    return Case(None, case.title, spec.to_json(), case.num_burners)
+
+
+def _record(launcher: Launcher, case: Case, folder: Path) -> None:
     if case.fields is None:
         command = [sys.executable, "-m", "tests.planted.program", case.title, str(folder.resolve())]
         here = Path(__file__).parents[1]
@@ -180,16 +238,11 @@ def _keys(launcher: Launcher, case: Case, folder: Path) -> list[str]:
         )
         if made.returncode:
             raise SystemExit(f"The program {case.title!r} failed: {made.stderr[-500:]}")
-    else:
-        with burning(case.num_burners):
-            handle = launcher.launch(RunSpec.model_validate(case.fields), folder)
-            if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
-                raise SystemExit(f"The run {case.title!r} did not finish: {handle.message}")
-    profile = profiles.load(folder)
-    keys = [item.key for item in findings(gather_facts(profile, profile.segments[0]))]
-    mark = "" if case.planted is None or case.planted in keys else "  MISSED"
-    print(f"{case.planted or 'healthy'}: {case.title}: {', '.join(keys)}{mark}", flush=True)
-    return keys
+        return
+    with burning(case.num_burners):
+        handle = launcher.launch(RunSpec.model_validate(case.fields), folder)
+        if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
+            raise SystemExit(f"The run {case.title!r} did not finish: {handle.message}")
 
 
 def _report(told: Sequence[tuple[Case, list[str]]]) -> None:

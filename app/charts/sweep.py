@@ -12,6 +12,8 @@ from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results, cost_of
 
 _ROOM = 1.4
+_NAMED_BELOW = 0.9
+"""Share of the chart's height below which the winner's name is, however wide its interval."""
 _UNITS: dict[Cost, str] = {"step_ms": "step time, ms", "num_replicas": "number of replicas"}
 
 
@@ -42,17 +44,18 @@ def pareto(found: Results, cost: Cost) -> go.Figure:
         "star",
         19,
     )
+    top = _ROOM * max(_rate(item).middle for item in known)
     winner = next((item for item in known if item.state == "fastest"), None)
     if winner is not None:
         chart.add_annotation(
             x=_x(winner, cost),
-            y=_rate(winner).high or _rate(winner).middle,
+            y=min(_rate(winner).high or 0.0, _NAMED_BELOW * top) or _rate(winner).middle,
             text=f"<b>{label(winner.label)}</b>",
             **_beside(winner, known, cost),
         )
     chart.update_xaxes(rangemode="tozero")
     # A wide interval of one configuration does not flatten the others.
-    chart.update_yaxes(range=[0, _ROOM * max(_rate(item).middle for item in known)])
+    chart.update_yaxes(range=[0, top])
     if cost == "num_replicas":
         chart.update_xaxes(dtick=1 if max(_x(item, cost) for item in known) <= 16 else None)
     return chart
@@ -100,6 +103,7 @@ def _beside(winner: Result, known: Sequence[Result], cost: Cost) -> dict[str, An
     is_left = _x(winner, cost) * 2 < max(_x(item, cost) for item in known)
     return {
         "xanchor": "left" if is_left else "right",
+        "xshift": 6 if is_left else -6,
         "yanchor": "bottom",
         "yshift": 4,
         "showarrow": False,

@@ -18,10 +18,10 @@ from strategy_core.launcher.tried_change import (
 )
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.server import state
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.server.tried_changes import TryingOut
 from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.links import page_link
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.charts.waiting import wait_and_transfer
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.collectives import show_collectives, show_replicas
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import replica_names, say_unlike
 from strategy_lab.app.widgets.key_numbers import number, tile_of
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import facts_of, pick_segment

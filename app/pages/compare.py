@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from strategy_lab.app.server import state
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.comparison import (
     show_curves,
     show_metrics,
@@ -15,7 +16,6 @@ from strategy_lab.app.widgets.comparison import (
 )
 from strategy_lab.app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.placement_diff import show_moves
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.several import show_several

@@ -10,9 +10,9 @@ import streamlit as st
 from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.on_tpu import show_on_tpu
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import pick_segment
 from strategy_lab.app.widgets.table import number, show_table, text

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError

@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.control.try_it import offer_try
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.evidence import (
     show_breakdown,
     show_loss,
@@ -17,7 +18,6 @@ from strategy_lab.app.widgets.evidence import (
 )
 from strategy_lab.app.widgets.input_stages import show_input_stages
 from strategy_lab.app.widgets.key_numbers import show_key_numbers
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.step_memory import show_step_memory

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.device_map import show_device_map, show_variables
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.model_graph import show_model_graph
 from strategy_lab.app.widgets.op_table import show_op_table
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.placement_diff import show_difference
 from strategy_lab.app.widgets.segments import pick_segment

@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.server import state
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.downloads import show_downloads
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.links import RUN_PAGES, page_link
-from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_lab.app.widgets.run_filter import pick_runs

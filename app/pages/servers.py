@@ -6,8 +6,8 @@ import streamlit as st
 
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import pick_segment

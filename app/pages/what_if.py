@@ -7,11 +7,18 @@ from typing import Any
 
 import streamlit as st
 
-from strategy_core.launcher.tried_change import change_title, is_about_a_step, why_not_made
+from strategy_core.launcher.tried_change import (
+    change_title,
+    is_about_a_step,
+    other_algorithms,
+    prediction,
+    why_not_made,
+)
 from strategy_lab.app.control.try_it import offer_try
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.own_edits import show_own
+from strategy_lab.app.widgets.path_table import show_path
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.predicted_links import show_predicted_links
 from strategy_lab.app.widgets.scaling import show_scaling
@@ -22,18 +29,14 @@ from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.critical_path import PathShare, path_table
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
-from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.sentences import between, error_sentence
 from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
-
-_SHOWN = 15
 
 
 def page() -> None:
@@ -63,7 +66,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_own(opened, segment.segment)
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
-    _show_path(opened.ask(_path, segment.segment))
+    show_path(opened, segment.segment)
     show_slowdowns(opened, segment.segment)
 
 
@@ -110,27 +113,23 @@ def _show_tries(opened: OpenRun, segment: int) -> None:
         st.markdown("The lab knows no change of this run that it can make.")
         return
     title = st.selectbox("Change", list(changes), key="what_if_change")
+    _show_expected(*opened.ask(_expected, segment, title))
     offer_try(opened, segment, changes[title], "what_if")
 
 
-def _show_path(shares: tuple[PathShare, ...]) -> None:
-    st.header("Critical path of the step of median length")
-    show_table(
-        "what_if_path",
-        shares[:_SHOWN],
-        {
-            "kind": text("Kind", lambda item: item.kind),
-            "op": text("Op type", lambda item: plain(item.op)),
-            "num": number("On the path", lambda item: item.num, width="small"),
-            "ms": number("ms", lambda item: item.total_ms, format="%.2f"),
-            "share": number("% of the step", lambda item: 100 * item.share, format="%.1f"),
-            "slack": number("Least slack beside it, ms", lambda item: item.slack_ms, format="%.2f"),
-        },
+def _show_expected(found: WhatIf | None, why: str | None) -> None:
+    if found is None:
+        st.caption(as_markdown(f"No prediction. {why}", 300))
+        return
+    same = " The interval holds the measured step: this may change nothing."
+    st.markdown(
+        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}) instead of "
+        f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
     )
-    st.caption(
-        "The chain of ops, launch gaps and transfers that decides how long the step takes: only "
-        "what is on it makes the step shorter, until another chain is the longest."
-    )
+
+
+def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None, str | None]:
+    return prediction(profile, segment, _known_changes(profile, segment)[title])
 
 
 def _base(profile: Profile, segment: int) -> WhatIf:
@@ -142,14 +141,11 @@ def _usual_texts(profile: Profile, segment: int) -> dict[str, str | None]:
     return {edit.title: text_of([edit]) for edit in usual_edits(profile, segment)}
 
 
-def _path(profile: Profile, segment: int) -> tuple[PathShare, ...]:
-    return path_table(replays(profile, segment).middle.graph)
-
-
 def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
-    """The changes of a step that the findings propose, and XLA, by their titles."""
+    """The changes of a step that the findings propose, other algorithms and XLA, by title."""
     opened = next(item for item in profile.segments if item.segment == segment)
     edits = [item.edits for item in findings(facts_of(profile, segment))]
+    edits += other_algorithms(opened)
     edits.append({"xla": not opened.spec.get("xla")})
     found = {}
     for changes in filter(is_about_a_step, edits):

@@ -10,6 +10,7 @@ GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (
 GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
 GET /api/runs/{run}/same_op?row=&start=       the span and its copies on other tracks (JSON)
 GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
+GET /api/runs/{run}/slack?row=&start=         how much later the op of a span could end (JSON)
 GET /api/runs/{run}/predicted?segment=&edit=  a step with an edit of profiles.replay.edit_text,
                                               on rows (JSON)
 """
@@ -27,16 +28,29 @@ from starlette.routing import BaseRoute, Route
 
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
+from strategy_lab.app.server.cache import KeptNewest
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.replay.edit_text import edits_of
-from strategy_lab.profiles.tables.store import load
+from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
 from strategy_lab.profiles.timeline.critical_path import PathPart, path_of_step
 from strategy_lab.profiles.timeline.predicted import predicted_step
 from strategy_lab.profiles.timeline.same_op import SameOp, same_op
+from strategy_lab.profiles.timeline.slack import (
+    SpanSlack,
+    StepSlack,
+    slack_of,
+    step_of_span,
+    step_slack,
+)
 from strategy_lab.profiles.timeline.wire import encode_view
+
+_MAX_STEPS = 8
+_MAX_NODES = 200_000
+_slacks: KeptNewest[StepSlack] = KeptNewest(lambda known: len(known.graph), _MAX_STEPS, _MAX_NODES)
 
 
 @explained
@@ -115,7 +129,26 @@ async def critical_path(request: Request) -> Response:
 
 def _path(run_id: str, step: int) -> list[PathPart]:
     lab = state.lab()
-    return path_of_step(load(run_folder(lab.runs, run_id)), lab.timelines.get(run_id), step)
+    opened = open_run(run_folder(lab.runs, run_id))
+    return path_of_step(opened.profile, lab.timelines.get(run_id), step)
+
+
+@explained
+async def slack(request: Request) -> Response:
+    row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+    found = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
+    return JSONResponse(asdict(found))
+
+
+def _slack(run_id: str, row: int, start_ns: int) -> SpanSlack:
+    lab = state.lab()
+    laid_out = lab.timelines.get(run_id)
+    step = step_of_span(laid_out, row, start_ns)
+    opened = open_run(run_folder(lab.runs, run_id))
+    known = _slacks.get(
+        f"{run_id} {step}", opened.stamp, lambda: step_slack(opened.profile, laid_out, step)
+    )
+    return slack_of(laid_out, known, row, start_ns)
 
 
 @explained
@@ -128,9 +161,11 @@ async def predicted(request: Request) -> Response:
 
 def _predicted(run_id: str, segment: int, text: str) -> dict[str, Any]:
     lab = state.lab()
-    profile = load(run_folder(lab.runs, run_id))
-    edits = edits_of(profile, segment, text)
-    return predicted_step(profile, lab.timelines.get(run_id), segment, edits).as_columns()
+    opened = open_run(run_folder(lab.runs, run_id))
+    edits = edits_of(opened.profile, segment, text)
+    opened.ask(replays, segment)  # once, for all edits and all viewers
+    laid_out = lab.timelines.get(run_id)
+    return predicted_step(opened.profile, laid_out, segment, edits).as_columns()
 
 
 def _cut(
@@ -163,5 +198,6 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/flows", flows),
     Route("/api/runs/{run}/same_op", same),
     Route("/api/runs/{run}/critical_path", critical_path),
+    Route("/api/runs/{run}/slack", slack),
     Route("/api/runs/{run}/predicted", predicted),
 ]

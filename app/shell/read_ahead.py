@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
-from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.profiles.errors import LabError
 

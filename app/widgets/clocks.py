@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS

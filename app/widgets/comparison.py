@@ -17,8 +17,8 @@ from strategy_lab.app.charts.comparing import (
     spreads,
 )
 from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.comparison_picker import Side
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.tiles import Tile, show_tiles

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.more_runs import offer_repetitions, pick_more
-from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.segments import segment_titles

@@ -10,7 +10,7 @@ import streamlit as st
 from strategy_lab.app.charts import steps as step_charts
 from strategy_lab.app.charts.memory import memory as memory_chart
 from strategy_lab.app.charts.phases import breakdown as breakdown_chart
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown

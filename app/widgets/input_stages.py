@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.input_stages import InputStages, Stage, input_stages
 

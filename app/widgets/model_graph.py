@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from strategy_lab.app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError

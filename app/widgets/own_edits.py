@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.predicted_links import show_predicted_links
 from strategy_lab.app.widgets.text import as_markdown, plain
-from strategy_lab.profiles.prediction.collective_time import ALGORITHMS
-from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.batch_fit import batch_change
+from strategy_lab.profiles.replay.collective_cost import ALGORITHMS
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.critical_path import path_table
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.edits import Edit, Faster, InputFree, RemoveDelay
+from strategy_lab.profiles.replay.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays

@@ -6,9 +6,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.server import state
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.banner import show_status
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.refresh import follow
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.text import as_markdown, plain

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.links import page_link
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.app.widgets.text import as_markdown
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import open_run
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import as_markdown, plain, workload_name

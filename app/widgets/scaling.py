@@ -6,12 +6,15 @@ import streamlit as st
 
 from strategy_lab.app.charts.scaling import throughput_curve
 from strategy_lab.app.server import state
-from strategy_lab.app.widgets.opened import OpenRun, open_run
+from strategy_lab.app.server.opened import OpenRun, open_run
+from strategy_lab.app.widgets.mesh_times import show_mesh_times
+from strategy_lab.app.widgets.own_link import CHOSEN, pick_own_link
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.prediction.link import read_link, ready_links
+from strategy_lab.profiles.prediction.link import Link, read_link, ready_links
+from strategy_lab.profiles.prediction.recorded_steps import segment_of
 from strategy_lab.profiles.prediction.scaling import (
     CURVE,
     ON_PAPER,
@@ -19,6 +22,7 @@ from strategy_lab.profiles.prediction.scaling import (
     ScalingPrediction,
     predict_scaling,
 )
+from strategy_lab.profiles.prediction.tpu_mesh import is_emulated
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 
@@ -38,10 +42,19 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
         help="The same program on another number of replicas. Runs on 1 and 2 replicas give a "
         "narrower interval than one run.",
     )
-    link = right.selectbox("Link", [_RECORDED, *ready_links()], key="scaling_link")
+    chosen = right.selectbox(
+        "Link", [_RECORDED, *ready_links(), CHOSEN], key="scaling_link", bind="query-params"
+    )
+    link = pick_own_link() if chosen == CHOSEN else _ready_link(chosen)
+    if chosen == CHOSEN and link is None:
+        st.markdown("The curve follows when every field of the hardware is right.")
+        return
     name = other if other in entries else ""
     try:
-        found = opened.ask(_predicted, segment, name, "" if link == _RECORDED else link)
+        if is_emulated(segment_of(opened.profile, segment)):
+            show_mesh_times(opened, segment, link)
+            return
+        found = opened.ask(_predicted, segment, name, link)
     except LabError as error:
         st.markdown(as_markdown(error, 400))
         return
@@ -93,13 +106,17 @@ def _measured(found: ScalingPrediction) -> list[str]:
     return [units.counted(item.num_replicas, "replica") for item in found.measured]
 
 
-def _predicted(profile: Profile, segment: int, other: str, link: str) -> ScalingPrediction:
+def _ready_link(name: str) -> Link | None:
+    return None if name == _RECORDED else read_link(name)
+
+
+def _predicted(profile: Profile, segment: int, other: str, link: Link | None) -> ScalingPrediction:
     runs, segments = [profile], [segment]
     if other:
         second = open_run(state.lab().runs / other).profile
         runs.append(second)
         segments.append(second.segments[-1].segment if second.segments else 0)
-    return predict_scaling(runs, CURVE, link=read_link(link) if link else None, segments=segments)
+    return predict_scaling(runs, CURVE, link=link, segments=segments)
 
 
 def _same_program(opened: OpenRun) -> list[RunEntry]:

@@ -7,11 +7,11 @@ from pathlib import Path
 import streamlit as st
 
 from strategy_lab.app.charts.runs import together
+from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.comparison import STYLE, change_text, metric_title
 from strategy_lab.app.widgets.comparison_picker import Side
 from strategy_lab.app.widgets.evidence import curve
 from strategy_lab.app.widgets.more_runs import pick_runs
-from strategy_lab.app.widgets.opened import OpenRun, open_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain

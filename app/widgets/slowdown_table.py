@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.replay.recording import ReplayError

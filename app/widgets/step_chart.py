@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from strategy_lab.app.charts.base import mark_moment
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.links import open_step
-from strategy_lab.app.widgets.opened import OpenRun
 from strategy_lab.profiles.reporting.palette import GREY
 
 HINT = "A click on a point shows the step on the timeline."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.charts.memory import memory_over_step
-from strategy_lab.app.widgets.opened import OpenRun
+from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (

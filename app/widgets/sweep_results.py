@@ -16,7 +16,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
 from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results
-from strategy_lab.profiles.sweep.text import ratio_text, what_was_done, why_text
+from strategy_lab.profiles.sweep.text import ratio_text, verified_text, what_was_done, why_text
 
 
 def show_results(found: Results) -> None:
@@ -27,6 +27,8 @@ def show_results(found: Results) -> None:
     if chosen is not None and chosen.runs:
         _show_links(found, chosen)
     st.caption(as_markdown(what_was_done(found)))
+    if checked := verified_text(found):
+        st.caption(as_markdown(checked, 1_000))
     _show_left_out(found)
 
 
@@ -78,14 +80,16 @@ def _show_table(found: Results) -> Result | None:
                 format="localized",
             ),
             "rate_interval": text(
-                "95 % interval", lambda item: _interval(item.examples_per_second, ",.0f")
+                "95 % interval",
+                lambda item: _interval(item.examples_per_second, ",.0f"),
+                width=140,
             ),
             "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),
             "step_interval": text(
-                "95 % interval of the step, ms", lambda item: _interval(item.step_ms, ".2f")
+                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=110
             ),
-            "ratio": text("Times the default", lambda item: _ratio(item, reference)),
-            "runs": number("Runs", lambda item: len(item.runs)),
+            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=160),
+            "runs": number("Runs", lambda item: len(item.runs), width="small"),
             "why": text("Result", lambda item: plain(why_text(item), 300), width="large"),
         },
     )

@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from strategy_lab.app.charts import runs as run_charts
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.evidence import curve
 from strategy_lab.app.widgets.links import page_link
-from strategy_lab.app.widgets.opened import open_run
 from strategy_lab.app.widgets.run_list import glance_at
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.step_chart import runs_chart

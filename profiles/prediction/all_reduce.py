@@ -20,15 +20,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from strategy_lab.profiles.prediction.collective_time import (
-    RING,
     CollectiveTime,
     Observed,
-    cost,
     fit,
 )
 from strategy_lab.profiles.prediction.errors import PredictionError
 from strategy_lab.profiles.prediction.link import Link
 from strategy_lab.profiles.prediction.recorded_steps import RecordedSteps
+from strategy_lab.profiles.replay.collective_cost import RING, cost
 
 GRPC_SHARES = (0.0, 0.1, 0.25)
 """Latency of a message over the time of a small all-reduce of two workers, with gRPC of TensorFlow

@@ -2,26 +2,20 @@
 
     t = fixed + messages(n) * latency + moved(n, S) * seconds_per_byte
 
-`messages` follow one another; `moved` are the bytes that pass the busiest device, those in one
-direction at the same time as those in the other counted once. For a ring of n devices these are
-2(n-1) and 2(n-1)/n * S, for a binary tree 2 log2(n) and 2 log2(n) S (Thakur et al., "Optimization
-of Collective Communication Operations in MPICH", 2005).
+`messages` and `moved` are those of `profiles.replay.collective_cost`.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from strategy_lab.profiles.prediction.errors import PredictionError
+from strategy_lab.profiles.replay.collective_cost import cost
 from strategy_lab.profiles.tables.columns import Floats
-
-RING = "collective-ring"
-ALGORITHMS = (RING, "nccl", "tree", "hierarchical-copy", "reduction-to-one-device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +46,6 @@ class CollectiveTime:
             return 0.0
         messages, moved = cost(self.algorithm, num_replicas, num_bytes)
         return self.fixed_ms + messages * self.latency_ms + moved * self.ms_per_byte
-
-
-def cost(algorithm: str, num_replicas: int, num_bytes: float) -> tuple[float, float]:
-    """Return the messages that follow one another, and the bytes that pass the busiest device.
-
-    Raises PredictionError for an algorithm without a model.
-    """
-    n = num_replicas
-    if n <= 1:
-        return 0.0, 0.0
-    if algorithm in (RING, "nccl"):
-        return 2.0 * (n - 1), 2.0 * (n - 1) / n * num_bytes
-    if algorithm == "tree":
-        levels = math.ceil(math.log2(n))
-        return 2.0 * levels, 2.0 * levels * num_bytes
-    if algorithm == "reduction-to-one-device":
-        return 2.0 * (n - 1), 2.0 * (n - 1) * num_bytes  # in, then out
-    if algorithm == "hierarchical-copy":
-        # Into the first device of each half, between these two, and out.
-        return float(n - 1), (n - 1.0) * num_bytes
-    raise PredictionError(
-        f"There is no model of the time that {algorithm!r} takes",
-        advice=f"Predict one of {', '.join(ALGORITHMS)}",
-    )
 
 
 def fit(algorithm: str, observed: Sequence[Observed]) -> CollectiveTime:

@@ -13,16 +13,20 @@ device_source = "ratio of the step on one device"
 
 from __future__ import annotations
 
+import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from strategy_lab.profiles.errors import LabError
 
 READY = Path(__file__).parent / "interconnects"
-_MOST_BYTES = 65_536
+MOST_BYTES = 65_536
+"""A larger file is no description of a link."""
+_NEEDED = ("missing", "string_too_short")
 
 
 class Link(BaseModel):
@@ -34,20 +38,28 @@ class Link(BaseModel):
     bandwidth_gbps: float = Field(gt=0, allow_inf_nan=False)
     """10^9 bytes per second that a device sends, and at the same time receives."""
     bandwidth_source: str = Field(min_length=1)
+    num_links: int = Field(1, ge=1, le=64)
+    """Of a mesh such as that of a TPU: links of a device, over which its bandwidth is spread."""
     latency_us: float | None = Field(None, ge=0, allow_inf_nan=False)
     """Of one message; None: not known, and counted as 0."""
-    latency_source: str = ""
+    latency_source: str = Field("", validate_default=True)
     device_times_as_fast: float = Field(1.0, gt=0, allow_inf_nan=False)
     """How much faster a device there computes than a recorded one."""
-    device_source: str = ""
+    device_source: str = Field("", validate_default=True)
 
-    @model_validator(mode="after")
-    def _has_sources(self) -> Self:
-        if self.latency_us is not None and not self.latency_source:
+    @field_validator("latency_source")
+    @classmethod
+    def _latency_has_a_source(cls, source: str, info: ValidationInfo) -> str:
+        if info.data.get("latency_us") is not None and not source:
             raise ValueError("latency_us needs latency_source: where the figure comes from")
-        if self.device_times_as_fast != 1.0 and not self.device_source:
+        return source
+
+    @field_validator("device_source")
+    @classmethod
+    def _device_has_a_source(cls, source: str, info: ValidationInfo) -> str:
+        if info.data.get("device_times_as_fast", 1.0) != 1.0 and not source:
             raise ValueError("device_times_as_fast needs device_source: where it comes from")
-        return self
+        return source
 
 
 def ready_links() -> tuple[str, ...]:
@@ -63,23 +75,54 @@ def read_link(name: str) -> Link:
     path = READY / f"{name}.toml" if name in ready_links() else Path(name)
     try:
         with path.open("rb") as file:
-            text = file.read(_MOST_BYTES).decode()
-        return Link.model_validate(tomllib.loads(text))
+            content = file.read(MOST_BYTES)
     except OSError as error:
         raise LabError(
             f"No link {name!r}: {error.strerror}",
             advice=f"Name a TOML file, or one of {', '.join(ready_links())}",
         ) from None
+    return link_of(content, path.name)
+
+
+def link_of(content: bytes, file_name: str) -> Link:
+    """Return the link that a file describes; raises LabError if it describes none."""
+    try:
+        return Link.model_validate(tomllib.loads(content.decode()))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise _no_link(path, f"{where}: {first['msg']}") from None
+        where, problem = next(iter(_problems(error).items()))
+        raise _no_link(file_name, f"{where or 'the file'}: {problem}") from None
     except ValueError as error:  # not TOML, or not UTF-8
-        raise _no_link(path, str(error)) from None
+        raise _no_link(file_name, str(error)) from None
 
 
-def _no_link(path: Path, problem: str) -> LabError:
+def link_or_problems(values: Mapping[str, Any]) -> Link | dict[str, str]:
+    """Return the link with these values; if one of them is wrong, the problems by field."""
+    try:
+        return Link.model_validate(dict(values))
+    except ValidationError as error:
+        return _problems(error)
+
+
+def text_of_link(link: Link) -> str:
+    """Return the link as a file that `read_link` reads."""
+    told = link.model_dump(exclude_defaults=True)
+    # A JSON string or number is one of TOML, but for an unescaped DEL.
+    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in told.items())
+    return "".join(lines).replace("\x7f", "\\u007F")
+
+
+def _problems(error: ValidationError) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in error.errors():
+        message = each["msg"].removeprefix("Value error, ")
+        if each["type"] in _NEEDED:
+            message = "This is needed"
+        found.setdefault(".".join(map(str, each["loc"])), message)
+    return found
+
+
+def _no_link(file_name: str, problem: str) -> LabError:
     return LabError(
-        f"{path.name} does not describe a link: {problem}",
+        f"{file_name} does not describe a link: {problem}",
         advice="docs/scaling.md has an example",
     )

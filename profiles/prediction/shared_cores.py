@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.prediction.collective_time import cost
 from strategy_lab.profiles.prediction.errors import PredictionError
 from strategy_lab.profiles.prediction.recorded_steps import segment_of
 from strategy_lab.profiles.prediction.variable_copies import check_variable_copies
+from strategy_lab.profiles.replay.collective_cost import cost
 from strategy_lab.profiles.replay.more_replicas import with_replicas
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replay, Replays, replays

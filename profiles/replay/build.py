@@ -1,8 +1,8 @@
 """Makes the graph of a captured step from a segment's recording.
 
 What a node waits for: its inputs in the recorded graph, the op before it on its thread, and, for a
-device's first op in a call, the host. An edge that the recorded times contradict is dropped and
-counted.
+device's first op in a call and for what takes a batch inside of it, the host. An edge that the
+recorded times contradict is dropped and counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.capture.graph import SENDS, Node
+from strategy_lab.profiles.capture.graph import INPUT_OPS, SENDS, Node
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.dependencies import dependencies
 from strategy_lab.profiles.replay.recording import LEADER, Recording
@@ -54,7 +54,9 @@ class StepBuilder:
             for key in zip(texts(rows, "device"), texts(rows, "name"), strict=True)
         }
         with_events = {node.index for key, node in self._node_of.items() if key in recorded}
-        self._before = dependencies(recording.graph, with_events)
+        nodes = recording.graph.nodes
+        self._reads = {node.index for node in nodes if node.op in INPUT_OPS}
+        self._before = dependencies(recording.graph, with_events | self._reads)
 
     def build(self, step: int) -> StepGraph:
         """Return the graph of a captured step."""
@@ -219,9 +221,11 @@ class StepBuilder:
             if event.category == HOST:
                 continue
             if event.category != "collective":
-                event.before += [
-                    latest[each] for each in self._before.get(event.node, ()) if each in latest
-                ]
+                awaited = self._before.get(event.node, ())
+                event.before += [latest[each] for each in awaited if each in latest]
+                if any(each in self._reads and each not in latest for each in awaited):
+                    # The read of a batch inside the step is one of the host's requests.
+                    event.before += ended.host_before(event.start)
                 key = (event.function, event.device)
                 if key not in first_of and event.launch == WAKE:
                     first_of[key], event.launch = event, ENTRY

@@ -1,7 +1,7 @@
 """An edit of a step as a short text, for the address of a page: `remove-delay,link=2`.
 
     remove-delay | input-free | straggler | overlapped | faster:KIND=TIMES | link=TIMES |
-    packs=BYTES | batch=N
+    packs=BYTES | algorithm=NAME | batch=N
 
 Several edits are separated by commas. `TIMES` may be `inf`. The text names the change only: what an
 edit takes from the recording (which replica is late, the latency of a link) is read from it again.
@@ -22,6 +22,7 @@ from strategy_lab.profiles.replay.collective_edits import (
     other_packs,
 )
 from strategy_lab.profiles.replay.edits import AverageReplica, Edit, Faster, InputFree, RemoveDelay
+from strategy_lab.profiles.replay.other_algorithm import OtherAlgorithm, other_algorithm
 from strategy_lab.profiles.replay.overlapped import Overlapped, overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays
@@ -35,7 +36,7 @@ MOST_EDITS = 10
 _MOST = 10**15
 _ADVICE = (
     "Write remove-delay, input-free, straggler, overlapped, faster:Conv2D=2, link=2, "
-    "packs=1000000 or batch=512, several with commas between them"
+    "packs=1000000, algorithm=tree or batch=512, several with commas between them"
 )
 _PLAIN: dict[str, Callable[[], Edit]] = {"remove-delay": RemoveDelay, "input-free": InputFree}
 _STRAGGLER, _OVERLAPPED = "straggler", "overlapped"
@@ -82,6 +83,8 @@ def _text(edit: Edit) -> str | None:
             found = f"link={edit.times:.12g}"
         case OtherPacks():
             found = f"packs={edit.bytes_per_pack}"
+        case OtherAlgorithm():
+            found = f"algorithm={edit.algorithm}"
         case OtherBatch():
             found = f"batch={edit.batch}"
     return found
@@ -114,7 +117,11 @@ def _batch(profile: Profile, segment: int, text: str, value: str) -> Edit:
     return batch_change(profile, segment, _whole(text, value, least=1))
 
 
-_WITH_VALUE = {"link": _link, "packs": _packs, "batch": _batch}
+def _algorithm(profile: Profile, segment: int, _text: str, value: str) -> Edit:
+    return other_algorithm(replays(profile, segment), value)
+
+
+_WITH_VALUE = {"link": _link, "packs": _packs, "algorithm": _algorithm, "batch": _batch}
 
 
 def _times(text: str, value: str) -> float:

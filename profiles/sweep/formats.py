@@ -16,6 +16,7 @@ from strategy_lab.profiles.sweep.text import (
     headline,
     interval_text,
     ratio_text,
+    verified_text,
     what_was_done,
     why_text,
 )
@@ -59,6 +60,7 @@ def as_json(found: Results) -> dict[str, Any]:
             asdict(item) | {"changes": sweep.configurations[item.index].changes}
             for item in found.table
         ],
+        "verified": msgspec.to_builtins(sweep.verified),
         "left_out": msgspec.to_builtins(sweep.left_out),
         "pareto": {cost: _labels(found, found.pareto(cost)) for cost in COST_NAMES},
         "confidence": found.now.level,
@@ -69,6 +71,8 @@ def as_markdown(found: Results) -> str:
     """A report, such as for a job summary."""
     lines = [f"## Sweep {_cell(found.sweep.name)}", "", headline(found), "", *_table(found), ""]
     lines.append(what_was_done(found))
+    if checked := verified_text(found):
+        lines += ["", _cell(checked)]
     for cost, name in COST_NAMES.items():
         front = ", ".join(_labels(found, found.pareto(cost)))
         lines += ["", f"Pareto front, throughput against {name}: {_cell(front)}."]

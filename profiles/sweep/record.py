@@ -105,12 +105,16 @@ class Sweep(msgspec.Struct, frozen=True):
     prunes: bool = True
     """Whether predictions may leave configurations out."""
     pruned: list[Pruned] = []
+    verifies: bool = False
+    """Whether what predictions left out runs once at the end, to check them."""
+    verified: list[MeasuredRun] = []
+    """Those runs."""
     schema_version: int = SCHEMA_VERSION
 
     @property
     def seconds(self) -> float:
         """Duration of all runs so far."""
-        return sum(run.seconds for run in self.runs)
+        return sum(run.seconds for run in (*self.runs, *self.verified))
 
 
 def sweep_file(runs: Path, name: str) -> Path:
@@ -190,6 +194,7 @@ def _check_specs(sweep: Sweep, file: Path) -> None:
 def _indices(sweep: Sweep) -> Iterator[int]:
     yield from (run.configuration for run in sweep.runs)
     yield from (item.configuration for item in sweep.pruned)
+    yield from (run.configuration for run in sweep.verified)
 
 
 _DECODER = msgspec.json.Decoder(Sweep)

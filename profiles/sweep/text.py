@@ -62,6 +62,27 @@ def what_was_done(found: Results) -> str:
     return text
 
 
+def verified_text(found: Results) -> str:
+    """Whether predictions left out the right configurations; empty if that was not checked."""
+    sweep, winner = found.sweep, found.winner
+    if not sweep.verified or winner is None or winner.examples_per_second is None:
+        return ""
+    parts, num_right = [], 0
+    for run in sweep.verified:
+        label = sweep.configurations[run.configuration].label
+        if run.examples_per_second is None:
+            parts.append(f"{label} failed: {run.failure}")
+            continue
+        times = run.examples_per_second / winner.examples_per_second.middle
+        num_right += times < 1
+        parts.append(f"{label} has {times:.2f} times the throughput of the fastest")
+    return (
+        f"Of {units.counted(len(sweep.verified), 'configuration')} that predictions left out, "
+        f"{num_right} {'was' if num_right == 1 else 'were'} slower in a run of its own: "
+        f"{units.listed(parts)}."
+    )
+
+
 def time_left(found: Results) -> str:
     """`2 min to 4 min left`; empty before the first run and after the last."""
     known = seconds_left(found.sweep, found.now)

@@ -10,7 +10,7 @@ import numpy as np
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.critical_path import LAUNCH, Piece, critical_path
-from strategy_lab.profiles.replay.recording import read_recording
+from strategy_lab.profiles.replay.recording import Recording, read_recording
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline
 
@@ -26,6 +26,10 @@ class PathPart:
     kind: str
     """`compute`, `delay`, `transfer`, `input`, `other` or `launch gap`."""
     name: str
+    op: str
+    """Type of the op; of a launch gap that of the op after it."""
+    span_ns: int | None
+    """Start of the op's span."""
 
 
 def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPart]:
@@ -33,13 +37,7 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
 
     Raises LabError if the step is not captured or its segment cannot be replayed.
     """
-    if step not in timeline.steps["step"]:
-        raise LabError(f"Step {step} is not captured, so its critical path is not known")
-    segment = timeline.steps["segment"][timeline.steps["step"].index(step)]
-    recording = read_recording(profile, segment)
-    if step not in recording.bounds:
-        lacking = " or lacks timestamps of a worker" if recording.timed else ""
-        raise LabError(f"Step {step} is traced{lacking}, so it has no critical path of ops")
+    recording = recording_of_step(profile, timeline, step)
     begin = recording.bounds[step][0] - timeline.origin_ns
     rows_of: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for track in timeline.tracks:
@@ -51,6 +49,21 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
     return [_part(timeline, rows_of, piece, begin) for piece in pieces]
 
 
+def recording_of_step(profile: Profile, timeline: Timeline, step: int) -> Recording:
+    """Return what was recorded with a captured step.
+
+    Raises LabError if the step is not captured or its segment cannot be replayed.
+    """
+    if step not in timeline.steps["step"]:
+        raise LabError(f"Step {step} is not captured, so its critical path is not known")
+    segment = timeline.steps["segment"][timeline.steps["step"].index(step)]
+    recording = read_recording(profile, segment)
+    if step not in recording.bounds:
+        lacking = " or lacks timestamps of a worker" if recording.timed else ""
+        raise LabError(f"Step {step} is traced{lacking}, so it has no critical path of ops")
+    return recording
+
+
 def _part(
     timeline: Timeline,
     rows_of: dict[tuple[int | None, str], list[int]],
@@ -60,19 +73,26 @@ def _part(
     start, end = round(begin_ns + piece.start_ns), round(begin_ns + piece.end_ns)
     rows = rows_of.get((piece.replica, piece.device or ""), [])
     # A launch gap ends where its op begins.
-    row = _row_at(timeline, rows, end if piece.kind == LAUNCH else start)
-    return PathPart(row, start, end, piece.kind, piece.name or piece.op)
+    at_ns = end if piece.kind == LAUNCH else start
+    row, span_ns = _span_around(timeline, rows, at_ns, piece.name) or (None, None)
+    return PathPart(row, start, end, piece.kind, piece.name or piece.op, piece.op, span_ns)
 
 
-def _row_at(timeline: Timeline, rows: list[int], at_ns: int) -> int | None:
-    """Return the row whose span begins nearest to a time, of those that hold it."""
-    best, nearest = None, None
+def _span_around(
+    timeline: Timeline, rows: list[int], at_ns: int, name: str
+) -> tuple[int, int] | None:
+    """Return row and start of the span that holds a time.
+
+    Of several, that of this name, then the one that begins last.
+    """
+    found: list[tuple[bool, int, int]] = []
     for row in rows:
         first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
-        at = int(np.searchsorted(timeline.start[first:last], at_ns, side="right")) - 1
-        if at < 0 or timeline.end[first + at] < at_ns:
-            continue
-        away = at_ns - int(timeline.start[first + at])
-        if nearest is None or away < nearest:
-            best, nearest = row, away
-    return best
+        at = first + int(np.searchsorted(timeline.start[first:last], at_ns, side="right")) - 1
+        if at >= first and timeline.end[at] >= at_ns:
+            is_named = timeline.names[timeline.name[at]] == name
+            found.append((is_named, int(timeline.start[at]), row))
+    if not found:
+        return None
+    _, start, row = max(found, key=lambda each: each[:2])
+    return row, start

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -16,6 +17,7 @@ from strategy_lab.profiles.sweep.text import (
     headline,
     interval_text,
     ratio_text,
+    verified_text,
     what_was_done,
     why_text,
 )
@@ -26,7 +28,10 @@ def print_sweep(found: Results, runs: Path) -> None:
     out = Console()
     out.print(plain_text(headline(found), "bold"))
     out.print(plain_text(what_was_done(found)))
-    out.print(_table(found))
+    if checked := verified_text(found):
+        out.print(plain_text(checked))
+    # At the full width Rich cuts the last characters of this box off.
+    out.print(_table(found), width=out.width - 2)
     for cost, name in COST_NAMES.items():
         front = [item.label for item in found.table if item.index in found.pareto(cost)]
         said = f"Pareto front, throughput against {name}: {', '.join(front)}"
@@ -53,11 +58,12 @@ def print_sweep(found: Results, runs: Path) -> None:
 
 
 def _table(found: Results) -> Table:
-    table = Table()
-    table.add_column("configuration", min_width=13)
+    # Without vertical lines, names fit a terminal of 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("configuration", min_width=15, overflow="fold")
     for name in ("examples/s", "step, ms", "runs", "times the default"):
         table.add_column(name, justify="right")
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for item in found.table:
         style = "bold" if item.state == "fastest" else ""
         table.add_row(*map(plain_text, _cells(found, item)), style=style)

@@ -17,7 +17,11 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from strategy_lab.profiles.prediction.link import Link
     from strategy_lab.profiles.prediction.scaling import ScaledStep, ScalingPrediction
+    from strategy_lab.profiles.tables.store import Profile
 
 HELP = "predict step time, throughput and efficiency on more replicas, from runs on fewer"
 
@@ -57,12 +61,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from strategy_lab.profiles.prediction.link import read_link
+    from strategy_lab.profiles.prediction.recorded_steps import last_segment, segment_of
     from strategy_lab.profiles.prediction.scaling import CURVE, predict_scaling
+    from strategy_lab.profiles.prediction.tpu_mesh import is_emulated
 
+    runs = [profiles.load(folder) for folder in args.run_folders]
+    numbers = _numbers(args.replicas) if args.replicas else CURVE
+    link = read_link(args.link) if args.link else None
+    if len(runs) == 1 and is_emulated(segment_of(runs[0], last_segment(runs[0]))):
+        return _on_a_mesh(args, runs[0], numbers, link)
     found = predict_scaling(
-        [profiles.load(folder) for folder in args.run_folders],
-        _numbers(args.replicas) if args.replicas else CURVE,
-        link=read_link(args.link) if args.link else None,
+        runs,
+        numbers,
+        link=link,
         algorithm=args.algorithm,
         batch_per_replica=args.batch_per_replica,
     )
@@ -79,6 +90,32 @@ def document(found: ScalingPrediction) -> dict[str, Any]:
     shown = asdict(found)
     del shown["measured"], shown["steps"]
     return {"schema_version": 1, **shown, "error_sentence": found.error_sentence, "steps": rows}
+
+
+def _on_a_mesh(
+    args: argparse.Namespace, run: Profile, numbers: Sequence[int], link: Link | None
+) -> int:
+    """Print what the all-reduces of emulated TPU cores would take on a mesh, on paper."""
+    from strategy_lab.profiles.prediction.recorded_steps import last_segment
+    from strategy_lab.profiles.prediction.tpu_mesh import LABEL, predict_mesh, sentence
+
+    if args.algorithm is not None or args.batch_per_replica is not None:
+        raise LabError(
+            f"{run.name} ran on emulated TPU cores: another algorithm or batch of a TPU is not "
+            "modelled",
+            advice="Leave out --algorithm and --batch-per-replica",
+        )
+    found = predict_mesh(run, last_segment(run), numbers, link)
+    if args.json:
+        print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(found)}))
+        return 0
+    print(plain(sentence(found)))
+    print(f"{'replicas':>8}  {'chips':>6}  {'mesh':>10}  all-reduces of a step")
+    for item in found.times:
+        mesh = "x".join(map(str, item.mesh))
+        print(f"{item.num_replicas:>8,}  {item.num_chips:>6,}  {mesh:>10}  {item.between}")
+    print(LABEL)
+    return 0
 
 
 def _numbers(text: str) -> list[int]:

@@ -76,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="start no run after this time (default: no limit)",
     )
     parser.add_argument(
+        "--verify-pruned",
+        action="store_true",
+        help="at the end, run once what predictions left out, and say whether they were right",
+    )
+    parser.add_argument(
         "--no-prune",
         action="store_true",
         help="also run configurations that are predicted to lose",
@@ -121,7 +126,15 @@ def _new(args: argparse.Namespace) -> Sweep:
     seconds = None if args.minutes is None else args.minutes * 60
     budget = Budget(args.seconds, args.rounds, seconds)
     axes = axes or default_axes(base, inventory)
-    return new_sweep(base, axes, inventory, args.runs, budget, prunes=not args.no_prune)
+    return new_sweep(
+        base,
+        axes,
+        inventory,
+        args.runs,
+        budget,
+        prunes=not args.no_prune,
+        verifies=args.verify_pruned,
+    )
 
 
 def _tell_plan(sweep: Sweep) -> None:

@@ -161,10 +161,10 @@ def _segment(profile: Profile, asked: int | None) -> int:
 
 
 def _edits(args: argparse.Namespace, profile: Profile, segment: int) -> list[Edit]:
-    from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
     from strategy_lab.profiles.replay.batch_fit import batch_change
     from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
     from strategy_lab.profiles.replay.edits import InputFree, RemoveDelay
+    from strategy_lab.profiles.replay.other_algorithm import other_algorithm
     from strategy_lab.profiles.replay.overlapped import overlapped
     from strategy_lab.profiles.replay.replays import replays
     from strategy_lab.profiles.replay.spec_edits import refused_xla

@@ -79,6 +79,7 @@ def new_sweep(
     budget: Budget,
     *,
     prunes: bool = True,
+    verifies: bool = False,
 ) -> Sweep:
     """Plan a sweep under a name that the folder does not have yet; raises SpecError."""
     check_budget(budget)
@@ -95,6 +96,7 @@ def new_sweep(
         budget=budget,
         seed=secrets.randbelow(2**31),
         prunes=prunes,
+        verifies=verifies,
     )
 
 
@@ -149,8 +151,10 @@ class Sweeping:
         save(self.sweep, self._runs)
         while True:
             found = results(self.sweep)
-            if found.now.turn is None or self.is_cancelled:
+            if self.is_cancelled:
                 return found
+            if found.now.turn is None:
+                return self._verify()
             reason = why_pruned(self.sweep, found.now.turn, self._runs)
             if reason is not None:
                 pruned = [*self.sweep.pruned, Pruned(found.now.turn.configuration, reason)]
@@ -163,6 +167,24 @@ class Sweeping:
             self.sweep = msgspec.structs.replace(self.sweep, runs=[*self.sweep.runs, made])
             save(self.sweep, self._runs)
             self._say(results(self.sweep))
+
+    def _verify(self) -> Results:
+        """Run once what predictions left out, if the sweep has to and has time left."""
+        sweep = self.sweep
+        done = {run.configuration for run in sweep.verified}
+        wanted = [item.configuration for item in sweep.pruned] if sweep.verifies else []
+        for index in wanted:
+            limit_s = sweep.budget.seconds
+            is_late = limit_s is not None and self.sweep.seconds >= limit_s
+            if index in done or is_late or self.is_cancelled:
+                continue
+            made = self._make(Turn(index, 1))
+            if made is None:
+                break
+            verified = [*self.sweep.verified, made]
+            self.sweep = msgspec.structs.replace(self.sweep, verified=verified)
+            save(self.sweep, self._runs)
+        return results(self.sweep)
 
     def _make(self, turn: Turn) -> MeasuredRun | None:
         """Make and measure one run; None if it was cancelled."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from strategy_core.launcher.repetition import Outcome, Plan, new_plan
 from strategy_core.launcher.run_handle import RunHandle
-from strategy_core.planning import validation
+from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory
 from strategy_core.processes import protocol
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
@@ -30,6 +30,7 @@ from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting.spec_changes import describe
+from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.in_progress import run_in_progress
 from strategy_lab.profiles.run.new_name import numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
@@ -130,7 +131,7 @@ def try_change(
             advice=f"Give {MIN_PAIRS} to {MOST_PAIRS}: an interval needs {MIN_PAIRS} runs per side",
         )
     before, after = _specs(profile, segment, changes, inventory)
-    predicted, why = _prediction(profile, segment, changes)
+    predicted, why = prediction(profile, segment, changes)
     own = {
         "steps": _num_steps(profile, segment),
         # A prediction is about captured steps, which take longer than others.
@@ -200,9 +201,20 @@ def base_spec(profile: Profile, segment: int) -> RunSpec:
     return parse_spec(opened.spec).with_changes({"reconfigure": []})
 
 
-def _prediction(
+def other_algorithms(segment: SegmentOpened) -> list[dict[str, Any]]:
+    """Return the changes of a run of the lab by which its gradients cross devices differently."""
+    row = strategy_catalog.row(str(segment.spec["strategy"]))
+    if not row.has_choice or segment.num_replicas < 2:
+        return []
+    return [
+        {"cross_device_ops": name} for name in row.algorithms if name != segment.cross_device_ops
+    ]
+
+
+def prediction(
     profile: Profile, segment: int, changes: Mapping[str, Any]
 ) -> tuple[WhatIf | None, str | None]:
+    """Return what the captured steps predict for a change, or why they predict nothing."""
     try:
         edit = edit_of(profile, segment, changes)
         if edit is None:

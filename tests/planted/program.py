@@ -219,6 +219,8 @@ def dense_sum(gradient: tf.IndexedSlices) -> tf.Tensor:
 
 PROGRAMS: dict[str, Callable[[str], None]] = {
     "healthy": lambda run: loop(run, in_replica=computing),
+    "healthy-light": loop,
+    "healthy-fit": lambda run: fit(run, in_memory),
     "retracing": lambda run: loop(run, scale_of=lambda step: 1.0 + step / 1000),
     "retracing-shapes": lambda run: loop(run, data_of=of_changing_length),
     "host-round-trip": lambda run: loop(run, after=host_work),

@@ -1,6 +1,6 @@
 // What is known of a span: in the tooltip in short, below the timeline in full.
 
-import { el } from "../shared/dom.js";
+import { el, setText } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
 import { lengthText, replicaText, trackText } from "./text.js";
 
@@ -26,6 +26,7 @@ export function detailsOf(span, track, category) {
     ["Op", span.op],
     ["Name", span.label],
     ["Duration", lengthText(span.duration)],
+    ["Slack", "…"],
     ["Category", category],
     ...(span.waited >= 0 ? [["Consists of", partsText(span)]] : []),
     ["Replica", track.replica === null ? "serves all" : String(track.replica)],
@@ -36,8 +37,17 @@ export function detailsOf(span, track, category) {
     ["Clock", track.clock],
     ["Source", track.is_marked ? "in-graph timestamps: this worker was not captured" : "full capture"],
   ];
-  const list = el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", { text: term }), el("dd", { text: value })]));
+  const list = el("dl", {}, ...rows.flatMap(([term, value]) => [el("dt", { text: term }), el("dd", { text: value, class: term.toLowerCase() })]));
   return el("div", { class: "details" }, list);
+}
+
+// The row is there at once, and filled in when the answer about the op comes.
+export function setSlack(details, text) {
+  setText(details.querySelector("dd.slack"), text);
+}
+
+export function slackText({ sentence, replay_error: error }) {
+  return `${sentence} (replay error of the captured steps: ${number(error * 100)} %)`;
 }
 
 // `copies` are the selected span and the same op on other tracks, in the same step.

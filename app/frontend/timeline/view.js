@@ -5,7 +5,7 @@ import { Keys } from "../shared/keys.js";
 import { fitCanvas, readTheme } from "../shared/theme.js";
 import { Address } from "./address.js";
 import { captureWindows, SpanSource } from "./data.js";
-import { detailsOf, sameOpTable, tooltipLines } from "./details.js";
+import { detailsOf, sameOpTable, setSlack, slackText, tooltipLines } from "./details.js";
 import { drawTimeline } from "./draw.js";
 import { flowsOf } from "./flows.js";
 import { CriticalPath } from "./path.js";
@@ -364,7 +364,10 @@ export class TimelineView {
     this.root.dataset.flows = "";
     this.scene.flows = [];
     this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category])] : []));
-    if (span) this.showLinks(span);
+    if (span) {
+      this.showLinks(span);
+      this.showSlack(span);
+    }
     this.redraw();
     return undefined;
   }
@@ -385,6 +388,18 @@ export class TimelineView {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  // How much later the selected op could end; a reason if the graph of the step does not say.
+  async showSlack(span) {
+    const details = this.panel.firstChild;
+    let text;
+    try {
+      text = slackText(await this.source.json("slack", { row: span.row, start: Math.round(span.start) }));
+    } catch (error) {
+      text = `not known. ${error.message}`;
+    }
+    if (this.scene.selected === span) setSlack(details, text);
   }
 
   // Drawn once per frame. Settled is a view that shows what was asked for, with all its spans.

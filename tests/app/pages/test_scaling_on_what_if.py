@@ -36,3 +36,22 @@ def test_a_second_run_and_another_link(folder: Path) -> None:
 def test_the_reason_stands_where_the_curve_would(folder: Path) -> None:
     page = open_page("what_if", folder, run="shared")
     assert "share the cores of one process" in text_of(page)
+
+
+def test_hardware_of_ones_own(folder: Path) -> None:
+    page = open_page("what_if", folder, run="2-workers")
+    page.selectbox(key="scaling_link").select("own hardware")
+    shown = rerun(page)
+    assert [each.value for each in shown.error] == ["This is needed\\."]
+    assert not shown.dataframe
+    page.number_input(key="link_bandwidth_gbps").set_value(0.001)
+    (slow,) = (each.value for each in rerun(page).dataframe)
+    page.number_input(key="link_bandwidth_gbps").set_value(100.0)
+    page.number_input(key="link_device_times_as_fast").set_value(4.0)
+    (fast,) = (each.value for each in rerun(page).dataframe)
+    assert set(fast["basis"]) == {"on paper"}
+    assert (fast["step"] < slow["step"]).all()
+    page.text_input(key="link_device_source").set_value("")
+    (error,) = (each.value for each in rerun(page).error)
+    assert "device" in error
+    assert "where it comes from" in error

@@ -61,7 +61,7 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     late: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, 9.0, 11.0)
-    monkeypatch.setattr(tried_change, "_prediction", lambda *_: (known, None))
+    monkeypatch.setattr(tried_change, "prediction", lambda *_: (known, None))
     page = open_page("overview", late.parent, run="late")
     page.button(key=BUTTON).click()
     rerun(page)

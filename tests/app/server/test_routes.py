@@ -13,8 +13,8 @@ import pytest
 from starlette.applications import Starlette
 
 from strategy_lab.app.server import state
+from strategy_lab.app.server.opened import stamp_of
 from strategy_lab.app.server.routes import build_routes, close_reason
-from strategy_lab.app.widgets.opened import stamp_of
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.manifest import change_run_file, uid_of
 from tests.app.asgi import Client
@@ -27,6 +27,7 @@ PATHS = [
     "selection?from=0&to=1",
     "flows?row=0&start=0",
     "critical_path?step=0",
+    "slack?row=0&start=0",
     "predicted?segment=0&edit=input-free",
 ]
 

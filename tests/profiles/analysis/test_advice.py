@@ -255,6 +255,10 @@ def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], 
         ("communication-exposed", Removal("free-ops", "communication", is_bound=True)),
         ("python-op", Removal("free-ops", "EagerPyFunc", is_bound=True)),
         ("tiny-batch", Removal("spec", changes={"global_batch_size": 64})),
+        (
+            "other-algorithm",
+            Removal("spec", changes={"cross_device_ops": "auto", "num_packs": 1}),
+        ),
         ("dispatch", "Python around the calls of a step is not an op of the replayed step."),
     ],
 )
@@ -262,3 +266,18 @@ def test_a_finding_names_what_removes_its_cause(
     key: str, removal: Removal | str, ill: Callable[[str], Facts]
 ) -> None:
     assert found(ill(key))[key].removal == removal
+
+
+def test_a_replica_whose_batch_comes_later_is_sent_to_its_input(
+    ill: Callable[[str], Facts],
+) -> None:
+    facts = ill("straggler")
+    replicas = [
+        replace(each, input_ms=15.0 if each.replica == 1 else 1.0)
+        for each in facts.breakdown.replicas
+    ]
+    breakdown = replace(facts.breakdown, replicas=tuple(replicas))
+    item = found(replace(facts, breakdown=breakdown))["straggler"]
+    assert item.advice.startswith("Its batch takes 14.0 ms longer than those of the others.")
+    assert item.evidence["input_longer_ms"] == pytest.approx(14.0)
+    assert found(facts)["straggler"].evidence["input_longer_ms"] is None

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strategy_lab.profiles.prediction.collective_time import (
-    ALGORITHMS,
     CollectiveTime,
     Observed,
-    cost,
     fit,
 )
 from strategy_lab.profiles.prediction.errors import PredictionError
+from strategy_lab.profiles.replay.collective_cost import ALGORITHMS, cost
+from strategy_lab.profiles.replay.recording import ReplayError
 
 parts = st.floats(1e-3, 10.0)
 algorithms = st.sampled_from(ALGORITHMS)
@@ -68,7 +68,7 @@ def test_latency_that_matters_is_found() -> None:
 
 
 def test_an_algorithm_without_a_model_is_refused() -> None:
-    with pytest.raises(PredictionError, match="no model of the time that 'magic' takes"):
+    with pytest.raises(ReplayError, match="no model of the time that 'magic' takes"):
         cost("magic", 2, 1.0)
     with pytest.raises(PredictionError, match="No collective of two or more replicas"):
         fit("nccl", [Observed(1, 1e6, 3.0)])

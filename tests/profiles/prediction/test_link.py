@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.prediction.link import read_link, ready_links
+from strategy_lab.profiles.prediction.link import (
+    Link,
+    link_of,
+    link_or_problems,
+    read_link,
+    ready_links,
+    text_of_link,
+)
 
 TEXT = 'name = "x"\nbandwidth_gbps = 2.5\nbandwidth_source = "measured"\n'
 
@@ -45,3 +52,28 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, problem: str) -> Non
 def test_a_missing_file_names_those_that_come_with_the_lab() -> None:
     with pytest.raises(LabError, match=r"No link 'carrier-pigeon'.*ethernet-25g"):
         read_link("carrier-pigeon")
+
+
+@pytest.mark.parametrize("name", ready_links())
+def test_a_saved_link_is_read_as_it_was(name: str) -> None:
+    link = read_link(name)
+    assert link_of(text_of_link(link).encode(), "saved.toml") == link
+
+
+def test_any_text_survives_saving(tmp_path: Path) -> None:
+    told = 'a "quoted" \\ name\n\x7f\x01 of ünïcode 😀'
+    link = Link(
+        name=told, bandwidth_gbps=1e16, bandwidth_source=told, latency_us=0.5, latency_source=told
+    )
+    path = tmp_path / "own.toml"
+    path.write_text(text_of_link(link), encoding="utf-8")
+    assert read_link(str(path)) == link
+
+
+def test_each_wrong_field_has_its_problem() -> None:
+    values = {"name": "x", "bandwidth_source": "", "latency_us": -1.0, "device_times_as_fast": 2.0}
+    found = link_or_problems(values)
+    assert isinstance(found, dict)
+    assert found.keys() == {"bandwidth_gbps", "bandwidth_source", "latency_us", "device_source"}
+    assert found["bandwidth_gbps"] == found["bandwidth_source"] == "This is needed"
+    assert "greater than or equal to 0" in found["latency_us"]

@@ -80,5 +80,5 @@ def test_edits_of_a_real_run_are_read_again(finished_run: Path) -> None:
     opened = profiles.load(finished_run)
     batch = opened.segments[-1].global_batch_size
     assert batch is not None
-    text = f"link=2,batch={2 * batch}"
+    text = f"link=2,algorithm=tree,batch={2 * batch}"
     assert text_of(edits_of(opened, 1, text)) == text

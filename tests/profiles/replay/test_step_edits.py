@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.prediction.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay import spec_edits
 from strategy_lab.profiles.replay.batch_edit import OtherBatch, other_batch
 from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit
+from strategy_lab.profiles.replay.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
@@ -194,6 +194,17 @@ def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
     same = predict(known, [other_algorithm(known, "nccl")])
     assert same.predicted_ms == pytest.approx(19)
     assert same.is_within_error
+
+
+def test_another_algorithm_of_a_spec_is_that_edit(
+    known: Replays, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spec_edits, "replays", lambda _profile, _segment: known)
+    profile = profiles.load(DATA / "captured_step")
+    changes = {"cross_device_ops": "hierarchical-copy", "num_packs": 1}
+    assert spec_edits.edit_of(profile, 0, changes) == other_algorithm(known, "hierarchical-copy")
+    assert spec_edits.edit_of(profile, 0, {**changes, "num_packs": 2}) is None
+    assert spec_edits.edit_of(profile, 0, {**changes, "devices": "cpu:4"}) is None
 
 
 def test_an_algorithm_that_has_no_model_is_refused(known: Replays) -> None:

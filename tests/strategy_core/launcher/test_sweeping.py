@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from strategy_core.launcher import sweeping
 from strategy_core.launcher.sweeping import FEWEST_STEPS, Sweeping, new_sweep
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.sweep.contest import Turn
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
+from strategy_lab.profiles.sweep.results import results
+from strategy_lab.profiles.sweep.text import verified_text
 from tests.synthetic import write_run
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
@@ -185,3 +190,26 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     sweep = planned(tmp_path)
     with pytest.raises(LabError, match="cannot be written"):
         Machine().sweeping(sweep, tmp_path / "file").go()
+
+
+@pytest.mark.parametrize(("left_out", "slower"), [(2, "1 was slower"), (1, "0 were slower")])
+def test_what_predictions_left_out_is_checked_at_the_end(
+    left_out: int, slower: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def why_pruned(_sweep: Sweep, turn: Turn, _runs: Path) -> str | None:
+        return "left out: made up" if turn.configuration == left_out else None
+
+    monkeypatch.setattr(sweeping, "why_pruned", why_pruned)
+    machine = Machine()
+    plan = msgspec.structs.replace(planned(tmp_path), verifies=True)
+    found = machine.sweeping(plan, tmp_path).go()
+    assert [run.configuration for run in found.sweep.verified] == [left_out]
+    assert len(machine.names) == len(found.sweep.runs) + 1
+    assert slower in verified_text(found)
+    assert found.winner is not None
+    assert found.winner.index != left_out
+    # Going on makes no run again.
+    machine.sweeping(load(tmp_path, plan.name), tmp_path).go()
+    assert len(machine.names) == len(found.sweep.runs) + 1
+    unchecked = msgspec.structs.replace(found.sweep, verified=[])
+    assert verified_text(results(unchecked)) == ""

@@ -24,15 +24,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.removal import Removal
+from strategy_lab.profiles.analysis.usual_algorithm import usual_algorithm
 
 KEY = "other-algorithm"
-NO_GAIN = "With another algorithm other ops run than the recorded ones; Try it measures it."
+NOT_SET = "The spec of this run does not set the algorithm, so no change of it is known."
 SHARE = 0.1
 ALGORITHMS = ("nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring")
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    usual, used = _usual(facts), facts.segment.cross_device_ops
+    usual, used = usual_algorithm(facts.segment), facts.segment.cross_device_ops
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
     if usual is None or used == usual or used not in ALGORITHMS or not wall or not transfer:
         return
@@ -51,23 +53,15 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _usual(facts: Facts) -> str | None:
-    """TensorFlow's choice; None if it depends on what is not recorded."""
-    segment = facts.segment
-    is_mirrored = segment.has_central_copy is False and not segment.core_devices
-    if not is_mirrored or segment.num_workers > 1 or segment.num_replicas < 2 or not segment.spec:
-        return None
-    if all("/device:CPU:" in device for device in segment.replica_devices):
-        return "collective-ring"
-    are_gpus = all("/device:GPU:" in device for device in segment.replica_devices)
-    # Only with a limit of memory does the lab put several logical GPUs on one physical GPU.
-    are_whole = are_gpus and segment.spec.get("gpu_memory_mb") is None
-    return "nccl" if are_whole and segment.replica_devices else None
-
-
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """TensorFlow's own choice of the algorithm, with its usual packs."""
     spec = facts.segment.spec
     if spec.get("cross_device_ops") in (None, "auto"):
         return {}
     return {"cross_device_ops": "auto", "num_packs": 1}
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """With TensorFlow's own choice, by arithmetic on messages and bytes."""
+    changes = edits(facts, found)
+    return Removal("spec", changes=changes) if changes else NOT_SET

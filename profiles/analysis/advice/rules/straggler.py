@@ -12,12 +12,14 @@ A synchronous step ends when its slowest replica does.
 ## What to do
 
 Remove an injected delay. If its work takes longer, compare its ops with those of another replica
-on the Timeline page. If it begins later, check its input pipeline.
+on the Timeline page. If its batch comes later, check its part of the input. If it begins later,
+check how long results take to reach it.
 """
 
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -62,6 +64,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
+        input_longer_ms=_input_behind(facts, worst),
         last_share=worst.last_share,
         slowdown=worst.slowdown,
         late={str(item.replica): item.late_ms for item in late},
@@ -88,6 +91,13 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if delays_ms:
         names = units.listed([item.name for item in unexplained])
         lead = f"The injected delay does not explain {names}. "
+    longer_ms = _input_behind(facts, unexplained[0])
+    if longer_ms is not None:
+        return (
+            f"{lead}Its batch takes {units.milliseconds(longer_ms)} longer than those of the "
+            "others. Check its part of the input: how much data its shard has, where it reads it "
+            "from, and how many cores prepare it."
+        )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN:
         return (
@@ -100,6 +110,18 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         "another replica: it may have more data or a slower device. With every replica on time, "
         f"the run would be {slowdown:.2f} times as fast."
     )
+
+
+def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
+    """How much longer its batch takes than those on time; None if that does not make it late."""
+    all_late = {item.replica for item in facts.stragglers.late}
+    waits_ms = {item.replica: item.input_ms for item in facts.breakdown.replicas}
+    own_ms = waits_ms.get(late.replica)
+    on_time = [ms for r, ms in waits_ms.items() if r not in all_late and ms is not None]
+    if own_ms is None or not on_time:
+        return None
+    longer_ms = own_ms - statistics.median(on_time)
+    return longer_ms if longer_ms >= late.late_ms / 2 else None
 
 
 def _is_injected(facts: Facts, item: ReplicaLateness, delays_ms: dict[int, float]) -> bool:

@@ -2,7 +2,7 @@
 
     t' = latency * messages' / messages + S * time per byte * moved' / moved
 
-Messages and bytes of both algorithms are those of `collective_time.cost`; latency and time per byte
+Messages and bytes of both algorithms are those of `collective_cost.cost`; latency and time per byte
 are those of the recorded collectives. The arithmetic says nothing about how well an algorithm is
 implemented, so the interval goes from a third to three times the predicted time of the collectives,
 beside what the recording leaves open between latency and bytes. Of 8 single runs on virtual CPUs
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.prediction.collective_time import ALGORITHMS, cost
-from strategy_lab.profiles.prediction.errors import PredictionError
+from strategy_lab.profiles.replay.collective_cost import ALGORITHMS, cost
 from strategy_lab.profiles.replay.collective_edits import (
     MessageCost,
     gradient_costs,
@@ -68,10 +67,7 @@ def other_algorithm(known: Replays, algorithm: str) -> OtherAlgorithm:
             advice=f"Choose one of {', '.join(name for name in ALGORITHMS if name != recorded)}",
         )
     likely, *others = gradient_costs(known)
-    try:
-        before, after = (cost(name, replicas, 1.0) for name in (recorded, algorithm))
-    except PredictionError as error:
-        raise ReplayError(str(error)) from None
+    before, after = (cost(name, replicas, 1.0) for name in (recorded, algorithm))
     if not before[0]:
         raise ReplayError("A single replica reduces no gradients")
     messages, moved = (new / old for new, old in zip(after, before, strict=True))

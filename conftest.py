@@ -9,6 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
+pytest_plugins = ["tests.built_wheel"]
 STATUS = pytest.StashKey[int]()
 
 

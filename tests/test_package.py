@@ -17,9 +17,9 @@ from playwright.sync_api import Browser
 import strategy_core
 from strategy_core.cli.main import main
 from tests import lab_access
+from tests.built_wheel import VERSION
 from tests.dockerfile_steps import REPOSITORY
 from tests.server_process import server_process
-from tests.test_dockerfile import instructions
 
 HOMES = {
     "app": "strategy_lab/app",
@@ -28,41 +28,6 @@ HOMES = {
 }
 """Folders of the repository, and where a wheel has them."""
 SHIPPED = {".py", ".js", ".css", ".html", ".svg", ".toml", ".png", ".txt", ".json"}
-
-
-VERSION = "9.8.7"
-"""The tag of the tree that the tests build."""
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of what the Dockerfile copies, without git: a build leaves files in its source."""
-    source = tmp_path_factory.mktemp("source")
-    for line in instructions("COPY"):
-        for name in line.split()[:-1]:
-            origin = REPOSITORY / name
-            if origin.is_dir():
-                ignored = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(origin, source / name, symlinks=True, ignore=ignored)
-            else:
-                shutil.copy(origin, source)
-    return source
-
-
-@pytest.fixture(scope="module")
-def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """Built from that copy as a git repository with a tag."""
-    tagged = tmp_path_factory.mktemp("tagged") / "source"
-    shutil.copytree(source, tagged, symlinks=True)
-    who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
-    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"]):
-        subprocess.run(["git", *command], cwd=tagged, check=True)
-    subprocess.run(["git", "tag", f"v{VERSION}"], cwd=tagged, check=True)
-    target = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*pip, "--wheel-dir", target, tagged], check=True)
-    (built,) = target.glob("*.whl")
-    return zipfile.ZipFile(built)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,9 @@
-"""The plugin: which runs there are, and the report of one.
+"""The plugin: which runs there are, the report of one, and its page in a lab that runs.
 
 A run comes from a log directory that others may write to. Its report runs no scripts but those that
 its content security policy names, and the page shows it in a sandboxed frame, from which nothing of
-TensorBoard can be reached.
+TensorBoard can be reached. A lab's address is given without its token: anyone who reaches
+TensorBoard could otherwise use the lab.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
+from strategy_core.processes.running_labs import page_of
 from strategy_lab import profiles
 from strategy_lab.app.tensorboard_plugin.logged_runs import LoggedRuns
+from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.html import report
 from strategy_lab.profiles.exports.report.page import policy
@@ -25,6 +28,7 @@ from strategy_lab.profiles.exports.report.page import policy
 FRONTEND = Path(__file__).parent.parent / "frontend"
 _FILES = {
     "/tensorboard/index.js": "text/javascript",
+    "/tensorboard/lab_link.js": "text/javascript",
     "/tensorboard/style.css": "text/css",
     "/shared/dom.js": "text/javascript",
 }
@@ -47,7 +51,7 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """Return the plugin's routes, below `/data/plugin/strategy_lab`."""
         files = {path: _file(path, media_type) for path, media_type in _FILES.items()}
-        return {"/runs": self._list, "/report": self._report, **files}
+        return {"/runs": self._list, "/report": self._report, "/lab": self._lab, **files}
 
     def is_active(self) -> bool:
         """Return whether there is a run: without one, TensorBoard lists the tab as inactive."""
@@ -76,12 +80,18 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         return http_util.Respond(request, listed, "application/json")
 
     @wrappers.Request.application
-    def _report(self, request: wrappers.Request) -> wrappers.Response:
-        name = request.args.get("run", "")
-        entry = self._runs.find().get(name) if self._runs else None
+    def _lab(self, request: wrappers.Request) -> wrappers.Response:
+        entry = self._entry(request)
         if entry is None:
-            problem = f"There is no run {name!r} below {self._logdir}."
-            return http_util.Respond(request, problem, "text/plain", code=404)
+            return self._no_such_run(request)
+        found = {"page": page_of(entry.path, "overview")}
+        return http_util.Respond(request, found, "application/json")
+
+    @wrappers.Request.application
+    def _report(self, request: wrappers.Request) -> wrappers.Response:
+        entry = self._entry(request)
+        if entry is None:
+            return self._no_such_run(request)
         try:
             page = report(profiles.load(entry.path))
         except LabError as error:
@@ -89,6 +99,13 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         # Not http_util.Respond: its own policy for pages would refuse the report's scripts.
         headers = {"Content-Security-Policy": policy(), "X-Content-Type-Options": "nosniff"}
         return wrappers.Response(page, headers=headers, content_type="text/html; charset=utf-8")
+
+    def _entry(self, request: wrappers.Request) -> RunEntry | None:
+        return self._runs.find().get(request.args.get("run", "")) if self._runs else None
+
+    def _no_such_run(self, request: wrappers.Request) -> wrappers.Response:
+        problem = f"There is no run {request.args.get('run', '')!r} below {self._logdir}."
+        return http_util.Respond(request, problem, "text/plain", code=404)
 
 
 def _file(path: str, media_type: str) -> WsgiApp:

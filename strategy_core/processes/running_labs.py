@@ -63,6 +63,19 @@ def address_of(runs: Path) -> str | None:
     return None
 
 
+def page_of(run: Path, page: str) -> str | None:
+    """Return the address of a run's page in a running lab; None if no lab runs for its folder.
+
+    It has no token: a browser that has opened this lab has its cookie, others are asked for the
+    token.
+    """
+    address = address_of(run.resolve().parent)
+    if address is None:
+        return None
+    base = address.partition("?")[0].rstrip("/")
+    return f"{base}/{page}?{urlencode({'run': run.name})}"
+
+
 def start_server(runs: Path, port: int, options: Sequence[str] = ()) -> str:
     """Start a lab for a folder of runs, and return its address with the token.
 

@@ -1,18 +1,21 @@
 """Collectives between replicas: all-reduce, all-to-all and permutation, emitted as sums and copies.
 
 A sum is computed on one replica's device and copied to the others. The device alternates, to
-distribute the load. Cores with the same number communicate with each other, so a tensor that is
-partitioned within its replica is reduced tile by tile and stays partitioned.
+distribute the load. Between two hosts only one tensor passes each way: every other host first adds
+its own replicas' values on one of its cores, and copies the sum from there. Cores with the same
+number communicate with each other, so a tensor that is partitioned within its replica is reduced
+tile by tile and stays partitioned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from strategy_core.private_tf import tpu as private_tf
+from strategy_core.tpu.assignment import host_of
 from strategy_core.tpu.report import num_bytes
 from strategy_core.tpu.sharded import Sharded
 
@@ -53,10 +56,10 @@ def all_to_all(expansion: Any, op: tf.Operation, graph: Any) -> bool:
             for replica in members:
                 with expansion.groups[replica].on(0, op.name):
                     slices[replica] = tf.split(inputs[replica], len(members), axis=split)
-            for position, target in enumerate(members):
-                pieces = [_sent(expansion, slices[q][position], q, target) for q in members]
+            arrived = _exchanged(expansion, op, members, slices, concat)
+            for target in members:
                 with expansion.groups[target].on(0, op.name):
-                    results[target] = tf.concat(pieces, axis=concat)
+                    results[target] = tf.concat(arrived[target], axis=concat)
                 nodes.append(results[target])
     _finish(expansion, op, results, [[tensor.op] for tensor in results])
     return True
@@ -100,17 +103,104 @@ def _sum(
 ) -> list[tf.Tensor]:
     results: list[Any] = [None] * len(values)
     for members in groups:
-        root = members[len(expansion.report.collectives) % len(members)]
+        turn = len(expansion.report.collectives)
+        root = members[turn % len(members)]
+        hosts = _by_host(expansion, members, core)
+        # The replica of each host that communicates with other hosts.
+        leads = [root if root in host else host[turn % len(host)] for host in hosts]
         with _communication(expansion, "all-reduce", op, members, values, core) as nodes:
-            sent = [_sent(expansion, values[r], r, root, core) for r in members]
-            with expansion.groups[root].on(core, op.name):
-                total = tf.add_n(sent) if len(members) > 1 else tf.identity(values[root])
-            for replica in members:
-                _sent(expansion, total, root, replica, core)
-                with expansion.groups[replica].on(core, op.name):
-                    results[replica] = total if replica == root else tf.identity(total)
-                nodes.append(results[replica])
+            terms = []
+            for lead, host in zip(leads, hosts, strict=True):
+                own = [(replica, values[replica]) for replica in host]
+                is_roots = lead == root or len(own) == 1
+                terms += own if is_roots else [(lead, _added(expansion, op, own, lead, core))]
+            total = _added(expansion, op, terms, root, core)
+            for lead, host in zip(leads, hosts, strict=True):
+                arrived = _copied(expansion, op, total, root, lead, core)
+                for replica in host:
+                    results[replica] = _copied(expansion, op, arrived, lead, replica, core)
+            nodes.extend(results[replica] for replica in members)
     return results
+
+
+def _exchanged(
+    expansion: Any,
+    op: tf.Operation,
+    members: Sequence[int],
+    slices: Mapping[int, Sequence[tf.Tensor]],
+    axis: int,
+) -> dict[int, list[tf.Tensor]]:
+    """What each member gets in an all-to-all, in the order of the members.
+
+    The slices from one host to another pass as one tensor: a small message costs as much as a
+    large one.
+    """
+    hosts = _by_host(expansion, members, 0)
+    if [replica for host in hosts for replica in host] != list(members):
+        hosts = [[replica] for replica in members]  # joined, the slices would be out of order
+    place = {replica: number for number, replica in enumerate(members)}
+    arrived: dict[int, list[tf.Tensor]] = {target: [] for target in members}
+    for source in hosts:
+        for target in hosts:
+            own = [[slices[q][place[t]] for q in source] for t in target]
+            if source is target:
+                for t, each in zip(target, own, strict=True):
+                    pairs = zip(source, each, strict=True)
+                    arrived[t] += [_sent(expansion, piece, q, t) for q, piece in pairs]
+                continue
+            joined = _joined(expansion, op, source, own, axis)
+            _sent(expansion, joined, source[0], target[0])
+            with expansion.groups[target[0]].on(0, op.name):
+                parts = tf.split(joined, len(target), axis=axis)
+            for t, part in zip(target, parts, strict=True):
+                arrived[t].append(_sent(expansion, part, target[0], t))
+    return arrived
+
+
+def _joined(
+    expansion: Any,
+    op: tf.Operation,
+    source: Sequence[int],
+    slices: Sequence[Sequence[tf.Tensor]],
+    axis: int,
+) -> tf.Tensor:
+    """The slices of a host's replicas for another host, on the first of these replicas."""
+    for each in slices:
+        for replica, piece in zip(source, each, strict=True):
+            _sent(expansion, piece, replica, source[0])
+    with expansion.groups[source[0]].on(0, op.name):
+        return tf.concat([piece for each in slices for piece in each], axis=axis)
+
+
+def _by_host(expansion: Any, members: Sequence[int], core: int) -> list[list[int]]:
+    """The members of a group, host by host."""
+    found: dict[str, list[int]] = {}
+    for replica in members:
+        found.setdefault(host_of(expansion.devices[replica][core]), []).append(replica)
+    return list(found.values())
+
+
+def _added(
+    expansion: Any,
+    op: tf.Operation,
+    terms: Sequence[tuple[int, tf.Tensor]],
+    target: int,
+    core: int,
+) -> tf.Tensor:
+    """The sum, on the target, of tensors that replicas have."""
+    sent = [_sent(expansion, tensor, replica, target, core) for replica, tensor in terms]
+    with expansion.groups[target].on(core, op.name):
+        return tf.add_n(sent) if len(sent) > 1 else tf.identity(sent[0])
+
+
+def _copied(
+    expansion: Any, op: tf.Operation, tensor: tf.Tensor, source: int, target: int, core: int
+) -> tf.Tensor:
+    if source == target:
+        return tensor
+    _sent(expansion, tensor, source, target, core)
+    with expansion.groups[target].on(core, op.name):
+        return tf.identity(tensor)
 
 
 def _sent(expansion: Any, tensor: Any, source: int, target: int, core: int = 0) -> Any:

@@ -1,19 +1,21 @@
 // The tab in TensorBoard: the runs below its log directory, and the report of the one chosen.
 
 import { el, setText } from "../shared/dom.js";
+import { labLink } from "./lab_link.js";
 
 const ROUTE = new URL("..", import.meta.url).href; // TensorBoard may serve below a --path_prefix
 const REFRESH_MS = 30_000;
+const LAB_REFRESH_MS = 5_000; // a lab is started meanwhile, by the command that the tab shows
 
 // TensorBoard calls it in a frame of its own, with an empty body.
 export async function render() {
   document.head.append(el("link", { rel: "stylesheet", href: `${ROUTE}tensorboard/style.css` }));
   const list = el("ul", { "aria-label": "Runs" });
   const title = el("h1");
-  const command = el("code");
+  const lab = labLink();
   const note = el("p", { class: "note", role: "status" });
   const frame = el("iframe", { title: "Report", sandbox: "allow-scripts" });
-  const opened = el("header", { hidden: true }, title, el("p", { class: "open", text: "In the lab: " }, command, copyOf(command)));
+  const opened = el("header", { hidden: true }, title, lab.node);
   document.body.append(el("nav", {}, list), el("main", {}, opened, note, frame));
 
   let runs = [];
@@ -22,12 +24,13 @@ export async function render() {
   const choose = (run) => {
     chosen = run.name;
     setText(title, run.title);
-    setText(command, run.command);
+    lab.draw(run.command, null);
     opened.hidden = false;
     // The frame shows the report, or a sentence that says why there is none.
-    frame.src = `${ROUTE}report?run=${encodeURIComponent(run.name)}`;
+    frame.src = `${ROUTE}report?${query(run.name)}`;
     frame.hidden = false;
     draw();
+    findLab();
   };
 
   const draw = () => {
@@ -40,6 +43,17 @@ export async function render() {
         }, el("b", { text: run.name }), el("small", { text: started(run) }))),
       ),
     );
+  };
+
+  const findLab = async () => {
+    const run = runs.find((each) => each.name === chosen);
+    if (!run) return;
+    try {
+      const { page } = await (await fetch(`${ROUTE}lab?${query(run.name)}`)).json();
+      if (run.name === chosen) lab.draw(run.command, page);
+    } catch {
+      // TensorBoard does not answer, or the run is gone: refresh() tells.
+    }
   };
 
   const refresh = async () => {
@@ -60,6 +74,11 @@ export async function render() {
   frame.hidden = true;
   await refresh();
   setInterval(() => document.hidden || refresh(), REFRESH_MS);
+  setInterval(() => document.hidden || findLab(), LAB_REFRESH_MS);
+}
+
+function query(name) {
+  return `run=${encodeURIComponent(name)}`;
 }
 
 function nothing(logdir) {
@@ -70,19 +89,4 @@ function nothing(logdir) {
 function started(run) {
   if (run.is_damaged) return "run.json is damaged";
   return new Date(run.created_ms).toLocaleString();
-}
-
-function copyOf(command) {
-  const button = el("button", { type: "button", text: "Copy" });
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(command.textContent);
-      setText(button, "Copied");
-    } catch {
-      // Without HTTPS or permission there is no clipboard: select it, to be copied by key.
-      getSelection().selectAllChildren(command);
-      setText(button, "Press Ctrl+C");
-    }
-  });
-  return button;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,6 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
+        if self.headers.get("content-encoding") == "gzip":
+            body = gzip.decompress(body)
         self.server.requests.append((self.path, ExportMetricsServiceRequest.FromString(body)))
         self.send_response(self.server.status)
         self.send_header("content-type", "application/x-protobuf")
@@ -47,6 +50,29 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+Numbers = dict[tuple[str, int], tuple[float, str]]
+"""Value and unit by the gauge's name and the segment."""
+
+
+def gauges(request: ExportMetricsServiceRequest) -> Numbers:
+    """The numbers that a collector or its backend got."""
+    found = {}
+    for metric in request.resource_metrics[0].scope_metrics[0].metrics:
+        for point in metric.gauge.data_points:
+            labels = {item.key: item.value for item in point.attributes}
+            found[metric.name, labels["segment"].int_value] = (point.as_double, metric.unit)
+    return found
+
+
+def told_numbers(run: Path) -> Numbers:
+    """The key numbers that the lab shows of a run."""
+    return {
+        (f"strategy_lab.{metric.name}", item.segment.segment): (metric.value, metric.unit)
+        for item in segment_metrics(profiles.load(run))
+        for metric in item.metrics
+    }
 
 
 @pytest.fixture
@@ -69,17 +95,8 @@ def test_a_collector_gets_every_key_number_of_every_segment(
     about = {item.key: item.value.string_value for item in resource.resource.attributes}
     assert about["service.name"] == "strategy-lab"
     assert about["strategy_lab.run"] == "run"
-    received = {}
-    for metric in resource.scope_metrics[0].metrics:
-        for point in metric.gauge.data_points:
-            labels = {item.key: item.value for item in point.attributes}
-            received[metric.name, labels["segment"].int_value] = (point.as_double, metric.unit)
-    expected = {
-        (f"strategy_lab.{metric.name}", item.segment.segment): (metric.value, metric.unit)
-        for item in segment_metrics(profiles.load(run))
-        for metric in item.metrics
-    }
-    assert received == expected
+    received = gauges(request)
+    assert received == told_numbers(run)
     assert received["strategy_lab.step_time_ms", 0][1] == "ms"
 
 

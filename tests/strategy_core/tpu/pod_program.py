@@ -7,6 +7,13 @@ import json
 import tensorflow as tf
 
 from strategy_core import tpu
+from strategy_core.tpu.assignment import host_of
+
+
+def between_hosts(strategy) -> int:
+    """How many tensors one step sends from host to host."""
+    transfers = strategy.extended.last_expansion.transfers
+    return sum(host_of(each.send_device) != host_of(each.recv_device) for each in transfers)
 
 
 def main() -> None:
@@ -32,8 +39,31 @@ def main() -> None:
 
             return strategy.reduce("mean", strategy.run(replica_fn, args=(next(batches),)), None)
 
+        totals = [float(step(batches)) for _ in range(2)]
+        crossings = between_hosts(strategy)
+
+        @tf.function
+        def exchange():
+            def replica_fn():
+                context = tf.distribute.get_replica_context()
+                own = 10 * context.replica_id_in_sync_group + tf.range(4)
+                every = [list(range(4))]
+                return tf.raw_ops.AllToAll(
+                    input=own,
+                    group_assignment=every,
+                    concat_dimension=0,
+                    split_dimension=0,
+                    split_count=4,
+                )
+
+            return strategy.run(replica_fn)
+
+        exchanged = [value.numpy().tolist() for value in exchange().values]
         seen = {
-            "totals": [float(step(batches)) for _ in range(2)],
+            "crossings": crossings,
+            "exchanged": exchanged,
+            "exchange_crossings": between_hosts(strategy),
+            "totals": totals,
             "weights": [float(v.numpy()) for v in weight.values],
             "devices": [v.device for v in weight.values],
             "hosts": strategy.extended.num_hosts,

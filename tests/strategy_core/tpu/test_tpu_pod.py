@@ -34,6 +34,9 @@ def test_training_on_two_hosts():
     assert seen["ops"] == DEVICES
     assert (seen["hosts"], seen["replicas_per_host"]) == (2, 2)
     assert seen["pipelines"] == [0, 1]
+    assert seen["crossings"] == 2, "a sum passes each way once, however many replicas a host has"
+    assert seen["exchanged"] == [[row, 10 + row, 20 + row, 30 + row] for row in range(4)]
+    assert seen["exchange_crossings"] == 2
 
 
 def test_hosts_end_with_the_pod():

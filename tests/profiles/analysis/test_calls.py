@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 
-from strategy_lab.profiles.analysis.steps import calls_of, of_whole_calls, timed_steps
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.steps import (
+    calls_of,
+    of_whole_calls,
+    step_times,
+    timed_steps,
+)
+from strategy_lab.profiles.run.events import OWN_PROFILER
+from tests.synthetic import write_run
 
 EPOCH_NS = 1_760_000_000_000_000_000
 
@@ -41,3 +52,15 @@ def test_one_bare_call_of_many_steps_does_not_stand_for_the_captured_ones() -> N
     call = np.repeat([1, 2, 3], 4)
     assert timed_steps(settled, captured, call).all()
     assert not timed_steps(settled, captured, np.arange(12))[4:].any()
+
+
+def test_steps_with_the_programs_own_profiler_on_are_in_no_step_time(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=60)
+    with (run / "worker-0-0" / "events.jsonl").open("ab") as file:
+        ends = [9, 20]
+        note = {"kind": "note", "level": "info", "message": "On.", "fields": {OWN_PROFILER: ends}}
+        file.write(json.dumps(note).encode() + b"\n")
+    steps = step_times(profiles.load(run), 0)
+    assert steps.count == 60
+    assert not steps.timed[9:21].any()
+    assert steps.timed.sum() > 20

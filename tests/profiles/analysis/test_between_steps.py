@@ -25,14 +25,14 @@ def test_steps_that_follow_each_other_have_no_gap(profile: profiles.Profile) -> 
     assert found.median_ms == pytest.approx(0.0, abs=1e-3)
 
 
-@pytest.mark.parametrize(("gap_ms", "is_told"), [(0.9, False), (5.0, False), (12.0, True)])
-def test_a_gap_is_told_from_a_quarter_of_the_loop_on(
-    profile: profiles.Profile, gap_ms: float, is_told: bool
+@pytest.mark.parametrize(("gap_ms", "is_found"), [(0.9, False), (5.0, False), (12.0, True)])
+def test_a_gap_of_a_quarter_of_the_loop_has_a_finding(
+    profile: profiles.Profile, gap_ms: float, is_found: bool
 ) -> None:
     """Steps take about 24 ms."""
     facts = gather_facts(profile, profile.segments[0])
     facts = replace(facts, between=BetweenSteps(np.full(50, gap_ms)))
-    assert ("between-steps" in {item.key for item in findings(facts)}) is is_told
+    assert ("between-steps" in {item.key for item in findings(facts)}) is is_found
 
 
 def test_a_gap_longer_than_a_step_leads_whatever_the_step_waits_for(tmp_path: Path) -> None:

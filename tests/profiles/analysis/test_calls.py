@@ -46,7 +46,7 @@ def test_a_traced_step_makes_its_whole_call_a_traced_one() -> None:
     ]  # fmt: skip
 
 
-def test_one_bare_call_of_many_steps_does_not_stand_for_the_captured_ones() -> None:
+def test_one_bare_call_of_many_steps_does_not_replace_the_captured_ones() -> None:
     settled = np.ones(12, bool)
     captured = np.array([False] * 4 + [True] * 8)
     call = np.repeat([1, 2, 3], 4)

@@ -32,6 +32,7 @@ from strategy_lab.profiles.reporting import units
 KEY = "input-bound"
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
+FEWEST_STEPS = 3
 SHORTEST_MS = 2.0
 """To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python on a quiet machine."""
 SHORTEST_BESIDE_STAGES_MS = 10.0
@@ -77,13 +78,17 @@ def find(facts: Facts) -> Iterator[Finding]:
     its batch inside the step, where only the trace sees it."""
     stages = facts.held_up.of_kind("input-stage")
     stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
-    if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
+    waited_ms = facts.breakdown.mean_ms("input")
+    if waited_ms is None:
+        waited_ms = facts.input.mean_ms or 0.0
+    if stage is not None and stage.held_ms < MOST_OF_WAIT * waited_ms:
         stage = None  # it is not what the step waits for
     shortest_ms = 0.0
     if stage is None:
         shortest_ms = SHORTEST_BESIDE_STAGES_MS if stages else SHORTEST_MS
     if facts.input.share is not None:  # on every step: what captured ones add is the stage
-        if facts.input.is_input_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
+        is_bound = facts.input.is_input_bound and facts.input.num_steps >= FEWEST_STEPS
+        if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
             yield _measured_by_host(facts, stage)
         return
     wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")

@@ -29,7 +29,13 @@ from strategy_lab.profiles.analysis.key_numbers import (
     throughput,
     traffic,
 )
-from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
+from strategy_lab.profiles.analysis.steps import (
+    StepTimes,
+    calls_of,
+    of_whole_calls,
+    settled_steps,
+    timed_steps,
+)
 from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness, slowest_served
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
@@ -172,8 +178,12 @@ class LiveNumbers:
         traced = np.array([step.is_traced for step in steps], bool)
         captured = np.array([event.captured for event in events], bool)
         first = self._segment.first_step if self._segment else None
-        num_warm_up = sum(event.step == first for event in events[:1])
-        settled = settled_steps(traced, num_warm_up)
+        start_ns = np.array([event.start_ns for event in events], np.int64)
+        wall_ms = np.array([event.wall_ms for event in events], np.float64)
+        call = calls_of(start_ns, wall_ms)
+        begins = any(event.step == first for event in events[:1])
+        num_warm_up = int(np.count_nonzero(call == 0)) if begins else 0
+        settled = settled_steps(of_whole_calls(traced, call), num_warm_up)
         return StepTimes(
             segment=self._segment.segment if self._segment else 0,
             step=np.array([event.step for event in events], np.int64),
@@ -185,7 +195,7 @@ class LiveNumbers:
             captured=captured,
             num_warm_up=num_warm_up,
             settled=settled,
-            timed=timed_steps(settled, captured),
+            timed=timed_steps(settled, captured, call),
         )
 
     def _late(self, titles: Mapping[int, str], served_ms: Mapping[int, float]) -> Stragglers:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica marks"
+NO_OPS = "its captures hold no op of a replica's graph"
 NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
 
 
@@ -117,9 +118,9 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", reason)
-    return StepBreakdown(
-        segment.segment, _unknown(segment), None, profile.unknown.get("replicas", NO_DATA)
-    )
+    is_captured = bool(steps.captured.any())
+    reason = profile.unknown.get("replicas", NO_OPS if is_captured else NO_DATA)
+    return StepBreakdown(segment.segment, _unknown(segment), None, reason)
 
 
 def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:

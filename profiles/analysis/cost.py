@@ -1,4 +1,4 @@
-"""What a finding costs: a share of a step, or of the time of all steps; measured, derived, unknown.
+"""What a finding costs: a share of a step, of the time of all steps, or of that from step to step.
 
 Findings of both kinds are ranked by their share of the time of all steps: half of every step is
 less than a first step that took most of the run.
@@ -15,34 +15,41 @@ Source = Literal["measured", "derived"]
 WORTH_BOTH = 0.05
 """A share of a step that differs this much from that of all steps is given as both."""
 
+_WHOLE = {
+    "step": "a step",
+    "all steps": "all steps' time",
+    "loop": "the time from step to step",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """A known cost."""
 
-    of: Literal["step", "all steps"]
+    of: Literal["step", "all steps", "loop"]
     ms: float
-    """Per step, or over all steps."""
+    """Per step, or over all steps; of the loop, between two steps."""
     share: float
     """Of a step, or of the time of all steps, the first one and the capture windows included."""
     share_of_all: float
-    """Of the time of all steps."""
+    """Of the time of all steps. What is between steps is not in that time: it may exceed 1."""
     source: Source
 
     @property
     def share_text(self) -> str:
         """`38 % of a step`."""
-        whole = "a step" if self.of == "step" else "all steps' time"
-        return f"{units.share(self.share)} of {whole}"
+        return f"{units.share(self.share)} of {_WHOLE[self.of]}"
 
     @property
     def detail_text(self) -> str:
         """`31.8 of 84 ms, derived`: the step is a captured one if that is where it was found."""
-        if self.of == "step" and self.share:
+        if self.of == "all steps":
+            length = units.seconds(self.ms / 1e3)
+        elif self.of == "step" and self.share:
             length = f"{units.number(self.ms)} of {units.milliseconds(self.ms / self.share)}"
         else:
-            length = units.seconds(self.ms / 1e3)
-        both = abs(self.share - self.share_of_all) > WORTH_BOTH
+            length = units.milliseconds(self.ms)
+        both = self.of != "loop" and abs(self.share - self.share_of_all) > WORTH_BOTH
         also = f", {units.share(self.share_of_all)} of all steps' time" if both else ""
         return f"{length}{also}, {self.source}"
 

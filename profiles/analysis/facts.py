@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_lab.profiles.analysis.causes import HeldUp, held_up
@@ -80,6 +81,7 @@ class Facts:
     segment: SegmentOpened
     environment: Environment | None
     steps: StepTimes
+    between: BetweenSteps
     breakdown: StepBreakdown
     communication: Communication
     stragglers: Stragglers
@@ -116,6 +118,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         segment=segment,
         environment=profile.environment,
         steps=step_times(profile, number),
+        between=between_steps(profile, number),
         breakdown=step_breakdown(profile, segment),
         communication=communication(profile, segment),
         stragglers=stragglers(profile, number),

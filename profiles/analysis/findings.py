@@ -17,7 +17,7 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
 NO_REASON = ("costly-capture", "tracing", "unsteady")
 """Findings that do not say why a usual step takes as long as it does."""
-WRONG = ("shared-collective-key", "loss-lost")
+WRONG = ("shared-collective-key", "xla-across-devices", "loss-lost")
 """Findings that say that the run itself is of no use; they come first."""
 WORTH_SAYING = 0.1
 """Least share of a step that a finding must explain to be named in a headline."""
@@ -47,6 +47,15 @@ def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def main_finding(facts: Facts) -> Finding | None:
-    """Return the finding for the headline; None if every finding is small."""
-    worth = (item for item in findings(facts) if item.key not in NO_REASON and item.cost)
-    return next((item for item in worth if item.cost and item.cost.share >= WORTH_SAYING), None)
+    """Return the finding for the headline; None if every finding is small.
+
+    What is wrong with the run itself comes first, whatever it costs.
+    """
+    return next((item for item in findings(facts) if _is_worth_saying(item)), None)
+
+
+def _is_worth_saying(item: Finding) -> bool:
+    if item.key in WRONG:
+        return True
+    is_large = item.cost is not None and item.cost.share >= WORTH_SAYING
+    return is_large and item.key not in NO_REASON

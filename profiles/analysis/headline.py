@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 
+MOST_OF_A_STEP = 0.5
+"""Computation limits a step without a finding from this share on."""
+
+
 class Strong(str):
     """A part of a sentence to be emphasised."""
 
@@ -60,7 +64,7 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
 
 def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
     if steps.median_ms is None:
-        return (f"{steps.why_no_time}.",)
+        return (f"{steps.why_no_time}. {then}".rstrip(),)
     # Workers of parameter servers step beside each other: one's step takes longer.
     pace = "a step takes " if is_in_sync else "a step is done every "
     return pace, Strong(units.milliseconds(steps.median_ms)), f". {then}" if then else "."
@@ -71,13 +75,19 @@ def _limit(facts: Facts) -> str:
     main = main_finding(facts)
     if main is not None:
         return main.sentence
+    if facts.steps.median_ms is None:
+        return f"The run failed: {facts.failure}." if facts.failure else ""
     wall = facts.breakdown.mean_ms("wall")
     if not wall:
-        return "What limits it is unknown without a capture window or per-replica timestamps."
+        return f"What limits it is unknown: {facts.breakdown.reason}."
     phases = [(facts.breakdown.mean_ms(name) or 0.0, name) for name in CATEGORIES]
+    phases.sort(key=lambda item: -item[0])
     parts = [
         f"{units.share(length / wall)} {phase_name(name)}"
-        for length, name in sorted(phases, key=lambda item: -item[0])
+        for length, name in phases
         if length / wall >= 0.05
     ]
+    largest_ms, largest = phases[0]
+    if largest == "compute" and largest_ms / wall >= MOST_OF_A_STEP:
+        return f"Its computation limits it: of the step, {', '.join(parts)}."
     return f"Of it, {', '.join(parts)}." if parts else ""

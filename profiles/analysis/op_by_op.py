@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.analysis.steps import step_times, typical_steps
 from strategy_lab.profiles.tables.columns import floats, ints, of_segment, texts
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class OpByOp:
     """How a segment runs its ops one by one."""
 
     num_steps: int
-    """Captured steps that count."""
+    """Typical captured steps."""
     num_ops: int
     """Kinds of ops that were run as graphs of their own."""
     held_ms: float
@@ -49,7 +49,9 @@ def op_by_op(profile: Profile, segment: int) -> OpByOp | None:
     num_ops = _graphs_of_one_op(profile, segment)
     if not chosen.any() or num_ops < FEWEST_OPS:
         return None
-    numbers = np.unique(ints(causes, "step")[chosen])
+    captured = np.isin(steps.step, np.unique(ints(causes, "step")[chosen]))
+    numbers = typical_steps(steps.step[captured], steps.wall_ms[captured])
+    chosen &= np.isin(ints(causes, "step"), numbers)
     held = floats(causes, "held_ms")[chosen]
     names = [name for name, is_one in zip(texts(causes, "name"), chosen, strict=True) if is_one]
     by_place: dict[str, float] = {}

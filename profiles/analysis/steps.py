@@ -1,8 +1,9 @@
 """How long do steps take? Which steps count, and their spread and throughput.
 
 Every step is counted, but three kinds are left out of every time statistic: the first step of a
-segment, steps in which a function was traced again, and steps captured in full. Where that leaves
-too few (a run that captures or retraces every step), those that the program does most count.
+segment (all steps of its first call, if a call does several), steps in which a function was traced
+again, and steps captured in full, by the recorder or by the program's own profiler. Where that
+leaves too few (a run that captures or retraces every step), those that the program does most count.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.run.events import OWN_PROFILER, Note
 from strategy_lab.profiles.tables.columns import (
     Bools,
     Floats,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 FEWEST_BARE = 3
-"""With fewer steps that were neither traced nor captured, captured ones count, too."""
+"""With fewer calls whose steps were neither traced nor captured, captured ones count, too."""
 
 NO_STEP = "no step was recorded"
 FIRST_STEP_ALONE = "only its first step was recorded, which is traced and compiled"
@@ -76,8 +78,10 @@ class StepTimes:
 
     @property
     def first_step_ms(self) -> float | None:
-        """The step that traces."""
-        return float(self.wall_ms[0]) if self.count else None
+        """The step that traces; with several steps in a call, the first call."""
+        if not self.count:
+            return None
+        return float(self.wall_ms[: max(self.num_warm_up, 1)].sum())
 
     @property
     def examples_per_second(self) -> float | None:
@@ -116,22 +120,52 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
     rows = rows.filter(pa.array(np.isfinite(floats(rows, "wall_ms"))))
     order = np.argsort(ints(rows, "step"), kind="stable")
     captured, traced = bools(rows, "captured")[order], bools(rows, "traced")[order]
-    num_warm_up = 1 if rows.num_rows and not profile.is_imported else 0
-    settled = settled_steps(traced, num_warm_up)
+    step = ints(rows, "step")[order]
+    start_ns, wall_ms = ints(rows, "start_ns")[order], floats(rows, "wall_ms")[order]
+    call = calls_of(start_ns, wall_ms)
+    num_warm_up = 0 if profile.is_imported else int(np.count_nonzero(call == 0))
+    settled = settled_steps(of_whole_calls(traced, call), num_warm_up)
+    others = settled & ~_profiled(profile, step)
     return StepTimes(
         segment=segment,
-        step=ints(rows, "step")[order],
-        start_ns=ints(rows, "start_ns")[order],
-        wall_ms=floats(rows, "wall_ms")[order],
+        step=step,
+        start_ns=start_ns,
+        wall_ms=wall_ms,
         input_ms=floats(rows, "input_ms")[order],
         loss=floats(rows, "loss")[order],
         examples=floats(rows, "examples")[order],
         captured=captured,
         num_warm_up=num_warm_up,
         settled=settled,
-        timed=timed_steps(settled, captured),
+        timed=timed_steps(others if others.any() else settled, captured, call),
         unknown=profile.unknown,
     )
+
+
+def _profiled(profile: Profile, step: Ints) -> Bools:
+    """Which steps had the program's own profiler on."""
+    found = np.zeros(len(step), bool)
+    for note in profile.events(Note):
+        ends = note.fields.get(OWN_PROFILER)
+        if isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends):
+            found |= (step >= ends[0]) & (step <= ends[1])
+    return found
+
+
+def calls_of(start_ns: Ints, wall_ms: Floats) -> Ints:
+    """Return the number of the call that did each step.
+
+    Steps of one call (`steps_per_execution`, a loop inside a `tf.function`) are recorded as equal
+    parts of its time: exactly as long as each other, each beginning where the one before ends.
+    """
+    follows = np.abs(np.diff(start_ns) - wall_ms[:-1] * 1e6) < 100.0
+    is_new = ~(follows & (wall_ms[1:] == wall_ms[:-1]))
+    return np.concatenate([np.zeros(min(len(wall_ms), 1), np.int64), np.cumsum(is_new)])
+
+
+def of_whole_calls(chosen: Bools, call: Ints) -> Bools:
+    """Return all steps of the calls that have a chosen step: a call is traced as a whole."""
+    return np.isin(call, call[chosen])
 
 
 def settled_steps(traced: Bools, num_warm_up: int) -> Bools:
@@ -141,10 +175,10 @@ def settled_steps(traced: Bools, num_warm_up: int) -> Bools:
     return settled if 2 * settled.sum() >= (~first).sum() and settled.any() else ~first
 
 
-def timed_steps(settled: Bools, captured: Bools) -> Bools:
-    """Which of the settled steps time statistics count: the bare ones, if there are a few."""
+def timed_steps(settled: Bools, captured: Bools, call: Ints) -> Bools:
+    """Which of the settled steps time statistics count: the bare ones, if a few calls did them."""
     bare: Bools = settled & ~captured
-    return bare if bare.sum() >= FEWEST_BARE else settled
+    return bare if len(np.unique(call[bare])) >= FEWEST_BARE else settled
 
 
 def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
@@ -165,9 +199,14 @@ def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
 
 
 def typical_captured_steps(profile: Profile, segment: int) -> Ints:
-    """The captured steps of a segment whose times count: the typical ones, tracing left out."""
+    """The captured steps of a segment whose times count: the typical ones, tracing left out.
+
+    By the times of replicas; by those of the host if no op of a replica was captured.
+    """
     captured = of_segment(profile.table("replica_steps"), segment)
     step, wall_ms = ints(captured, "step"), floats(captured, "wall_ms")
     steps = step_times(profile, segment)
+    if not captured.num_rows:
+        step, wall_ms = steps.step[steps.captured], steps.wall_ms[steps.captured]
     counts = ~np.isin(step, steps.step[~steps.settled])
     return typical_steps(step[counts], wall_ms[counts])

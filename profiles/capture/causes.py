@@ -22,7 +22,7 @@ from strategy_lab.profiles.capture.attribution import Attribution
 from strategy_lab.profiles.capture.detours import find_detours
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.capture.joined import INPUT, Joined
+from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples
 from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 
@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 Row = dict[str, Any]
 
 LEAST_SHARE = 0.01
-"""Stages that take less than this share of their step are omitted."""
+"""Stages, and lines between two steps, that take less than this share of the step are omitted."""
 
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
@@ -39,7 +39,9 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
     rows = [
         *_tracing(joined, attribution.busy),
         *_input_stages(joined, attribution.busy, waiting),
+        *_input_python(joined, attribution.busy, waiting),
         *of_samples(samples, joined.steps, attribution.busy | waiting | _traced(joined)),
+        *_between(samples, joined.steps),
         *_python_ops(joined),
         *_detours(joined),
     ]
@@ -62,6 +64,23 @@ def _waiting(joined: Joined) -> Intervals:
 def _traced(joined: Joined) -> Intervals:
     events = joined.columns.events(xspace.TRACING)
     return Intervals.union((events.start_ns, events.end_ns))
+
+
+def _between(samples: PythonSamples, steps: Steps) -> list[Row]:
+    """Return what Python did between the end of a step and the begin of the one after it."""
+    follows = np.append(False, np.diff(steps.number) == 1)
+    before = np.append(steps.start_ns[:1], steps.end_ns[:-1])
+    before = np.where(follows, np.minimum(before, steps.start_ns), steps.start_ns)
+    nothing = np.zeros(0, np.int64)
+    rows = of_samples(
+        samples, Steps(steps.number, before, steps.start_ns), Intervals.union((nothing, nothing))
+    )
+    wall = steps.end_ns - steps.start_ns
+    return [
+        row | {"kind": "between-steps"}
+        for row in rows
+        if row["held_ms"] > LEAST_SHARE * wall[row["step"]]
+    ]
 
 
 def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
@@ -139,6 +158,31 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
                 "step": step,
                 "count": max(int(ended[step]), 1),
                 "total_ms": mean_ns * max(int(ended[step]), 1),
+                "held_ms": int(held[step]),
+            }
+            for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist()
+        ]
+    return rows
+
+
+def _input_python(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
+    """Return the ops of tf.data's functions that run Python while a step waits for its batch."""
+    ops, steps, rows = joined.ops, joined.steps, []
+    alone = _difference(waiting, busy)
+    for name in [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]:
+        at = np.flatnonzero((ops.name == name) & (ops.device < 0))
+        at_work = Intervals.union((ops.start_ns[at], ops.end_ns[at]))
+        held = _both(alone, at_work, steps.start_ns, steps.end_ns)
+        wall = steps.end_ns - steps.start_ns
+        within = steps.of(ops.end_ns[at] - 1)
+        rows += [
+            {
+                "kind": "input-python",
+                "name": joined.columns.names[name],
+                "detail": joined.columns.ops[name],
+                "step": step,
+                "count": max(int((within == step).sum()), 1),
+                "total_ms": int((ops.end_ns - ops.start_ns)[at[within == step]].sum()),
                 "held_ms": int(held[step]),
             }
             for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist()

@@ -2,7 +2,9 @@
 
 The recorder samples that stack every few milliseconds of a capture window
 (`strategy_core.recorder.python_sampler`). A sample covers the time since the previous one: if the
-sampler is late because the interpreter lock was held, the thread ran Python in the meantime.
+sampler is late because the interpreter lock was held, the thread ran Python in the meantime. It
+says nothing of the other side of a step's begin or end: there the previous sample counts, if it is
+from that side.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
     end = np.asarray(samples.at_ns, np.int64)
     start = np.maximum(np.append(end[0] - 1, end[:-1]), end - LONGEST_NS)
     place = np.asarray(samples.place, np.int64)
+    here = np.where(steps.of(end) >= 0, place, -1)
+    place = np.where(here >= 0, here, np.append(-1, here[:-1]))
     rows = []
     for index, (kind, name, line) in enumerate(samples.places):
         own = place == index

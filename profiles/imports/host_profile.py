@@ -16,6 +16,7 @@ from strategy_lab.profiles.imports.launches import launch_times, windows_by_laun
 from strategy_lab.profiles.imports.phases import SplitSteps, host_input, split_steps
 from strategy_lab.profiles.imports.recording import HloOp, Ints, Plane, Recording
 from strategy_lab.profiles.imports.replicas import Replicas, find_replicas
+from strategy_lab.profiles.imports.slice_messages import SliceMessages, slice_messages
 from strategy_lab.profiles.imports.spans import INPUT, Numbered, Spans, Texts
 from strategy_lab.profiles.imports.steps import Launched, Steps, Windows, find_steps
 
@@ -43,6 +44,7 @@ class HostProfile:
     steps: Steps
     replicas: Replicas
     collectives: Collectives
+    messages: SliceMessages
     splits: tuple[SplitSteps, ...]
     input_ns: Ints
     """By step: how long the host waited for its batch."""
@@ -102,6 +104,7 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
         steps,
         replicas,
         collectives,
+        slice_messages(recording.planes),
         splits,
         waiting.length_within(steps.host.start_ns, steps.host.end_ns),
         bool((spans.category == INPUT).any()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.found_files import FoundFiles
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER
@@ -30,7 +31,7 @@ class Known:
 def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> Known:
     """Return what the run says about its own origin and gaps."""
     notes = [_steps(hosts[0]), _replicas(hosts), *_other_sessions(files), *_left_out(hosts)]
-    notes += [*_collectives(hosts), *_copies(hosts)]
+    notes += [*_collectives(hosts), *_copies(hosts), *_slices(hosts)]
     if len(hosts) > 1:
         notes.append(
             "Each host has its own clock, and the profile does not say how far they are apart: "
@@ -145,6 +146,31 @@ def _copies(hosts: Sequence[HostProfile]) -> list[str]:
         return []
     names = ", ".join(lost[:5]) + (", ..." if len(lost) > 5 else "")
     return [f"The profile has waits for copies of {names}, but not the copies: no bytes of them"]
+
+
+def _slices(hosts: Sequence[HostProfile]) -> list[str]:
+    """Return notes on the messages between slices."""
+    found = [host.messages.take(np.flatnonzero(host.messages.is_across)) for host in hosts]
+    slices = {int(number) for each in found for number in np.unique(each.ends[:, [0, 2]])}
+    sizes: dict[str, int] = {}
+    for each in found:
+        for name, size in zip(each.collective, each.bytes.tolist(), strict=True):
+            kind = collective_of(name) or "unnamed"
+            sizes[kind] = sizes.get(kind, 0) + size
+    notes = []
+    if sizes:
+        largest = sorted(sizes.items(), key=lambda item: -item[1])
+        parts = [f"{kind} {units.size(size)}" for kind, size in largest]
+        notes.append(
+            f"{units.counted(sum(map(len, found)), 'message')} of collectives between "
+            f"{len(slices)} slices (Megascale) arrived on these hosts: {units.listed(parts)}"
+        )
+    if unusable := sum(host.messages.num_unusable for host in hosts):
+        notes.append(
+            f"{units.counted(unusable, 'message')} between slices without sender, receiver, size "
+            "or length: not counted"
+        )
+    return notes
 
 
 def _named(host: HostProfile, hosts: Sequence[HostProfile]) -> str:

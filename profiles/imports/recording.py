@@ -23,6 +23,15 @@ PRODUCER, CONSUMER = "_p", "_c"
 """Stats of a call on the host and of the execution of a program that it started, with one value.
 Both are read only if a device has consumers.
 """
+SLICE_ENDS = (
+    "dcn_source_slice_id",
+    "dcn_source_per_slice_device_id",
+    "dcn_destination_slice_id",
+    "dcn_destination_per_slice_device_id",
+)
+SLICE_STATS = (*SLICE_ENDS, "payload_size_bytes", "duration_us")
+SLICE_LABEL = "dcn_label"
+"""Stats of a message between slices. They are read only if a plane has such messages."""
 TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""
 

@@ -37,7 +37,7 @@ def window_tables(
         "replica_steps": _replica_steps(host, devices, numbers, first_replica),
         "core_steps": {"step": np.zeros(0, np.int64)},
         "collectives": _collectives(host, devices, numbers, first_replica),
-        "transfers": copies(host, devices, numbers),
+        "transfers": _transfers(copies(host, devices, numbers), host, numbers),
         "causes": {"step": np.zeros(0, np.int64)},
         "input_stages": {"step": np.zeros(0, np.int64)},
         "tensors": {"step": np.zeros(0, np.int64)},
@@ -84,6 +84,36 @@ def nullable(values: Ints) -> pa.Array:
 
 def replica_numbers(spans: Spans, first_replica: int) -> pa.Array:
     return nullable(np.where(spans.replica >= 0, spans.replica + first_replica, -1))
+
+
+def _transfers(copied: Columns, host: HostProfile, numbers: Ints) -> Columns:
+    """Return the copies, then the messages between slices that arrived in a step."""
+    step = host.steps.host.of(host.messages.end_ns)
+    chosen = np.flatnonzero((step >= 0) & host.messages.is_across)
+    found = host.messages.take(chosen)
+    sent, received = (
+        [f"/slice:{ends[at]}/device:TPU:{ends[at + 1]}" for ends in found.ends.tolist()]
+        for at in (0, 2)
+    )
+    own: Columns = {
+        "step": numbers[step[chosen]],
+        "tensor": pa.array([name or None for name in found.collective], pa.string()),
+        "bytes": found.bytes,
+        "send_device": pa.array(sent, pa.string()),
+        "recv_device": pa.array(received, pa.string()),
+        "start_ns": found.start_ns,
+        "duration_ms": (found.end_ns - found.start_ns) / 1e6,
+        "source": pa.array(["measured"] * len(found), pa.string()),
+        "bytes_source": pa.array(["measured"] * len(found), pa.string()),
+    }
+    return {name: _after(column, own[name]) for name, column in copied.items()}
+
+
+def _after(first: Any, second: Any) -> pa.Array:
+    """Return two columns of one type after each other."""
+    first = first if isinstance(first, pa.Array) else pa.array(first)
+    second = second if isinstance(second, pa.Array) else pa.array(second)
+    return pa.concat_arrays([first, second.cast(first.type)])
 
 
 def _spans(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int) -> Columns:

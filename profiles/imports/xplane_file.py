@@ -23,6 +23,9 @@ from strategy_lab.profiles.imports.recording import (
     EPOCH_NS,
     INTEGER_STATS,
     PRODUCER,
+    SLICE_ENDS,
+    SLICE_LABEL,
+    SLICE_STATS,
     TEXT_STATS,
     Plane,
     Recording,
@@ -123,6 +126,8 @@ def _read_plane(
     links = CONSUMER if parts.name.startswith("/device:") else PRODUCER
     is_linked = links == CONSUMER or _has_consumers(found)
     known = (*INTEGER_STATS, *TEXT_STATS, *([links] if is_linked else []))
+    if SLICE_ENDS[0] in names.stats.values():
+        known += (*SLICE_STATS, SLICE_LABEL)
     wanted = {key: name for key, name in names.stats.items() if name in known}
     decoder = EventDecoder(
         wanted, KindTable(kind_ids, [is_left_out(kind.name) for kind in kinds]).find, Shapes(wanted)

@@ -515,6 +515,10 @@ class Imported(Recorded, frozen=True, tag="imported"):
     stop."""
 
 
+OWN_PROFILER = "own_profiler"
+"""Field of a note: the first and the last step in which the program's own profiler was on."""
+
+
 class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 

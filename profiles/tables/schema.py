@@ -377,9 +377,13 @@ WINDOW_TABLES = (
 CAUSES = {
     "tracing": "The graph of a tf.function was built; name: the function.",
     "input-stage": "A stage of tf.data worked while the step waited for its batch; name: its path.",
+    "input-python": "An op of the input pipeline ran Python while the step waited for its batch; "
+    "name: the op, detail: its type.",
     "python": "The program's own Python ran; name: file and line, detail: the line.",
     "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
     "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
+    "between-steps": "The program did something between the step before and this one; name: file "
+    "and line, detail: the line.",
     "python-op": "An op ran Python inside the graph (py_function, numpy_function); name: the op.",
     "detour": "Ops of a replica ran on another device (name: the first of them); bytes: moved "
     "there and back.",

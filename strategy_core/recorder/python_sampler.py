@@ -31,7 +31,8 @@ _LINE_CHARACTERS = 100
 _MAX_FRAMES = 200
 """Limit on the frames that one sample looks at, so that a deep recursion does not prolong it."""
 
-_LAB = tuple(str(Path(__file__).parents[2] / name) for name in ("strategy_core", "profiles", "app"))
+_FOLDERS = ("strategy_core", "strategy_lab", "profiles", "app")
+_LAB = tuple(str(Path(__file__).parents[2] / name) for name in _FOLDERS)
 _PATHS = sysconfig.get_paths()
 _LIBRARIES = tuple(
     {_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
@@ -143,15 +144,18 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
     Returns `read-back` (a tensor is copied to the host), `call` (TensorFlow's, Keras's or the lab's
     Python) or `python` (the program's own).
     """
-    is_tensorflow = False
+    is_tensorflow = is_read_back = False
     current: FrameType | None = innermost
     while current is not None and current is not program:
         path, name = current.f_code.co_filename, current.f_code.co_name
-        if "/tensorflow/" in path or "/keras/" in path or path.startswith(_LAB):
-            if name in _READ_BACK:
-                return "read-back"
+        if path.startswith(_LAB):
+            return "call"  # what the lab itself reads is no work of the program
+        if "/tensorflow/" in path or "/keras/" in path:
+            is_read_back |= name in _READ_BACK
             is_tensorflow = True
         current = current.f_back
+    if is_read_back:
+        return "read-back"
     return "call" if is_tensorflow or program is None else "python"
 
 

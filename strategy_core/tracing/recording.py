@@ -21,7 +21,7 @@ from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.units import Unit
-from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.run.events import OWN_PROFILER, Note
 from strategy_lab.profiles.spec.run_spec import Capture
 
 MOST_SWITCHES = 16
@@ -216,7 +216,8 @@ class Recording:
         self.recorder.release_windows()
         if last >= first:
             said = _steps(first, last)
-            self.note(f"{said} had the program's own profiler on, and were not captured")
+            said = f"{said} had the program's own profiler on, and were not captured"
+            self.note(said, **{OWN_PROFILER: [first, last]})
 
     def yield_graphs(self) -> None:
         """Collect no graphs while the program's own `tf.summary.trace_on` is on."""

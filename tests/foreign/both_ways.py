@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -21,6 +22,7 @@ from strategy_lab.profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 PROGRAMS = Path(__file__).parent / "programs"
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,10 @@ class Ran:
 
     @property
     def errors(self) -> str:
-        """Its standard error, without TensorFlow's log."""
+        """Its standard error, without TensorFlow's log and addresses of objects."""
         lines = (self.folder / "stderr").read_text().splitlines()
-        return "\n".join(line for line in lines if not line.startswith(("W0000", "I0000", "E0000")))
+        own = [line for line in lines if not line.startswith(("W0000", "I0000", "E0000"))]
+        return _ADDRESS.sub("0x", "\n".join(own))
 
     @property
     def weights(self) -> bytes:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
 
 from strategy_lab.profiles import load
+from strategy_lab.profiles.analysis.findings import gather_facts, main_finding
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.tables.store import Profile
 from tests.foreign.both_ways import Ran, Runner, runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
@@ -20,31 +25,62 @@ class Expected:
     steps: int
     replicas: int = 2
     strategy: str = "mirrored"
-    collective_bytes: int | None = None
+    collective_bytes: int | Literal["unknown"] | None = None
     """Of the gradients that a step all-reduces; None without an all-reduce."""
     batch: int | None = 16
     notes: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    """What limits its steps: keys of findings that are all true of it, one of which has to lead."""
+    says: str = ""
+    """A pattern of the sentence."""
 
 
 LARGE, SMALL = (8 * 4 + 4 + 4 * 3 + 3) * 4, (8 * 3 + 3) * 4
 """Bytes of the gradients of the models with two layers and with one, float32."""
-ALONE = {"replicas": 1, "strategy": "one-device"}
-UNSPREAD = {"replicas": 1, "strategy": "default"}
+ALONE: dict[str, Any] = {"replicas": 1, "strategy": "one-device"}
+UNSPREAD: dict[str, Any] = {"replicas": 1, "strategy": "default"}
+TINY: dict[str, Any] = {
+    "limits": ("tiny-batch",),
+    "says": r"Each replica computes on 8 examples a step, and only [\d.]+ % of the step is computa",
+}
+"""Models of a few dozen weights on a few examples: of a step hardly anything is computation."""
+STARTED: dict[str, Any] = {
+    "limits": ("dispatch", "short-steps"),
+    "says": r"in TensorFlow's Python around the calls|passes in the Python .*that starts? it",
+}
+"""The same on one replica, with 16 examples: Python that starts the step takes longer than it."""
+NO_OP_SEEN: dict[str, Any] = {
+    "limits": ("none",),
+    "says": "What limits it is unknown: its captures hold no op of a replica's graph",
+}
 PROGRAMS = {
-    "custom_loop": Expected(10, collective_bytes=LARGE, notes=("The loss is the number that",)),
+    "custom_loop": Expected(
+        10, collective_bytes=LARGE, notes=("The loss is the number that",), **TINY
+    ),
     "keras_fit": Expected(
         12,
         collective_bytes=LARGE,
         notes=("The validation in Keras's `fit` is not recorded: it ran 2 times",),
+        **TINY,
     ),
-    "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD),
+    "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD, **STARTED),
     "loop_in_function": Expected(
-        20, collective_bytes=SMALL, batch=None, notes=("what the optimizer has counted",)
+        20,
+        collective_bytes=SMALL,
+        batch=None,
+        notes=("what the optimizer has counted",),
+        limits=("dispatch", "short-steps", "small-collective"),
+        says="TensorFlow's Python|the Python .*that start|cost is (latency|waiting), not bytes",
     ),
-    "gan": Expected(12, **UNSPREAD),
-    "eager_one_device": Expected(9, **ALONE),
+    "gan": Expected(12, **UNSPREAD, **STARTED),
+    "eager_one_device": Expected(
+        9,
+        **ALONE,
+        limits=("eager-step",),
+        says=r"op by op, not as a graph: .* most of them at eager_one_device\.py:(2|30)",
+    ),
     "own_profiler": Expected(
-        12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE
+        12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE, **STARTED
     ),
     "summary_trace": Expected(
         8,
@@ -55,30 +91,106 @@ PROGRAMS = {
             "Step 2 had the program's own `tf.summary.trace_on` on",
         ),
         **UNSPREAD,
+        **NO_OP_SEEN,
     ),
-    "run_eagerly": Expected(8, notes=("`evaluate` is not recorded: it ran once",), **UNSPREAD),
+    "run_eagerly": Expected(
+        8,
+        notes=("`evaluate` is not recorded: it ran once",),
+        **UNSPREAD,
+        limits=("eager-step",),
+        says=r"op by op, not as a graph: .* most of them at run_eagerly\.py:13",
+    ),
     "profile_batch": Expected(
-        10, notes=("Steps 2 to 4 had the program's own profiler",), **UNSPREAD
+        10, notes=("Steps 2 to 4 had the program's own profiler",), **UNSPREAD, **STARTED
     ),
-    "train_on_batch": Expected(10, batch=None, **UNSPREAD),
-    "jit_compile": Expected(8, **UNSPREAD),
-    "mixed_precision": Expected(12, **UNSPREAD),
+    "train_on_batch": Expected(
+        10,
+        batch=None,
+        **UNSPREAD,
+        limits=("between-steps", "dispatch"),
+        says=r"most of it at train_on_batch\.py:1[4-7]",
+    ),
+    "jit_compile": Expected(8, **UNSPREAD, **NO_OP_SEEN),
+    "mixed_precision": Expected(12, **UNSPREAD, **STARTED),
     "threads_that_train": Expected(
-        10, batch=None, notes=("6 steps of other threads are not recorded",), **UNSPREAD
+        10,
+        batch=None,
+        notes=("6 steps of other threads are not recorded",),
+        **UNSPREAD,
+        **STARTED,
     ),
-    "own_workers": Expected(6, strategy="multi-worker-mirrored", collective_bytes=SMALL),
+    "own_workers": Expected(6, strategy="multi-worker-mirrored", collective_bytes=SMALL, **TINY),
     "cluster_coordinator": Expected(
         9,
         replicas=1,
         strategy="parameter-server",
         batch=None,
         notes=("Workers do the steps between two calls of `ClusterCoordinator.join`",),
+        limits=("none",),
+        says="What limits it is unknown: no worker of the parameter servers",
+    ),
+    "parameter_servers_keras": Expected(
+        12,
+        replicas=1,
+        strategy="parameter-server",
+        batch=None,
+        notes=("Workers do the steps between two calls of `ClusterCoordinator.join`",),
+        limits=("none",),
+        says="What limits it is unknown: no worker of the parameter servers",
     ),
     "package.train": Expected(
-        12, batch=None, notes=("The number of examples in a step of `fit` is unknown",), **UNSPREAD
+        12,
+        batch=None,
+        notes=("The number of examples in a step of `fit` is unknown",),
+        **UNSPREAD,
+        **STARTED,
     ),
-    "records_itself": Expected(2, notes=("From step 2 on the program records itself",), **UNSPREAD),
+    "records_itself": Expected(
+        2,
+        notes=("From step 2 on the program records itself",),
+        **UNSPREAD,
+        limits=("none",),
+        says="What limits it is unknown: ",
+    ),
+    "central_storage": Expected(10, strategy="central-storage", **TINY),
+    "emulated_tpu": Expected(10, strategy="tpu", collective_bytes=8 * 3 * 4, **TINY),
+    "transformer": Expected(
+        6,
+        collective_bytes="unknown",
+        batch=64,
+        limits=("none",),
+        says=r"Its computation limits it: of the step, [5-9]\d % compute",
+    ),
+    "py_function_input": Expected(
+        10,
+        **UNSPREAD,
+        limits=("input-bound",),
+        says=r"waiting for the batch.* the function of map\(\).* Python runs for \d+ % of that "
+        r"time \(EagerPyFunc\)",
+    ),
+    "generator_input": Expected(
+        10,
+        collective_bytes=8 * 3 * 4,
+        limits=("input-bound",),
+        says=r"for its batch .* is the Python generator \(from_generator\)",
+    ),
+    "python_numbers": Expected(
+        10,
+        **UNSPREAD,
+        limits=("retracing",),
+        says="train_step is traced again in 9 of the 9 steps after the first: argument "
+        "`learning_rate` is a Python value that changes",
+    ),
+    "slow_callback": Expected(
+        10,
+        collective_bytes=(8 * 2048 + 2048 + 2048 * 3 + 3) * 4,
+        limits=("between-steps",),
+        says=r"Between two steps .* most of it at slow_callback\.py:29 \(`np\.savetxt",
+    ),
 }
+
+
+FAILING = ("exception_in_step_7", "jit_compile_mirrored", "tpu_strategy")
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +199,16 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         yield running
 
 
+def limit_of(profile: Profile, segment: int = -1) -> tuple[str, str]:
+    """The key of what the headline names, `none` without a finding, and the headline."""
+    facts = gather_facts(profile, profile.segments[segment])
+    main = main_finding(facts)
+    return (main.key if main else "none"), "".join(headline(profile, facts))
+
+
 def both(programs: Runner, name: str) -> tuple[Ran, Ran]:
     plain, traced = programs.both(name)
-    assert plain.code == (name == "exception_in_step_7"), plain.errors
+    assert plain.code == (name in FAILING), plain.errors
     return plain, traced
 
 
@@ -115,8 +234,18 @@ def test_its_record_has_its_steps_replicas_and_traffic(programs: Runner, name: s
     sizes = [row["bytes"] for row in segment["collectives"] if row["op"] == "all-reduce"]
     if expected.collective_bytes is None:
         assert sizes == []
+    elif expected.collective_bytes == "unknown":  # TensorFlow's graph does not tell the size
+        assert sizes == [None]
     else:
         assert expected.collective_bytes in sizes
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_headline_says_what_limits_the_program(programs: Runner, name: str) -> None:
+    expected, (_, traced) = PROGRAMS[name], both(programs, name)
+    key, said = limit_of(traced.profile)
+    assert key in expected.limits, said
+    assert re.search(expected.says, said), said
 
 
 def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> None:
@@ -137,6 +266,8 @@ def test_two_strategies_are_two_segments(programs: Runner) -> None:
     sizes = [[row["bytes"] for row in each["collectives"]] for each in segments]
     assert SMALL in sizes[0]
     assert sizes[1] == []
+    key, said = limit_of(traced.profile, 0)
+    assert key == "tiny-batch", said
 
 
 def test_steps_after_the_programs_own_profiler_are_captured(programs: Runner) -> None:
@@ -164,6 +295,32 @@ def test_an_exception_is_the_programs_own_and_the_end_of_its_record(programs: Ru
     assert summary["segments"][0]["steps"]["count"] == 7
     (failure,) = traced.of_kind("failed")
     assert failure["message"].startswith("InvalidArgumentError: ")
+
+
+def test_a_program_that_saves_after_each_step_has_that_line_named(programs: Runner) -> None:
+    _, traced = both(programs, "exception_in_step_7")
+    key, said = limit_of(traced.profile)
+    assert key in ("between-steps", "dispatch"), said
+    assert re.search(r"exception_in_step_7\.py:2[78] \(`(np\.save|train_step)", said)
+
+
+def test_xla_across_devices_fails_as_alone_and_the_headline_says_why(programs: Runner) -> None:
+    plain, traced = both(programs, "jit_compile_mirrored")
+    assert traced.code == plain.code
+    assert "located in device" in plain.errors
+    key, said = limit_of(traced.profile)
+    assert key == "xla-across-devices"
+    assert "no step was recorded. The run ended because XLA compiled a step with the var" in said
+
+
+def test_a_program_for_a_tpu_fails_as_alone_without_one_and_the_run_says_why(
+    programs: Runner,
+) -> None:
+    plain, traced = both(programs, "tpu_strategy")
+    assert (traced.code, traced.errors) == (plain.code, plain.errors)
+    status = traced.profile.status
+    assert status.state == "failed"
+    assert status.message == "ValueError: Please provide a TPU Name to connect to."
 
 
 def test_tracing_crashes_no_program_that_does_not_crash_alone(programs: Runner) -> None:

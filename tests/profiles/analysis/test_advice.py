@@ -15,6 +15,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.advice.registry import RULES
+from strategy_lab.profiles.analysis.between_steps import BetweenSteps
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
@@ -99,6 +100,11 @@ def crowded(facts: Facts) -> Facts:
     return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
 
 
+def pausing(facts: Facts) -> Facts:
+    """A program that does something else for 12 ms after each step of 20 ms."""
+    return replace(facts, between=BetweenSteps(np.full(200, 12.0)))
+
+
 def made_dense(facts: Facts) -> Facts:
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, 2_560_000.0, 4.0)
     return replace(facts, placed=Placed(dense_gradients=(gradient,)))
@@ -115,7 +121,14 @@ def refused(facts: Facts) -> Facts:
     return replace(facts, failure=f"{error}instance 100. Op at device CPU:0 expected shape [5]")
 
 
+def of_several_devices(facts: Facts) -> Facts:
+    """TensorFlow 2.21's error of a compiled step with variables of both replicas."""
+    error = "InvalidArgumentError: Trying to access resource dense/kernel/replica_1/3 (defined @ "
+    return replace(facts, failure=f"{error}core.py:43) located in device CPU:1 from device CPU:0")
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
+    "between-steps": ("healthy", pausing),
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "other-algorithm": ("communication-exposed", reduced_by_one),
@@ -124,6 +137,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "dense-gradient": ("healthy", made_dense),
     "variable-off-device": ("healthy", away),
     "shared-collective-key": ("healthy", refused),
+    "xla-across-devices": ("healthy", of_several_devices),
 }
 """Illnesses that are put into the facts of a run."""
 

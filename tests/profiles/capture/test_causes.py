@@ -96,3 +96,28 @@ def test_an_op_that_runs_python_is_a_cause_with_its_duration() -> None:
     (row,) = _causes(capture)
     assert (row["kind"], row["name"], row["held_ms"]) == ("python-op", "EagerPyFunc", 30.0)
     assert row["replica"] == 0
+
+
+def test_a_sample_says_nothing_of_the_other_side_of_a_steps_end() -> None:
+    capture = CaptureBuilder()
+    capture.step(7, 0, 100 * MS)
+    capture.step(8, 140 * MS, 200 * MS)
+    places = [["call", "train.py:3", "step(batch)"], ["python", "train.py:4", "save()"]]
+    at_ms = (2, 40, 80, 120, 160)  # 120 is between the steps
+    samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [0, 0, 0, 1, 0], places)
+    held = {(row["step"], row["kind"]): row["held_ms"] for row in _causes(capture, samples)}
+    assert held.keys() == {(7, "call"), (8, "between-steps"), (8, "call")}
+    assert round(held[8, "between-steps"]) == 40
+    assert round(held[7, "call"]) == 98
+    assert round(held[8, "call"]) == 20
+
+
+def test_python_in_a_function_of_the_input_is_a_cause_while_the_step_waits() -> None:
+    capture = _step()
+    capture.add("IteratorGetNextOp::DoCompute", 0, 80 * MS)
+    capture.add("Iterator::Root::MapAndBatch", 0, 80 * MS, "other")
+    capture.add("decode:EagerPyFunc", -10 * MS, 60 * MS, "other")
+    found = {row["kind"]: row for row in _causes(capture)}
+    row = found["input-python"]
+    assert (row["name"], row["detail"], row["held_ms"]) == ("decode", "EagerPyFunc", 60.0)
+    assert "python-op" not in found, "it is no op of the step"

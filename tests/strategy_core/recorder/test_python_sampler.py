@@ -6,7 +6,9 @@ import sys
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+from strategy_core.recorder import step as recorder_step
 from strategy_core.recorder.python_sampler import PythonSampler, place_of
+from strategy_lab.profiles.run import event_log
 
 
 def _frame() -> FrameType:
@@ -75,3 +77,14 @@ def test_pythons_switch_interval_is_restored_after_the_window() -> None:
     sampler.stop()
     sampler.samples()
     assert sys.getswitchinterval() == before
+
+
+def test_what_the_lab_reads_itself_is_not_the_programs_own_work() -> None:
+    """`trace` reads the optimizer's count of updates around a call of the program."""
+    ops = "/usr/lib/site-packages/tensorflow/python/framework/ops.py"
+    library = _as_if_in(ops, "def numpy():\n    return look()\n", look=_frame)
+    source = "def read():\n    return numpy()\n"
+    for path in (recorder_step.__file__, event_log.__file__):
+        lab = _as_if_in(path, source, numpy=library["numpy"])
+        space = _as_if_in("/work/train.py", "def step():\n    return f()\n", f=lab["read"])
+        assert place_of(space["step"]()) == ("call", "/work/train.py", 2)

@@ -34,11 +34,18 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
         "of the step while no replica runs an op.",  # its line is one of TensorFlow's own files
-        "Run several steps in one tf.function (steps_per_execution), or give each step more work.",
+        _advice(facts.steps.num_warm_up),
         per_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
     )
+
+
+def _advice(steps_per_call: int) -> str:
+    more = "Run several steps in one tf.function (steps_per_execution)"
+    if steps_per_call > 1:
+        more = f"Run more than {steps_per_call} steps in one call (steps_per_execution)"
+    return f"{more}, or give each step more work."
 
 
 def find(facts: Facts) -> Iterator[Finding]:

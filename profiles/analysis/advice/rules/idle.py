@@ -3,7 +3,7 @@
 ## What it does
 
 Takes tracing, Python and calls off the idle time of a typical step: 30 % of the step or more is
-left.
+left. Of steps below 4 ms, twice the interval of the samples of Python, `short-steps` tells.
 
 ## Why is this slow
 
@@ -25,6 +25,8 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_s
 KEY = "idle"
 NO_GAIN = "What the devices wait for was not recorded."
 IDLE_SHARE = 0.3
+SAMPLED_MS = 4.0
+"""Twice the interval of the samples of Python, which do not say what holds shorter steps up."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -36,7 +38,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
-    if captures_are_unlike(facts):
+    if captures_are_unlike(facts) or wall < SAMPLED_MS:
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
     left_ms = idle_ms - known_ms

@@ -4,9 +4,9 @@
 
 Compares the wait for the batch with the step: more than 15 %, from the host's clock on every
 step, else from captured steps. Names the stage of the input pipeline that is at work for at least
-half of the wait, prefetched or not. Without such a stage, a wait of less than 2 ms is the call of
-the iterator, not the input; less than 10 ms, if the stages by which tf.distribute hands batches to
-the devices were at work instead.
+half of the wait, prefetched or not, and the op that runs Python for most of that. Without such a
+stage, a wait of less than 2 ms is the call of the iterator, not the input; less than 10 ms, if
+stages were at work for a smaller part, or those by which tf.distribute hands batches to devices.
 
 ## Why is this slow
 
@@ -32,10 +32,12 @@ from strategy_lab.profiles.reporting import units
 KEY = "input-bound"
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
+FEWEST_STEPS = 3
 SHORTEST_MS = 2.0
 """To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python on a quiet machine."""
-SHORTEST_HANDED_OVER_MS = 10.0
-"""While other programs used the cores, that took 2.3 ms, with tf.distribute's stages at work."""
+SHORTEST_BESIDE_STAGES_MS = 10.0
+"""While other programs used the cores, that took 2.3 ms to 5.5 ms, with stages of tf.data at work
+for less than half of it, or only those of tf.distribute."""
 
 _RUN_AHEAD = (
     "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
@@ -54,6 +56,10 @@ _STAGES = {
         "the function of map()",
         "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
     ),
+    "MapAndBatch": (
+        "the function of map(), with batch()",
+        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+    ),
     "ParallelMap": ("the function of map()", "Do less in its function, or cache() its output."),
     "Shuffle": ("shuffle()", "Use a smaller buffer."),
     "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
@@ -61,20 +67,28 @@ _STAGES = {
 }
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 
+_IN_PYTHON = (
+    "It runs Python under the GIL, one example at a time, so a parallel map does not speed it up. "
+    "Replace py_function or numpy_function with TensorFlow ops, or do the work once and cache() it."
+)
+
 
 def find(facts: Facts) -> Iterator[Finding]:
     """From the host's own clock on every step; else from captured steps, where the program asks for
     its batch inside the step, where only the trace sees it."""
     stages = facts.held_up.of_kind("input-stage")
     stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
-    if stage is not None and stage.held_ms < MOST_OF_WAIT * (facts.breakdown.mean_ms("input") or 0):
+    waited_ms = facts.breakdown.mean_ms("input")
+    if waited_ms is None:
+        waited_ms = facts.input.mean_ms or 0.0
+    if stage is not None and stage.held_ms < MOST_OF_WAIT * waited_ms:
         stage = None  # it is not what the step waits for
     shortest_ms = 0.0
     if stage is None:
-        is_handed_over = any(item.name in OF_DISTRIBUTE for item in stages)
-        shortest_ms = SHORTEST_HANDED_OVER_MS if is_handed_over else SHORTEST_MS
+        shortest_ms = SHORTEST_BESIDE_STAGES_MS if stages else SHORTEST_MS
     if facts.input.share is not None:  # on every step: what captured ones add is the stage
-        if facts.input.is_input_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
+        is_bound = facts.input.is_input_bound and facts.input.num_steps >= FEWEST_STEPS
+        if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
             yield _measured_by_host(facts, stage)
         return
     wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
@@ -84,8 +98,8 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
-        f"reads inside the step (as Keras fit does).{_limit(stage)}",
-        _advice(stage),
+        f"reads inside the step (as Keras fit does).{_limit(stage)}{_python(facts, stage)}",
+        _advice(facts, stage),
         per_step(facts, waited, wall),
         mean_ms=waited,
         stage=stage.name if stage else None,
@@ -114,8 +128,8 @@ def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
     return finding(
         facts,
         KEY,
-        f"{sentence}{_limit(stage)}",
-        _advice(stage),
+        f"{sentence}{_limit(stage)}{_python(facts, stage)}",
+        _advice(facts, stage),
         cost,
         mean_ms=found.mean_ms,
         median_ms=found.median_ms,
@@ -134,7 +148,26 @@ def _limit(stage: Cause | None) -> str:
     return f" The limiting stage is {named}{path}: {each} for each element."
 
 
-def _advice(stage: Cause | None) -> str:
+def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:
+    """The op that runs Python in the stage; a generator is known to be Python."""
+    if stage is None or _kind(stage) == "Generator":
+        return None
+    found = facts.held_up.of_kind("input-python")
+    is_most = bool(found) and found[0].held_ms >= MOST_OF_WAIT * stage.held_ms
+    return found[0] if is_most else None
+
+
+def _python(facts: Facts, stage: Cause | None) -> str:
+    op = _python_of(facts, stage)
+    if op is None or stage is None:
+        return ""
+    share = units.share(min(op.held_ms / stage.held_ms, 1.0))
+    return f" In it, Python runs for {share} of that time ({op.detail})."
+
+
+def _advice(facts: Facts, stage: Cause | None) -> str:
+    if _python_of(facts, stage) is not None:
+        return _IN_PYTHON
     known = _STAGES.get(_kind(stage)) if stage else None
     return known[1] if known else _RUN_AHEAD
 

@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
-typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length.
+typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
+is sampled every 2 ms: below 4 ms, all idle time without another cause counts as the step's start.
 
 ## Why is this slow
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
+from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
@@ -29,6 +30,8 @@ from strategy_lab.profiles.reporting import units
 
 KEY = "short-steps"
 SHORT_MS = 10.0
+OTHERS = ("python", "read-back", "tracing")
+"""Causes of idling that have findings of their own."""
 NO_BATCH = "The global batch of this segment was not recorded."
 
 
@@ -38,15 +41,20 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not wall or not median or median > SHORT_MS or not facts.breakdown.is_in_sync:
         return
     calls_ms = facts.held_up.held_ms("call")
+    starts = "the Python that starts it"
+    if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
+        calls_ms = (facts.breakdown.mean_ms("idle") or 0.0) - facts.held_up.held_ms(*OTHERS)
+        starts = "the Python and the runtime that start it"
+    elif calls_ms / wall >= IDLE_SHARE:
+        return
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
-    if captures_are_unlike(facts) or is_tracing or not HELD_SHARE <= calls_ms / wall < IDLE_SHARE:
+    if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
         return
     yield finding(
         facts,
         KEY,
         f"The median step takes {units.milliseconds(median)}, and "
-        f"{of_a_step(facts, calls_ms, wall)} passes in the Python that starts it, while no "
-        "replica runs an op.",
+        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
         "Run several steps in one call (steps_per_execution in Keras, a loop inside the "
         "tf.function otherwise), or raise the global batch size.",
         per_step(facts, calls_ms, wall),

@@ -2,7 +2,8 @@
 
 ## What it does
 
-Looks for 8 or fewer examples per replica in a step of which less than half is computation.
+Looks for 8 or fewer examples per replica in a step of which less than half is computation. Its cost
+is what is neither computation nor waiting for a stage of the input pipeline.
 
 ## Why is this slow
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strategy_lab.profiles.analysis.advice.rules import input_bound
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
@@ -37,13 +39,17 @@ def find(facts: Facts) -> Iterator[Finding]:
     per_replica = batch / max(1, facts.segment.num_replicas)
     if per_replica > TINY_BATCH or not wall or compute is None or compute / wall > 0.5:
         return
+    # A larger batch takes longer to read: waiting for a stage of the input is another finding.
+    is_waiting = any(item.evidence["stage"] for item in input_bound.find(facts))
+    waited = (facts.breakdown.mean_ms("input") or 0.0) if is_waiting else 0.0
+    rest = max(0.0, wall - compute - waited)
     yield finding(
         facts,
         KEY,
         f"Each replica computes on {per_replica:.3g} examples a step, and only "
         f"{units.share(compute / wall)} of the step is computation.",
         "Raise the global batch size: the other parts of the step grow little with it.",
-        per_step(facts, wall - compute, wall, "derived"),
+        per_step(facts, rest, wall, "derived"),
         examples_per_replica=per_replica,
         compute_ms=compute,
     )

@@ -38,10 +38,12 @@ def find(facts: Facts) -> Iterator[Finding]:
         or first / total < LONG_FIRST_STEP
     ):
         return
+    num_steps = facts.steps.num_warm_up
+    what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
     yield finding(
         facts,
         KEY,
-        f"The first step took {units.seconds(first / 1e3)}, {units.share(first / total)} of the "
+        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the "
         "time of all steps, because it traces and compiles the program. Other numbers do not "
         "include it.",
         "Record more steps: a long first step is normal, and its share falls.",

@@ -1,0 +1,45 @@
+"""The usual time between two steps, in a synthetic run whose steps follow each other at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from tests.synthetic import write_run
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> profiles.Profile:
+    return profiles.load(write_run(tmp_path_factory.mktemp("gaps") / "run", replicas=2, steps=300))
+
+
+def test_steps_that_follow_each_other_have_no_gap(profile: profiles.Profile) -> None:
+    found = between_steps(profile, 0)
+    assert found.gaps_ms.size > 100
+    assert found.median_ms == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("gap_ms", "is_found"), [(0.9, False), (5.0, False), (12.0, True)])
+def test_a_gap_of_a_quarter_of_the_loop_has_a_finding(
+    profile: profiles.Profile, gap_ms: float, is_found: bool
+) -> None:
+    """Steps take about 24 ms."""
+    facts = gather_facts(profile, profile.segments[0])
+    facts = replace(facts, between=BetweenSteps(np.full(50, gap_ms)))
+    assert ("between-steps" in {item.key for item in findings(facts)}) is is_found
+
+
+def test_a_gap_longer_than_a_step_leads_whatever_the_step_waits_for(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=20.0)
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    longer = replace(facts, between=BetweenSteps(np.full(50, 60.0)))
+    assert findings(longer)[0].key == "between-steps"
+    shorter = replace(facts, between=BetweenSteps(np.full(50, 18.0)))
+    assert findings(shorter)[0].key == "input-bound"

@@ -42,7 +42,5 @@ def read(page: str, run: str) -> None:
     """Read what a page asks of a run first; the page finds it in memory (`widgets.opened`)."""
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
-        if page == "/timeline":
-            state.lab().timelines.describe(run)
         if page == "/overview" and opened.profile.segments:
             opened.ask(facts_of, opened.profile.segments[-1].segment)

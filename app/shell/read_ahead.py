@@ -39,7 +39,7 @@ class ReadAhead:
 
 
 def read(page: str, run: str) -> None:
-    """Read what a page asks of a run first; the page finds it in memory (`widgets.opened`)."""
+    """Read what a page asks of a run first; the page finds it in memory (`server.opened`)."""
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
         if page == "/overview" and opened.profile.segments:

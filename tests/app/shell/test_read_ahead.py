@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from strategy_lab.app.server import opened
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
-from strategy_lab.app.widgets import opened, segments
+from strategy_lab.app.widgets import segments
 from tests.app.asgi import Client
 from tests.synthetic import write_run
 

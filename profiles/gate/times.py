@@ -1,7 +1,7 @@
 """The times of a run as a gate compares them: the step, and its parts in ms per step.
 
-Parts are means over the typical captured steps (`breakdown`), or over the marks of every step if none
-was captured. A part of a replica is the work of its own: compute and delay.
+Parts are means over the typical captured steps (`breakdown`), or over the marks of all steps if
+none was captured. A part of a replica is the work of its own: compute and delay.
 """
 
 from __future__ import annotations

@@ -43,6 +43,9 @@ def placed_of(run: Path, monkeypatch: pytest.MonkeyPatch, *rows: dict[str, Any])
     monkeypatch.setattr(
         Profile, "table", lambda self, name: made[name] if name in made else real(self, name)
     )
+    monkeypatch.setattr(
+        Profile, "columns", lambda _self, name, wanted: made[name].select(list(wanted))
+    )
     return placed(profile, profile.segments[0])
 
 

@@ -135,6 +135,9 @@ def _in_threads(work: Callable[[_In], _Out], given: Sequence[_In]) -> Iterable[_
     threads = min(os.cpu_count() or 1, _MOST_THREADS, len(given))
     if threads < 2:
         return map(work, given)
+    # The first array that PyArrow makes imports pandas, which several threads must not do at once
+    # (see `app/server/preload.py`).
+    pa.array([0])
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, given))
 

@@ -34,8 +34,8 @@ def main() -> None:
     args = parser.parse_args()
     trace = [*TRACE, "--idle"] if args.idle else TRACE
     side = "waiting" if args.idle else "traced"
-    alone: list[tuple[float, float]] = []
-    traced: list[tuple[float, float]] = []
+    alone: list[tuple[float, float, float]] = []
+    traced: list[tuple[float, float, float]] = []
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(2 if args.quick else 5):
@@ -46,23 +46,24 @@ def main() -> None:
     later = [ours[0] - theirs[0] for ours, theirs in zip(traced, alone, strict=True)]
     print(f"load before and after: {load:.1f}, {os.getloadavg()[0]:.1f}; {os.cpu_count()} cores")
     print(
-        f"start: {statistics.median(start for start, _ in alone):.2f} s alone, "
+        f"start: {statistics.median(start for start, *_ in alone):.2f} s alone, "
         f"{statistics.median(later):+.2f} s {side} ({min(later):+.2f} to {max(later):+.2f})"
     )
-    steps = [[step_ms for _, step_ms in times] for times in (traced, alone)]
-    print(
-        f"step: {statistics.median(steps[1]):.2f} ms alone, {side} {median_ratio(*steps)}, "
-        f"{len(alone)} pairs of {args.seconds:g} s"
-    )
+    for number, what in ((1, "step"), (2, "processor time of a step, in the program's process")):
+        ms = [[times[number] for times in runs] for runs in (traced, alone)]
+        print(
+            f"{what}: {statistics.median(ms[1]):.2f} ms alone, {side} {median_ratio(*ms)}, "
+            f"{len(alone)} pairs of {args.seconds:g} s"
+        )
 
 
-def timed(options: list[str], seconds: float) -> tuple[float, float]:
-    """Seconds until the first step's end, and the ms of each later step, of one run."""
+def timed(options: list[str], seconds: float) -> tuple[float, float, float]:
+    """Seconds until the first step's end, ms and processor ms of a later step, of one run."""
     command = [sys.executable, "-P", *options, str(PROGRAM), str(seconds)]
     begin = time.time()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    first_s, step_ms = done.stdout.split()
-    return float(first_s) - begin, float(step_ms)
+    first_s, step_ms, used_ms = map(float, done.stdout.split())
+    return first_s - begin, step_ms, used_ms
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
+from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_live, check_texts, live, numbers_of
 from tests.event_records import read_records, write_records
@@ -108,6 +109,34 @@ def _going(run: Path, folder: Path, *, with_windows: bool = False) -> LiveRun:
 @pytest.mark.slow
 def test_overview_report_and_command_line_write_the_same_texts(run: Path) -> None:
     check_texts(run)
+
+
+@pytest.fixture(scope="module")
+def of_two_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four replicas on two workers; replica 2, the first of worker 1, is late."""
+    run = tmp_path_factory.mktemp("runs") / "two-workers"
+    return write_run(run, steps=120, replicas=4, workers=2, straggler=(2, 30.0))
+
+
+def test_two_workers_have_the_same_numbers_on_the_live_page(of_two_workers: Path) -> None:
+    check_live(of_two_workers)
+
+
+@pytest.mark.slow
+def test_two_workers_have_the_same_texts_everywhere(of_two_workers: Path) -> None:
+    check_texts(of_two_workers)
+
+
+def test_waits_across_workers_are_the_same_in_summary_and_report(of_two_workers: Path) -> None:
+    """Replica 3 shares its worker with the late one, 0 and 1 wait for it across the workers."""
+    profile = profiles.load(of_two_workers)
+    (segment,) = summarize(profile)["segments"]
+    waits = {each["replica"]: each["wait_ms"] for each in segment["replicas"]}
+    assert min(waits[replica] for replica in (0, 1, 3)) > waits[2] + 25
+    written = report(profile)
+    for replica in gather_facts(profile, profile.segments[0]).breakdown.replicas:
+        assert waits[replica.replica] == replica.wait_ms
+        assert units.number(replica.wait_ms) in written
 
 
 def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:

@@ -27,6 +27,7 @@ from strategy_lab.profiles.imports.recording import (
     SLICE_LABEL,
     SLICE_STATS,
     TEXT_STATS,
+    Line,
     Plane,
     Recording,
 )
@@ -34,7 +35,11 @@ from strategy_lab.profiles.imports.xplane_line import LATEST_NS, LineReader
 from strategy_lab.profiles.imports.xplane_names import Place, PlaneNames, read_names
 
 MOST_EVENTS = 10_000_000
-"""Events that are kept of one file: as many as a run's table of spans may have."""
+"""Events that are kept of one file: as many as a run's table of spans may have.
+
+A tenth is kept free for the planes of hosts, which have the steps. Planes, and lines of a plane,
+share the rest: the small ones are kept whole, and the large ones each have the same number.
+"""
 _METADATA_PLANE = "/host:metadata"
 _PLANES, _HOSTNAMES = 1, 4
 _NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _STATS = 2, 3, 4, 5, 6
@@ -47,6 +52,10 @@ class _PlaneParts:
     name: str = ""
     parts: dict[int, list[Place]] = field(default_factory=dict)
     damage: str | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        return sum(end - begin for begin, end in self.parts.get(_LINES, []))
 
 
 def read_xplane(path: Path, host: str = "") -> Recording:
@@ -83,10 +92,18 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
         ),
         0,
     )
-    # Devices first: if there are too many events, those of the host are left out.
-    order = sorted(range(len(planes)), key=lambda i: not planes[i].name.startswith("/device:"))
-    for index in order:
-        found.planes.append(_read_plane(buffer, pieces, planes[index], names[index], found))
+    # Devices first: whether they name what launched their events decides what is read of hosts.
+    devices = [i for i in range(len(planes)) if planes[i].name.startswith("/device:")]
+    others = [i for i in range(len(planes)) if i not in devices]
+    read: dict[int, Plane] = {}
+    kept = 0
+    for indices, most in ((devices, MOST_EVENTS - MOST_EVENTS // 10), (others, MOST_EVENTS)):
+        by_size = sorted(indices, key=lambda i: planes[i].num_bytes)
+        for index, left in zip(by_size, range(len(by_size), 0, -1), strict=True):
+            share = max(most - kept, 0) // left
+            read[index] = _read_plane(buffer, pieces, planes[index], names[index], found, share)
+            found.planes = [read[i] for i in (*devices, *others) if i in read]
+            kept += sum(len(line) for line in read[index].lines)
     for plane in planes:
         if plane.name == _METADATA_PLANE:
             places = plane.parts.get(_EVENT_METADATA, []), plane.parts.get(_STAT_METADATA, [])
@@ -118,7 +135,12 @@ def _names_of(buffer: Buffer, plane: _PlaneParts) -> PlaneNames:
 
 
 def _read_plane(
-    buffer: mmap.mmap, pieces: FilePieces, parts: _PlaneParts, names: PlaneNames, found: Recording
+    buffer: mmap.mmap,
+    pieces: FilePieces,
+    parts: _PlaneParts,
+    names: PlaneNames,
+    found: Recording,
+    most_events: int,
 ) -> Plane:
     kind_ids = sorted(names.kinds)
     kinds = [names.kinds[key] for key in kind_ids]
@@ -136,10 +158,13 @@ def _read_plane(
     problems = [parts.damage] if parts.damage else []
     if names.num_damaged:
         problems.append(f"{names.num_damaged:,} names cannot be read")
-    for begin, end in parts.parts.get(_LINES, []):
-        kept = sum(len(line) for each in found.planes for line in each.lines)
-        kept += sum(len(line) for line in plane.lines)
-        plane.lines.append(reader.read(begin, end, found.start_ns, MOST_EVENTS - kept))
+    places = parts.parts.get(_LINES, [])
+    lines: dict[Place, Line] = {}
+    for place in sorted(places, key=lambda place: place[1] - place[0]):
+        share = max(most_events, 0) // (len(places) - len(lines))
+        lines[place] = reader.read(*place, found.start_ns, share)
+        most_events -= len(lines[place])
+    plane.lines.extend(lines[place] for place in places)
     found.num_events += reader.num_events
     found.num_left_out += reader.num_left_out
     problems += reader.problems

@@ -44,6 +44,8 @@ def names_in(file: str, source: str) -> Iterator[tuple[str, int, str]]:
             parts = list(node.elts)
         elif isinstance(node, ast.Dict):
             parts = list(node.keys)
+        elif isinstance(node, ast.IfExp):
+            parts = [node.body, node.orelse]
         elif isinstance(node, ast.MatchValue) or _is_constant(node):
             parts = [node.value]
         for part in parts:
@@ -86,6 +88,7 @@ def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
         ("a.py", 'WHY = {"central-storage": "it has one copy"}'),
         ("a.py", 'match spec.strategy:\n    case "mirrored": pass'),
         ("a.py", 'BY_DESIGN = "central-storage"'),
+        ("a.py", 'name = "parameter-server" if has_servers else asked'),
         ("a.js", 'const served = segment.strategy === "parameter-server";'),
         ("a.js", "switch (strategy) { case 'default': }"),
     ],

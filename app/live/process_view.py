@@ -14,7 +14,7 @@ from strategy_lab.profiles.run.events import (
     Launched,
     SegmentOpened,
 )
-from strategy_lab.profiles.run.process_history import Process, ProcessHistory, ProcessState
+from strategy_lab.profiles.run.process_history import ENDED_EARLY, Process, ProcessHistory
 from strategy_lab.profiles.run.tail import Told
 
 
@@ -64,8 +64,7 @@ class ProcessView:
     @property
     def has_lost_one(self) -> bool:
         """Whether a process has ended before its time, and no other has taken its place."""
-        ends = (ProcessState.LOST, ProcessState.ENDED)
-        return any(one.state in ends for one in self._history.current())
+        return any(one.state in ENDED_EARLY for one in self._history.current())
 
     @property
     def has_arriving_ones(self) -> bool:

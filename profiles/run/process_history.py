@@ -51,6 +51,10 @@ class ProcessState(StrEnum):
     """The process failed or was ended because another one was lost."""
 
 
+ENDED_EARLY = frozenset({ProcessState.LOST, ProcessState.ENDED})
+"""States of a process that has ended before its work was done."""
+
+
 @dataclass(slots=True)
 class Process:
     """What the events record about one process."""
@@ -175,14 +179,13 @@ def first_loss(processes: Sequence[Process]) -> Process | None:
     One launcher of all processes names it. Of several launchers each names its own: the first loss
     counts, and a process that only reported losing a peer counts last.
     """
-    ends = (ProcessState.LOST, ProcessState.ENDED)
 
     def rank(process: Process) -> tuple[bool, bool, bool, int]:
         lost_ns = process.lost_ns
         is_ended = process.state is ProcessState.ENDED
         return is_ended, process.lost_a_peer, lost_ns is None, lost_ns or 0
 
-    return min((each for each in processes if each.state in ends), key=rank, default=None)
+    return min((each for each in processes if each.state in ENDED_EARLY), key=rank, default=None)
 
 
 def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:

@@ -136,6 +136,18 @@ def find(name: str | None) -> StrategyRow | None:
     return next((row for row in rows() if row.name == name), None)
 
 
+def first_in_cluster(*, has_servers: bool) -> StrategyRow:
+    """Return the first strategy that needs several processes, with parameter servers or without.
+
+    With servers, one process coordinates; without, the processes are peers.
+    """
+    return next(
+        row
+        for row in rows()
+        if row.runs_in == "several" and row.has_servers == row.has_coordinator == has_servers
+    )
+
+
 def row(name: str) -> StrategyRow:
     """The row of that name; raises SpecError for an unknown one."""
     found = find(name)

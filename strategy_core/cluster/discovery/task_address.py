@@ -65,7 +65,7 @@ def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
     is_cluster = row is not None and row.runs_in == "several"
     if row and is_cluster and has_servers == row.has_servers == row.has_coordinator:
         return asked
-    return "parameter-server" if has_servers else "multi-worker-mirrored"
+    return strategy_catalog.first_in_cluster(has_servers=has_servers).name
 
 
 def place_from_roles(

@@ -38,7 +38,7 @@ from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.run.tail import Tail, Told
 from strategy_lab.profiles.run.topology import has_servers, worker_of
-from strategy_lab.profiles.tables.multi_worker_steps import AcrossWorkers
+from strategy_lab.profiles.tables.multi_worker_steps import LiveSteps
 
 MAX_NEWS = 2_000
 FREQUENT = (MemorySampled, ResourcesSampled, ClockMeasured, LinkBytes, ClosureDone)
@@ -102,8 +102,8 @@ class LiveRun:
         self._seemed_lost_at: float | None = None
         """When the run first looked lost; None unless its launcher's account is being awaited."""
         self._origin_ns: int | None = None
-        self._across = AcrossWorkers()
-        self._numbers = LiveNumbers(self._across.split)
+        self._live_steps = LiveSteps()
+        self._numbers = LiveNumbers(self._live_steps.split)
         self._rows = StepRows(self._numbers.split, recent_rows)
         self._news: list[str] = []
         self._activity = Activity()
@@ -218,7 +218,7 @@ class LiveRun:
             self.last_step = event.step
             return
         self._group.take(told)
-        self._across.take(told)
+        self._live_steps.take(told)
         self._numbers.take(told)
         if not isinstance(event, FREQUENT):
             self._keep_for_status(told)
@@ -285,7 +285,9 @@ class LiveRun:
             return {}
         try:
             folder = worker_folder(self.folder, told.worker or 0, told.generation or 0).path
-            found = summarise_window(folder / window.folder, window.segment, self._across.complete)
+            found = summarise_window(
+                folder / window.folder, window.segment, self._live_steps.complete
+            )
         except (OSError, ValueError, KeyError) as error:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
         self._numbers.captured(found.communication)

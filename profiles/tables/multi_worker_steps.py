@@ -50,8 +50,8 @@ class _Step:
     """When the last replica so far had its gradients, on the reference's clock."""
 
 
-class AcrossWorkers:
-    """Fed with every event of a run; splits its steps."""
+class LiveSteps:
+    """Splits the steps of a run into phases while its events arrive."""
 
     def __init__(self) -> None:
         self._together: dict[int, SegmentOpened] = {}

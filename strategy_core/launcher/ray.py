@@ -70,18 +70,18 @@ def run_under_ray(
     num_cpus = max(os.cpu_count() or 1, round(spec.workers * cpus_per_worker))
     ray.init(num_cpus=num_cpus if is_local else None, log_to_driver=False)
     try:
-        desk = _desk()
+        actor = _run_actor()
         config = {
             "spec": spec.to_json(),
             "folder": str(folder),
             "checkpoint": str(checkpoint.absolute()) if checkpoint else None,
             "job": job,
-            "desk": desk,
+            "actor": actor,
         }
         with _stores(folder) as storage:
             trainer = _trainer(spec, config, cpus_per_worker, storage)
-            error = _fit(trainer, lambda: ray.get(desk.stop.remote()))
-        told = ray.get(desk.told.remote())
+            error = _fit(trainer, lambda: ray.get(actor.stop.remote()))
+        told = ray.get(actor.told.remote())
     finally:
         ray.shutdown()
     if len(told) < spec.workers:
@@ -125,20 +125,20 @@ def run_task(config: dict[str, Any]) -> None:
             handle = launcher.join(Part(place, checkpoint), spec, config["folder"])
             is_asked = False
             while not handle.wait(_LOOK_EVERY_S):
-                if not is_asked and ray.get(config["desk"].is_stopped.remote()):
+                if not is_asked and ray.get(config["actor"].is_stopped.remote()):
                     is_asked = True
                     handle.stop()
             status, message = handle.status, handle.message
     except LabError as error:
         message = str(error)
-    ray.get(config["desk"].tell.remote(process, status, message))
+    ray.get(config["actor"].tell.remote(process, status, message))
 
 
-def _desk() -> Any:
+def _run_actor() -> Any:
     """An actor that the driver and every task can reach: where to stop, and how each ended."""
     import ray
 
-    class Desk:
+    class RunActor:
         def __init__(self) -> None:
             self._is_stopped = False
             self._told: dict[int, tuple[str, str | None]] = {}
@@ -155,7 +155,7 @@ def _desk() -> Any:
         def told(self) -> dict[int, tuple[str, str | None]]:
             return self._told
 
-    return ray.remote(num_cpus=0)(Desk).remote()
+    return ray.remote(num_cpus=0)(RunActor).remote()
 
 
 def _outcome(folder: Path, told: dict[int, tuple[str, str | None]]) -> Outcome:

@@ -56,9 +56,9 @@ def address(process: int) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     control = socket.socket(fileno=int(arguments[0]))
-    wiring = NetworkSetup(**json.loads(control.recv(4096)))
+    setup = NetworkSetup(**json.loads(control.recv(4096)))
     try:
-        made, switch = _lay(wiring)
+        made, switch = _lay(setup)
     except (OSError, subprocess.CalledProcessError) as error:
         control.sendall(json.dumps({"error": _why(error)}).encode())
         return 1
@@ -77,21 +77,21 @@ Made = tuple[int | None, list[int]]
 """A descriptor of the user namespace, if one was created, and those of the networks."""
 
 
-def _lay(wiring: NetworkSetup) -> tuple[Made, Switch | None]:
+def _lay(setup: NetworkSetup) -> tuple[Made, Switch | None]:
     user = namespaces.current("user") if namespaces.make_private() else None
     namespaces.bring_up("lo")
     hub = namespaces.current("net")
-    if not wiring.num_interfaces:
+    if not setup.num_interfaces:
         return (user, [hub]), None
-    _check_tools(wiring)
-    spokes = [namespaces.make_another() for _ in range(wiring.num_interfaces)]
-    if wiring.delay_ms:
-        return (user, spokes), _connect_by_switch(spokes, wiring)
-    _connect_by_bridge(hub, spokes, wiring)
+    _check_tools(setup)
+    spokes = [namespaces.make_another() for _ in range(setup.num_interfaces)]
+    if setup.delay_ms:
+        return (user, spokes), _connect_by_switch(spokes, setup)
+    _connect_by_bridge(hub, spokes, setup)
     return (user, [*spokes, hub]), None  # the hub last: its holder keeps the bridge alive
 
 
-def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) -> None:
+def _connect_by_bridge(hub: int, spokes: Sequence[int], setup: NetworkSetup) -> None:
     """Connect each namespace to a bridge in the hub by a veth pair; both ends send at the rate."""
     namespaces.enter([hub])
     lines = ["link add name bridge type bridge", "link set bridge up"]
@@ -100,23 +100,23 @@ def _connect_by_bridge(hub: int, spokes: Sequence[int], wiring: NetworkSetup) ->
         lines.append(f"link add port{number} type veth peer name {INTERFACE} netns {far}")
         lines.append(f"link set port{number} master bridge up")
     _ip(lines)
-    if wiring.rate_mbit:
+    if setup.rate_mbit:
         for number in range(len(spokes)):
-            _limit(f"port{number}", wiring.rate_mbit)
+            _limit(f"port{number}", setup.rate_mbit)
     for number, spoke in enumerate(spokes):
         _set_up(spoke, number)
-        if wiring.rate_mbit:
-            _limit(INTERFACE, wiring.rate_mbit)
+        if setup.rate_mbit:
+            _limit(INTERFACE, setup.rate_mbit)
 
 
-def _connect_by_switch(spokes: Sequence[int], wiring: NetworkSetup) -> Switch:
+def _connect_by_switch(spokes: Sequence[int], setup: NetworkSetup) -> Switch:
     """A TAP device in each namespace; this process forwards the frames."""
     taps = []
     for number, spoke in enumerate(spokes):
         namespaces.enter([spoke])
         taps.append(open_tap(INTERFACE))
         _set_up(spoke, number)
-    return Switch(taps, wiring.rate_mbit, wiring.delay_ms or 0.0)
+    return Switch(taps, setup.rate_mbit, setup.delay_ms or 0.0)
 
 
 def _set_up(spoke: int, number: int) -> None:
@@ -148,8 +148,8 @@ def _run(command: Sequence[str], text: str = "") -> None:
     subprocess.run(command, input=text, text=True, capture_output=True, check=True, env=environment)
 
 
-def _check_tools(wiring: NetworkSetup) -> None:
-    for tool in ("ip", "tc") if wiring.rate_mbit else ("ip",):
+def _check_tools(setup: NetworkSetup) -> None:
+    for tool in ("ip", "tc") if setup.rate_mbit else ("ip",):
         if shutil.which(tool, path=SEARCHED) is None:
             raise FileNotFoundError(2, f"the program {tool} is not there (package iproute2)")
 

@@ -10,7 +10,8 @@ GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (
 GET /api/runs/{run}/flows?row=&start=         links of a span to other tracks (JSON)
 GET /api/runs/{run}/same_op?row=&start=       the span and its copies on other tracks (JSON)
 GET /api/runs/{run}/critical_path?step=       parts of a step's critical path, with rows (JSON)
-GET /api/runs/{run}/slack?row=&start=         how much later the op of a span could end (JSON)
+GET /api/runs/{run}/slack?row=&start=         how much later the op of a span could end, or why
+                                                that is not known (JSON)
 GET /api/runs/{run}/predicted?segment=&edit=  a step with an edit of profiles.replay.edit_text,
                                               on rows (JSON)
 """
@@ -34,6 +35,7 @@ from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.replay.edit_text import edits_of
+from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
 from strategy_lab.profiles.timeline.critical_path import PathPart, path_of_step
@@ -136,7 +138,10 @@ def _path(run_id: str, step: int) -> list[PathPart]:
 @explained
 async def slack(request: Request) -> Response:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-    found = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
+    try:
+        found = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
+    except ReplayError as error:  # an answer: many runs allow no replay
+        return JSONResponse({"reason": str(error)})
     return JSONResponse(asdict(found))
 
 

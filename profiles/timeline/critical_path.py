@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.critical_path import LAUNCH, Piece, critical_path
-from strategy_lab.profiles.replay.recording import Recording, read_recording
+from strategy_lab.profiles.replay.recording import Recording, ReplayError, read_recording
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline
 
@@ -35,7 +34,7 @@ class PathPart:
 def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPart]:
     """Return the parts of a captured step's path in order of time.
 
-    Raises LabError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or its segment cannot be replayed.
     """
     recording = recording_of_step(profile, timeline, step)
     begin = recording.bounds[step][0] - timeline.origin_ns
@@ -52,15 +51,15 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
 def recording_of_step(profile: Profile, timeline: Timeline, step: int) -> Recording:
     """Return what was recorded with a captured step.
 
-    Raises LabError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or its segment cannot be replayed.
     """
     if step not in timeline.steps["step"]:
-        raise LabError(f"Step {step} is not captured, so its critical path is not known")
+        raise ReplayError(f"Step {step} is not captured, so its critical path is not known")
     segment = timeline.steps["segment"][timeline.steps["step"].index(step)]
     recording = read_recording(profile, segment)
     if step not in recording.bounds:
         lacking = " or lacks timestamps of a worker" if recording.timed else ""
-        raise LabError(f"Step {step} is traced{lacking}, so it has no critical path of ops")
+        raise ReplayError(f"Step {step} is traced{lacking}, so it has no critical path of ops")
     return recording
 
 

@@ -15,7 +15,7 @@ from strategy_lab.profiles.capture.graph import RECEIVES
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.critical_path import critical_path, slack_ns
-from strategy_lab.profiles.replay.recording import LEADER
+from strategy_lab.profiles.replay.recording import LEADER, ReplayError
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.step_graph import ENTER, HOST, StepGraph
 from strategy_lab.profiles.reporting import units
@@ -60,7 +60,7 @@ class SpanSlack:
 def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
     """Return the slack of a captured step's ops.
 
-    Raises LabError if the step is not captured or its segment cannot be replayed.
+    Raises ReplayError if the step is not captured or its segment cannot be replayed.
     """
     recording = recording_of_step(profile, timeline, step)
     graph = StepBuilder(recording).build(step)
@@ -78,11 +78,11 @@ def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
 
 
 def step_of_span(timeline: Timeline, row: int, start_ns: int) -> int:
-    """Return the captured step of the span that starts there; raises LabError if it has none."""
+    """Return the captured step of the span that starts there; raises ReplayError if it has none."""
     span = _span(timeline, row, start_ns)
     step = int(timeline.step[span])
     if step < 0:
-        raise LabError("This op ran outside of the captured steps, so it delays none of them")
+        raise ReplayError("This op ran outside of the captured steps, so it delays none of them")
     return step
 
 
@@ -92,22 +92,22 @@ def slack_of(timeline: Timeline, known: StepSlack, row: int, start_ns: int) -> S
     Args:
       known: of the span's step.
 
-    Raises LabError, with the reason, if the graph of the step does not have the op.
+    Raises ReplayError, with the reason, if the graph of the step does not have the op.
     """
     span = _span(timeline, row, start_ns)
     track = next(each for each in timeline.tracks if row in each.rows)
     if track.worker != LEADER:
-        raise LabError(
+        raise ReplayError(
             f"The graph of a step has the ops of process {LEADER}, and of {track.title} only the "
             "length of each phase"
         )
     name, op = timeline.names[timeline.name[span]], timeline.ops[timeline.op[span]]
     at = _node(known, name, track.device, start_ns - known.begin_ns)
     if at is None:
-        raise LabError(_why_no_node(op))
+        raise ReplayError(_why_no_node(op))
     nodes = known.graph.nodes
     if nodes.end_ns[at] > known.graph.wall_ns:
-        raise LabError("The step was over before this op ended, so it did not wait for the op")
+        raise ReplayError("The step was over before this op ended, so it did not wait for the op")
     slack = float(known.slack_ns[at])
     is_on_path = at in known.on_path
     if is_on_path or slack < _LEAST_NS:

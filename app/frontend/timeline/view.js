@@ -395,7 +395,8 @@ export class TimelineView {
     const details = this.panel.firstChild;
     let text;
     try {
-      text = slackText(await this.source.json("slack", { row: span.row, start: Math.round(span.start) }));
+      const answer = await this.source.json("slack", { row: span.row, start: Math.round(span.start) });
+      text = answer.reason ? `not known. ${answer.reason}` : slackText(answer);
     } catch (error) {
       text = `not known. ${error.message}`;
     }

@@ -177,3 +177,12 @@ def test_the_reason_of_a_close_fits_its_frame_in_any_language() -> None:
     reason = close_reason(RunFolderError("Lauf größer " + "運行" * 60))
     assert len(reason.encode()) <= 123
     assert reason.startswith("Lauf größer 運行")
+
+
+def test_why_the_slack_of_an_op_is_not_known_is_an_answer(client: Client) -> None:
+    """A browser writes each refused request into its console; many runs allow no replay."""
+    spans = state.lab().timelines.get("one")
+    start = int(spans.start[spans.row_starts[0]])
+    answer = client.get(f"/api/runs/one/slack?row=0&start={start}")
+    assert answer.status == 200
+    assert answer.json()["reason"].startswith("The graph of segment 0 is missing")

@@ -210,12 +210,12 @@ def _rows_of(profile: Profile, segment: SegmentOpened) -> pa.Table:
 
 def _last_counts(earlier: pa.Table, inside: pa.Table) -> pa.Table:
     """The last earlier count of each process that counted once inside."""
-    once = [
-        process
+    before = _counts_of(earlier)
+    wanted = {
+        (*process, max(before[process]))
         for process, counts in _counts_of(inside).items()
-        if len(counts) == 1 and process in _counts_of(earlier)
-    ]
-    wanted = {(*process, max(_counts_of(earlier)[process])) for process in once}
+        if len(counts) == 1 and process in before
+    }
     keys = zip(*(ints(earlier, name).tolist() for name in _COUNT), strict=True)
     return earlier.filter(pa.array([key in wanted for key in keys], pa.bool_()))
 

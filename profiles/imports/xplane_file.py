@@ -102,8 +102,8 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
         for index, left in zip(by_size, range(len(by_size), 0, -1), strict=True):
             share = max(most - kept, 0) // left
             read[index] = _read_plane(buffer, pieces, planes[index], names[index], found, share)
-            found.planes = [read[i] for i in (*devices, *others) if i in read]
             kept += sum(len(line) for line in read[index].lines)
+        found.planes += [read[index] for index in indices]
     for plane in planes:
         if plane.name == _METADATA_PLANE:
             places = plane.parts.get(_EVENT_METADATA, []), plane.parts.get(_STAT_METADATA, [])

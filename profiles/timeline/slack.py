@@ -26,8 +26,7 @@ from strategy_lab.profiles.timeline.layout import Timeline
 from strategy_lab.profiles.timeline.same_op import span_at
 
 _LEAST_NS = 500
-"""Recorded times are read one after the other: a shorter slack does not
-count."""
+"""A shorter slack counts as none: recorded times are read one after the other."""
 
 
 @dataclass(frozen=True)

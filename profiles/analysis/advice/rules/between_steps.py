@@ -2,9 +2,10 @@
 
 ## What it does
 
-Compares the median time from the end of a step to the begin of the next with the median step: a
+Compares the median time from the end of a step to the start of the next with the median step: a
 quarter of both together or more, and at least 1 ms. Names the line that runs for most of it, if
-steps were captured. Steps that trace, and the begin and end of capture windows, are left out.
+steps were captured. Gaps before steps that trace, and gaps in which a capture window begins or
+ends, are left out.
 
 ## Why is this slow
 

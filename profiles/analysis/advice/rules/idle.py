@@ -3,7 +3,7 @@
 ## What it does
 
 Takes tracing, Python and calls off the idle time of a typical step: 30 % of the step or more is
-left. Of steps below 4 ms, twice the interval of the samples of Python, `short-steps` tells.
+left. The rule `short-steps` covers steps below 4 ms, twice the interval of the samples of Python.
 
 ## Why is this slow
 

@@ -47,7 +47,7 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
     )
     link = pick_own_link() if chosen == CHOSEN else _ready_link(chosen)
     if chosen == CHOSEN and link is None:
-        st.markdown("The curve follows when every field of the hardware is right.")
+        st.markdown("The curve appears once each field above has a valid value.")
         return
     name = other if other in entries else ""
     try:

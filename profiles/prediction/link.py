@@ -116,7 +116,7 @@ def _problems(error: ValidationError) -> dict[str, str]:
     for each in error.errors():
         message = each["msg"].removeprefix("Value error, ")
         if each["type"] in _NEEDED:
-            message = "This is needed"
+            message = "No value is given"
         found.setdefault(".".join(map(str, each["loc"])), message)
     return found
 

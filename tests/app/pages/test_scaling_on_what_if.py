@@ -42,7 +42,7 @@ def test_hardware_of_ones_own(folder: Path) -> None:
     page = open_page("what_if", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
     shown = rerun(page)
-    assert [each.value for each in shown.error] == ["This is needed\\."]
+    assert [each.value for each in shown.error] == ["No value is given\\."]
     assert not shown.dataframe
     page.number_input(key="link_bandwidth_gbps").set_value(0.001)
     (slow,) = (each.value for each in rerun(page).dataframe)

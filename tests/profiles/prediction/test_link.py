@@ -75,5 +75,5 @@ def test_each_wrong_field_has_its_problem() -> None:
     found = link_or_problems(values)
     assert isinstance(found, dict)
     assert found.keys() == {"bandwidth_gbps", "bandwidth_source", "latency_us", "device_source"}
-    assert found["bandwidth_gbps"] == found["bandwidth_source"] == "This is needed"
+    assert found["bandwidth_gbps"] == found["bandwidth_source"] == "No value is given"
     assert "greater than or equal to 0" in found["latency_us"]

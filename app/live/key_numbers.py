@@ -36,7 +36,14 @@ from strategy_lab.profiles.analysis.steps import (
     settled_steps,
     timed_steps,
 )
-from strategy_lab.profiles.analysis.stragglers import Stragglers, Work, lateness, slowest_served
+from strategy_lab.profiles.analysis.stragglers import (
+    MIN_STEPS,
+    Stragglers,
+    Work,
+    lateness,
+    slowest_served,
+    unanswered,
+)
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
@@ -51,6 +58,9 @@ TIMED = 20
 """Newest steps behind step time and throughput."""
 COMPARED = 50
 """Newest steps over which replicas are compared."""
+SOON = {"steps": "after the second step", "loss": "after the first step"}
+"""When a configuration has its first numbers: until then it has not failed to record them."""
+AFTER_A_FEW_STEPS = "after a few steps"
 
 _COMPUTE, _DELAY, _WAIT = (CATEGORIES.index(name) for name in ("compute", "delay", "wait"))
 
@@ -196,6 +206,7 @@ class LiveNumbers:
             num_warm_up=num_warm_up,
             settled=settled,
             timed=timed_steps(settled, captured, call),
+            unknown=SOON,
         )
 
     def _late(self, titles: Mapping[int, str], served_ms: Mapping[int, float]) -> Stragglers:
@@ -203,11 +214,11 @@ class LiveNumbers:
         if self._is_served:
             return slowest_served(served_ms, 0, titles)
         num_replicas = self._segment.num_replicas if self._segment else 0
-        rows = [
-            row
-            for step in self._newest(COMPARED)
-            if not step.is_traced and (row := self._replicas(step))
-        ]
+        settled = [step for step in self._newest(COMPARED) if not step.is_traced]
+        rows = [row for step in settled if (row := self._replicas(step))]
+        segment = self._segment.segment if self._segment else 0
+        if num_replicas > 1 and len(settled) < MIN_STEPS:
+            return unanswered(segment, AFTER_A_FEW_STEPS)
         whole = [row for row in rows if len(row) == num_replicas]
         replicas = sorted(whole[0]) if whole else []
         whole = [row for row in whole if sorted(row) == replicas]
@@ -221,7 +232,7 @@ class LiveNumbers:
             values[:, :, 1],
             values[:, :, 2].max(axis=1, initial=0.0),
         )
-        return lateness(work, self._segment.segment if self._segment else 0, titles)
+        return lateness(work, segment, titles)
 
     def _replicas(self, step: _Step) -> dict[int, tuple[int, float, float, float]]:
         """Return `(worker, wait, own work, step length)` by replica, with times in ms."""

@@ -14,7 +14,14 @@ from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.run.events import SegmentOpened
 
 MAX_ROWS = 5_000
-WAYS: tuple[How, ...] = ("moved", "added", "gone")
+WAYS: dict[How, tuple[str, str]] = {
+    "moved": ("moved", "moved"),
+    "fewer copies": ("has fewer copies", "have fewer copies"),
+    "more copies": ("has more copies", "have more copies"),
+    "added": ("was added", "were added"),
+    "gone": ("is gone", "are gone"),
+}
+"""What happened to a variable, and to several."""
 
 
 def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
@@ -56,9 +63,9 @@ def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -
 
 
 def _counted(found: PlacementChange) -> str:
-    """`35 variables moved, 2 gone; 3 stayed`."""
-    counts = [(how, sum(move.how == how for move in found.variables)) for how in WAYS]
-    words = [f"{num:,} {how}" for how, num in counts if num]
+    """`35 variables have fewer copies, 2 are gone; 3 stayed`."""
+    counts = [(ways, sum(move.how == how for move in found.variables)) for how, ways in WAYS.items()]
+    words = [f"{num:,} {ways[num > 1]}" for ways, num in counts if num]
     if not words:
         return "every variable stayed where it was"
     number, _, rest = ", ".join(words).partition(" ")
@@ -72,7 +79,7 @@ def _show_variables(found: PlacementChange) -> None:
         "placement_changes",
         found.variables[:MAX_ROWS],
         {
-            "how": text("Change", lambda move: move.how, width=70),
+            "how": text("Change", lambda move: move.how, width=100),
             "name": text("Variable", lambda move: plain(move.name, 200), width="medium"),
             "before": texts("Was on", lambda move: [short[name] for name in move.before]),
             "after": texts("Is on", lambda move: [short[name] for name in move.after]),

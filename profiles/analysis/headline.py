@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
 from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.late_replicas import (
+    explained_by_delay,
+    lateness_of,
+    who_waits,
+)
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -45,11 +51,12 @@ def newest_headline(
 
     Other findings compare more than the newest steps: `headline` has them once the run is over.
     """
-    worst = late.straggler
     waits = ""
-    if worst is not None and is_in_sync:
-        by = units.milliseconds(worst.late_ms)
-        waits = f"{worst.name.capitalize()} is late by {by}: the others wait for it."
+    if late.late and is_in_sync:
+        because = explained_by_delay(late, injected_delays(segment))
+        worst = late.late[0]
+        lateness = lateness_of(worst, because.get(worst.replica)).capitalize()
+        waits = f"{lateness}: {who_waits(late)} for it."
     first = _what_runs(segment, segment.spec.get("workload"))
     return *first, *_pace(newest, is_in_sync=is_in_sync, then=waits)
 
@@ -76,7 +83,7 @@ def _limit(facts: Facts) -> str:
     if main is not None:
         return main.sentence
     if facts.steps.median_ms is None:
-        return f"The run failed: {facts.failure}." if facts.failure else ""
+        return ""  # why is the reason of the run's end, which is shown beside its status
     wall = facts.breakdown.mean_ms("wall")
     if not wall:
         return f"What limits it is unknown: {facts.breakdown.reason}."

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.analysis.stragglers import Stragglers
 
 NO_SPANS = "needs a capture window"
+UNLIKE_THE_MEDIAN = 0.03
+"""A mean step that differs from the median by this share is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
     return (
         step_time(steps, f"median of {counted}; {spread}"),
-        throughput(steps),
+        throughput(steps, _mean_step(steps)),
         slowest(facts.stragglers),
         loss(
             steps,
@@ -81,12 +83,20 @@ def step_time(steps: StepTimes, note: str) -> KeyNumber:
     return _number("step_time", value, units.milliseconds(value), note, steps.why_no_time)
 
 
-def throughput(steps: StepTimes) -> KeyNumber:
+def throughput(steps: StepTimes, note: str = "") -> KeyNumber:
     """Examples of the timed steps over their wall time."""
     value = steps.examples_per_second
     reason = why_no_examples(steps)
     text = units.rate(value, "examples")
-    return _number("throughput", value, text, "", reason, "derived")
+    return _number("throughput", value, text, note, reason, "derived")
+
+
+def _mean_step(steps: StepTimes) -> str:
+    """The mean step behind the throughput, where it would not fit to the median beside it."""
+    mean, median = steps.mean_ms, steps.median_ms
+    if not mean or not median or abs(mean / median - 1) < UNLIKE_THE_MEDIAN:
+        return ""
+    return f"mean step {units.milliseconds(mean)}"
 
 
 def slowest(found: Stragglers) -> KeyNumber:
@@ -140,6 +150,8 @@ def _parallel_efficiency(facts: Facts) -> KeyNumber:
     note = (
         f"balance {units.share(pop.load_balance)} × communication {units.share(pop.communication)}"
     )
+    if facts.segment.num_replicas == 1:  # nothing to balance, and nothing to communicate with
+        note = "share of a step in which the replica computes"
     text = units.share(pop.parallel)
     return _number("parallel_efficiency", pop.parallel, text, note, pop.reason, "derived")
 

@@ -21,7 +21,7 @@ from strategy_lab.profiles.tables.columns import ints, of_segment, texts
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
-How = Literal["moved", "added", "gone"]
+How = Literal["moved", "fewer copies", "more copies", "added", "gone"]
 Places = dict[tuple[str, int], tuple[str, tuple[str, ...]]]
 Op = tuple[str, str | None, str]
 """Name, type and device."""
@@ -114,7 +114,14 @@ def _move(
         return VariableMove(old[0], "gone", old[1], ())
     if old is None or new is None or old[1] == new[1]:
         return None
-    return VariableMove(new[0], "moved", old[1], new[1])
+    return VariableMove(new[0], _how(set(old[1]), set(new[1])), old[1], new[1])
+
+
+def _how(before: set[str], after: set[str]) -> How:
+    """A copy that stays on its device has not moved, whatever became of the others."""
+    if after < before:
+        return "fewer copies"
+    return "more copies" if before < after else "moved"
 
 
 def _places(rows: pa.Table) -> Places:

@@ -72,9 +72,13 @@ class StepTimes:
         return self.quantile_ms(0.5)
 
     @property
+    def mean_ms(self) -> float | None:
+        return float(self.timed_ms.mean()) if self.timed_ms.size else None
+
+    @property
     def why_no_time(self) -> str:
         """Why no step counts, if none does."""
-        return FIRST_STEP_ALONE if self.count else self.unknown.get("steps", NO_STEP)
+        return self.unknown.get("steps", FIRST_STEP_ALONE if self.count else NO_STEP)
 
     @property
     def first_step_ms(self) -> float | None:

@@ -49,6 +49,8 @@ NOTICEABLE_SCORE = 1.5
 MOSTLY_LAST = 0.5
 """...and the last one to arrive in at least this share of the steps."""
 MIN_STEPS = 3
+ALONE = "one replica: no other to compare it with"
+NO_TIMES = "a straggler needs two replicas with measured times"
 NO_WAITS = "workers of parameter servers do not wait for each other"
 
 
@@ -119,7 +121,7 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
     opened = [item for item in profile.segments if item.segment == segment]
     unknown = why_waits_unknown(profile, opened[0]) if opened else None
     if unknown is not None:
-        return _unanswered(segment, unknown)
+        return unanswered(segment, unknown)
     titles = profile.process_titles
     if opened and has_servers(opened[0]):
         workers = parameter_serving(profile, opened[0]).workers
@@ -133,7 +135,7 @@ def slowest_served(
 ) -> Stragglers:
     """The answer for parameter servers, from the length of each worker's step by process number."""
     if len(walls_ms) < 2:
-        return _unanswered(segment, "needs two workers whose steps tell their parts")
+        return unanswered(segment, "needs two workers whose steps tell their parts")
     worker = max(walls_ms, key=walls_ms.__getitem__)
     usual = float(np.median([ms for other, ms in walls_ms.items() if other != worker]))
     late_ms = walls_ms[worker] - usual
@@ -150,9 +152,9 @@ def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers
     `titles` names the processes by their number.
     """
     if len(found.replicas) < 2:
-        return _unanswered(segment, "a straggler needs two replicas with measured times")
+        return unanswered(segment, ALONE if found.replicas else NO_TIMES)
     if len(found.wall) < MIN_STEPS:
-        return _unanswered(segment, f"fewer than {MIN_STEPS} steps with every replica's time")
+        return unanswered(segment, f"fewer than {MIN_STEPS} steps with every replica's time")
     slowest, typical = found.work.max(axis=1), _typical(found.work)
     rest = max(float(np.median(found.wall - slowest)), 0.0) * len(found.wall)
     replay, total = float(slowest.sum()) + rest, float(found.wall.sum())
@@ -301,5 +303,6 @@ def _noticeable_ms(wall_ms: float) -> float:
     return max(NOTICEABLE_MS, NOTICEABLE_SHARE * wall_ms)
 
 
-def _unanswered(segment: int, reason: str) -> Stragglers:
+def unanswered(segment: int, reason: str) -> Stragglers:
+    """No answer for a segment, and why."""
     return Stragglers(segment, 0, None, (), None, None, None, reason)

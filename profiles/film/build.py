@@ -14,6 +14,7 @@ from strategy_lab.profiles.film.captions import Captions
 from strategy_lab.profiles.film.critical_path import critical_path
 from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.notes import notes
+from strategy_lab.profiles.film.poster import poster
 from strategy_lab.profiles.film.rows import Own, Rows, rows_of
 from strategy_lab.profiles.film.scene import Exchange, Flight, Layout, Node, Scene, ShownOp
 from strategy_lab.profiles.film.served import served_flights, served_phases, server_bytes
@@ -55,6 +56,7 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
     joined = exchanges(rows, node_of, names)
     waited = waits(rows, joined, moved, names)
     path = () if servers else critical_path(nodes, waited, rows.length_ns)
+    said = Captions(rows.length_ns, nodes, joined, moved, waited).all()
     layout, hub = _layout(bool(servers), len(workers), nodes, joined, moved)
     return Scene(
         run=profile.name,
@@ -62,7 +64,7 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
         segment=step.segment,
         step=step.step,
         length_ns=rows.length_ns,
-        poster_ns=_poster(joined, rows.length_ns),
+        poster_ns=poster(joined, nodes, said, rows.length_ns),
         layout=layout,
         hub=hub,
         groups=tuple(profile.process_titles.get(worker, f"worker {worker}") for worker in workers)
@@ -73,7 +75,7 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
         flights=moved,
         waits=waited,
         path=path,
-        captions=Captions(rows.length_ns, nodes, joined, moved, waited).all(),
+        captions=said,
         names=tuple(names.texts),
         notes=notes(rows, joined, bool(servers)),
     )
@@ -188,13 +190,3 @@ def _layout(
             if all(hub in (flight.sender, flight.receiver) for flight in moved):
                 return "hub", hub
     return "ring", None
-
-
-def _poster(joined: Sequence[Exchange], length_ns: int) -> int:
-    """Return the middle of the longest wait for a last member, or of the film."""
-    waited = [item for item in joined if item.source != "derived"]
-    longest = max(waited, key=lambda e: e.all_entered_ns - e.first_entered_ns, default=None)
-    if longest is None:
-        return length_ns // 2
-    entered = sorted(member.entered_ns for member in longest.members)
-    return min(max((entered[-2] + entered[-1]) // 2, 0), length_ns)

@@ -27,6 +27,7 @@ _MOST_CLAUSES = 3
 _FEWEST_BYTES = 1000
 _FEWEST_SHARE = 0.02
 """A caption has what is sent in its stretch from this size on, and this share of the step's."""
+_OWN_WORK = ("delay", "compute")
 _WORK = (
     ("delay", "is held by the injected delay", "are held by the injected delay"),
     ("compute", "computes", "compute"),
@@ -37,7 +38,9 @@ _WORK = (
 )
 
 
-class _Stretch(NamedTuple):
+class Stretch(NamedTuple):
+    """A part of the film, with what is said meanwhile."""
+
     start_ns: int
     end_ns: int
     text: str = ""
@@ -58,7 +61,7 @@ class Captions:
 
     def all(self) -> tuple[Caption, ...]:
         """Return captions in order of time, the first one at the film's start."""
-        said: list[_Stretch] = []
+        said: list[Stretch] = []
         by_size = sorted(self.exchanges, key=lambda each: -(each.bytes or 0))
         for exchange in by_size:
             if exchange.source != "derived":
@@ -72,12 +75,12 @@ class Captions:
                 found.append(Caption(start, text))
         return tuple(found)
 
-    def _inside(self, part: _Stretch) -> _Stretch:
+    def _inside(self, part: Stretch) -> Stretch:
         return part._replace(
             start_ns=max(part.start_ns, 0), end_ns=min(part.end_ns, self.length_ns)
         )
 
-    def _entering(self, exchange: Exchange) -> list[_Stretch]:
+    def _entering(self, exchange: Exchange) -> list[Stretch]:
         waited_ns = exchange.all_entered_ns - exchange.first_entered_ns
         if waited_ns < _NOTICEABLE * self.length_ns:
             return []
@@ -94,26 +97,26 @@ class Captions:
                 usual_ns = float(np.median([member.entered_ns for member in order[:-1]]))
                 late = units.milliseconds((after.entered_ns - usual_ns) / 1e6)
                 text = f"{_capital(awaited)} is {late} late: {them}."
-            found.append(_Stretch(before.entered_ns, after.entered_ns, text))
+            found.append(Stretch(before.entered_ns, after.entered_ns, text))
         return found
 
-    def _moving(self, exchange: Exchange) -> _Stretch:
+    def _moving(self, exchange: Exchange) -> Stretch:
         took = units.milliseconds((exchange.end_ns - exchange.all_entered_ns) / 1e6)
         who = self._them([member.node for member in exchange.members])
         text = f"The {_named(exchange)} runs between {who}"
         if exchange.ring:
             text += f", in {exchange.ring.rounds} rounds around the ring"
-        return _Stretch(exchange.all_entered_ns, exchange.end_ns, f"{text}: {took}.")
+        return Stretch(exchange.all_entered_ns, exchange.end_ns, f"{text}: {took}.")
 
-    def _cut(self, gap: _Stretch) -> list[_Stretch]:
+    def _cut(self, gap: Stretch) -> list[Stretch]:
         count = max(1, round((gap.end_ns - gap.start_ns) / self.length_ns * _STRETCHES))
         edges = np.linspace(gap.start_ns, gap.end_ns, count + 1).astype(np.int64).tolist()
-        return [_Stretch(start, end) for start, end in pairwise(edges) if end > start]
+        return [Stretch(start, end) for start, end in pairwise(edges) if end > start]
 
-    def _summary(self, stretch: _Stretch) -> str:
+    def _summary(self, stretch: Stretch) -> str:
         by_phase: defaultdict[str, list[int]] = defaultdict(list)
         for number, node in enumerate(self.nodes):
-            phase = _main_phase(node, stretch)
+            phase = main_phase(node, stretch)
             if phase is not None:
                 by_phase[phase].append(number)
         said = [*self._sent(stretch), *self._waiting(by_phase["wait"], stretch)]
@@ -128,22 +131,34 @@ class Captions:
             return f"{_capital(self._them(by_phase['outside']))}: outside of this step."
         return "No replica runs an op: Python and the runtime are between ops."
 
-    def _waiting(self, waiting: list[int], stretch: _Stretch) -> list[str]:
-        """Return who waits for whom; a wait that is for the end of the call has no other side."""
-        by_awaited: defaultdict[int | None, list[int]] = defaultdict(list)
+    def _waiting(self, waiting: list[int], stretch: Stretch) -> list[str]:
+        """Return who waits for whom; a wait of which the other side is unknown is for a tensor.
+
+        After its last op, a replica waits for those of the others.
+        """
+        by_awaited: defaultdict[int | str, list[int]] = defaultdict(list)
         for node in waiting:
             known: Counter[int | None] = Counter({None: 0})
             for wait in self.waits:
                 if wait.node == node and stretch.common_ns(wait.start_ns, wait.end_ns) > 0:
                     known[wait.awaited] += stretch.common_ns(wait.start_ns, wait.end_ns)
-            by_awaited[known.most_common(1)[0][0]].append(node)
+            awaited = known.most_common(1)[0][0]
+            if awaited is None:
+                by_awaited[self._unknown(node, stretch)].append(node)
+            else:
+                by_awaited[awaited].append(node)
         return [
             f"{self._them(them)} {_verb(them, 'waits', 'wait')} for "
-            f"{'the others to end' if awaited is None else self._them([awaited])}"
+            f"{awaited if isinstance(awaited, str) else self._them([awaited])}"
             for awaited, them in by_awaited.items()
         ]
 
-    def _sent(self, stretch: _Stretch) -> list[str]:
+    def _unknown(self, node: int, stretch: Stretch) -> str:
+        ops = self.nodes[node].states
+        works_on = any(s.phase in _OWN_WORK and s.end_ns > stretch.end_ns for s in ops)
+        return "a tensor" if works_on else "the others to end"
+
+    def _sent(self, stretch: Stretch) -> list[str]:
         """Return the largest traffic to or from one node that begins in the stretch."""
         total = sum(flight.bytes or 0 for flight in self.flights)
         sizes: Counter[tuple[str, int]] = Counter()
@@ -184,7 +199,8 @@ def _named(exchange: Exchange) -> str:
     )
 
 
-def _main_phase(node: Node, stretch: _Stretch) -> str | None:
+def main_phase(node: Node, stretch: Stretch) -> str | None:
+    """Return what a node does most of the stretch; None if nothing of it is known."""
     spent: Counter[str] = Counter()
     for state in node.states:
         common = stretch.common_ns(state.start_ns, state.end_ns)
@@ -201,12 +217,12 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _uncovered(part: _Stretch, said: Sequence[_Stretch]) -> list[_Stretch]:
+def _uncovered(part: Stretch, said: Sequence[Stretch]) -> list[Stretch]:
     """Return the pieces of a stretch that no other caption has."""
     left = [part] if part.end_ns > part.start_ns else []
     for start, end, _ in said:
         left = [
-            _Stretch(low, high, part.text)
+            Stretch(low, high, part.text)
             for each in left
             for low, high in (
                 (each.start_ns, min(each.end_ns, start)),
@@ -217,10 +233,10 @@ def _uncovered(part: _Stretch, said: Sequence[_Stretch]) -> list[_Stretch]:
     return left
 
 
-def _gaps(said: Sequence[_Stretch], length_ns: int) -> list[_Stretch]:
+def _gaps(said: Sequence[Stretch], length_ns: int) -> list[Stretch]:
     found, at = [], 0
     for start, end, _ in sorted(said):
         if start > at:
-            found.append(_Stretch(at, start))
+            found.append(Stretch(at, start))
         at = max(at, end)
-    return [*found, _Stretch(at, length_ns)] if at < length_ns else found
+    return [*found, Stretch(at, length_ns)] if at < length_ns else found

@@ -90,7 +90,32 @@ def test_the_live_page_tells_the_collectives_of_the_newest_capture(
     assert without["busbw"] == ["–", "", "after the first full capture"]
 
 
-def _going(run: Path, folder: Path, *, with_windows: bool = False) -> LiveRun:
+def test_until_its_first_steps_a_configuration_says_when_its_numbers_come(
+    run: Path, tmp_path: Path
+) -> None:
+    """Not that nothing was recorded: the steps before a change were."""
+    told = json.loads(_going(run, tmp_path, num_steps=1).message()[0])["numbers"]
+    assert told["headline"] is None
+    notes = {key: number[2] for key, number in told["numbers"].items()}
+    assert notes["step_time"] == notes["throughput"] == "after the second step"
+    assert notes["slowest"] == "after a few steps"
+
+
+def test_the_live_page_names_an_injected_delay(run: Path, tmp_path: Path) -> None:
+    delay = {"worker": 0, "replica": 2, "ms": 30.0}
+    told = json.loads(_going(run, tmp_path, inject=[delay]).message()[0])["numbers"]
+    said = "Replica 2 is late because of the injected delay of 30 ms: the others wait for it."
+    assert said in told["headline"]
+
+
+def _going(
+    run: Path,
+    folder: Path,
+    *,
+    with_windows: bool = False,
+    num_steps: int | None = None,
+    inject: list[dict[str, object]] | None = None,
+) -> LiveRun:
     """The run without its end, as a viewer follows it."""
     left_out = ['"finished"'] if with_windows else ['"finished"', '"window"']
     events = (run / "worker-0-0" / "events.jsonl").read_text().splitlines(keepends=True)
@@ -100,7 +125,16 @@ def _going(run: Path, folder: Path, *, with_windows: bool = False) -> LiveRun:
     else:
         going.mkdir(parents=True)
     kept = [event for event in events if not any(text in event for text in left_out)]
+    if num_steps is not None:
+        begun = next(at for at, event in enumerate(kept) if '"kind": "step"' in event)
+        kept = kept[: begun + num_steps]
     (going / "events.jsonl").write_text("".join(kept))
+    if inject is not None:
+        records = read_records(going / "events.jsonl")
+        for record in records:
+            if record["kind"] == "segment":
+                record["spec"] = {**record["spec"], "inject": inject}
+        write_records(going / "events.jsonl", records)
     followed = LiveRun(going.parent)
     followed.advance()
     return followed

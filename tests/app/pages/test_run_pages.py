@@ -97,7 +97,7 @@ def test_communication_prints_its_formulas(runs: Path) -> None:
 def test_placement_tells_what_a_live_change_moved(runs: Path) -> None:
     text = text_of(open_page("placement", runs, run="reconfigured", segment="1"))
     assert "What the reconfiguration moved" in text
-    assert "3 variables moved; 0 stayed" in text
+    assert "3 variables have fewer copies; 0 stayed" in text
 
 
 @pytest.mark.parametrize("page", [*PAGES, "compare"])

@@ -24,7 +24,7 @@ def test_fewer_replicas_lose_their_copies_and_ops(profile: Profile) -> None:
     found = placement_change(profile, 0, 1)
     assert len(found.variables) == 3
     for move in found.variables:
-        assert move.how == "moved"
+        assert move.how == "fewer copies"
         assert set(move.after) < set(move.before)
     assert [item.after == 0 for item in found.ops] == [False, False, True, True]
     assert all(item.before > 0 for item in found.ops)
@@ -36,6 +36,7 @@ def test_back_again_is_the_same_the_other_way_round(profile: Profile) -> None:
         (m.after, m.before) for m in back.variables
     ]
     unchanged = placement_change(profile, 0, 2)
+    assert {move.how for move in back.variables} == {"more copies"}
     assert unchanged.variables == ()
     assert unchanged.num_same == 3
 

@@ -25,17 +25,19 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.late_replicas import (
+    explained_by_delay,
+    lateness_of,
+    who_waits,
+)
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.analysis.stragglers import NOTICEABLE_MS, ReplicaLateness
+from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
-
-EXPLAINED_WITHIN = 0.25
-"""An injected delay explains a lateness that differs from it by at most this share..."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -44,11 +46,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not late or not wall:
         return
     worst, delays_ms = late[0], injected_delays(facts.segment)
-    because = {r.replica: delays_ms[r.replica] for r in late if _is_injected(facts, r, delays_ms)}
-    parts = [_lateness(item, because.get(item.replica)) for item in late]
+    because = explained_by_delay(facts.stragglers, delays_ms)
+    parts = [lateness_of(item, because.get(item.replica)) for item in late]
     awaited = "it" if len(late) == 1 else worst.name
     sentence = (
-        f"{units.listed(parts).capitalize()}: the others wait for {awaited} in "
+        f"{units.listed(parts).capitalize()}: {who_waits(facts.stragglers)} for {awaited} in "
         f"{units.share(worst.last_share)} of the steps"
     )
     for before, item in itertools.pairwise(late):
@@ -72,19 +74,14 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _lateness(item: ReplicaLateness, injected_ms: float | None) -> str:
-    if injected_ms is None:
-        return f"{item.name} is late by {units.milliseconds(item.late_ms)}"
-    return f"{item.name} is late because of the injected delay of {injected_ms:g} ms"
-
-
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
     if detour := detour_behind(facts, late[0]):
         where = short(detour.device)
         if detour.replica == late[0].replica:
             return f"It waits for {detour.name}, which runs on {where}: see that finding."
         return f"Its device runs {detour.name} for replica {detour.replica}: see that finding."
-    unexplained = [item for item in late if not _is_injected(facts, item, delays_ms)]
+    because = explained_by_delay(facts.stragglers, delays_ms)
+    unexplained = [item for item in late if item.replica not in because]
     if not unexplained:
         return "Remove the injected delay to measure the program without it."
     lead = ""
@@ -124,21 +121,6 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     return longer_ms if longer_ms >= late.late_ms / 2 else None
 
 
-def _is_injected(facts: Facts, item: ReplicaLateness, delays_ms: dict[int, float]) -> bool:
-    """Whether the lab's delays explain how late a replica is, against those that are on time."""
-    late = {other.replica for other in facts.stragglers.late}
-    on_time = [delays_ms.get(r.replica, 0.0) for r in facts.stragglers.replicas]
-    on_time = [
-        ms
-        for ms, r in zip(on_time, facts.stragglers.replicas, strict=True)
-        if r.replica not in late
-    ]
-    expected = delays_ms.get(item.replica, 0.0) - min(on_time, default=0.0)
-    if expected <= 0:
-        return False
-    return abs(item.late_ms - expected) <= max(NOTICEABLE_MS, EXPLAINED_WITHIN * expected)
-
-
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     """No injected delay, if there is one."""
     return {"inject": []} if injected_delays(facts.segment) else {}
@@ -154,6 +136,6 @@ def removal(facts: Facts, _found: Finding) -> Removal:
     """Without the injected delay if it explains every late replica, else with the latest replica
     as fast as the others."""
     late, delays_ms = facts.stragglers.late, injected_delays(facts.segment)
-    if all(_is_injected(facts, item, delays_ms) for item in late):
+    if len(explained_by_delay(facts.stragglers, delays_ms)) == len(late):
         return Removal("no-delay")
     return Removal("average-replica")

@@ -74,7 +74,8 @@ class LectureHost:
 def _listen(port: int | None) -> socket.socket:
     wanted = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + 100)
     for each in wanted:
-        listening = socket.socket()
+        # Of this protocol, asyncio sends small answers at once.
+        listening = socket.socket(proto=socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((EVERY_INTERFACE, each))

@@ -24,6 +24,7 @@ from strategy_lab.app.server.assets import Assets
 from strategy_lab.app.server.banner import addresses, banner
 from strategy_lab.app.server.beside import end_after
 from strategy_lab.app.server.browser import Opening
+from strategy_lab.app.server.no_delay import send_at_once
 from strategy_lab.app.server.preload import preload_soon
 from strategy_lab.app.server.routes import build_routes
 from strategy_lab.app.server.theme import theme_options
@@ -110,6 +111,7 @@ async def _lifespan(
 ) -> AsyncIterator[dict[str, Any]]:
     lab = state.lab()
     lab.open()
+    send_at_once(lab.access.port)
     preload_soon()
     try:
         with known:

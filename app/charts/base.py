@@ -54,21 +54,28 @@ def alpha(colour: str, opacity: float) -> str:
 
 
 def mark_moment(
-    chart: go.Figure, x: float, text: str, colour: str, *, y: float = 1.0, hover: str = ""
+    chart: go.Figure,
+    x: float,
+    text: str,
+    colour: str,
+    *,
+    y: float | None = None,
+    hover: str = "",
 ) -> None:
     """A dotted line at a moment, and in words what happened then.
 
-    `y` is the height of the words, 0 to 1. `hover` is shown at the pointer.
+    The words are above the chart; `y`, 0 to 1, is another height. `hover` is shown at the pointer.
     """
     chart.add_vline(x=x, line={"color": colour, "width": 1, "dash": "dot"})
     chart.add_annotation(
         x=x,
-        y=y,
+        y=1.0 if y is None else y,
         yref="paper",
-        yanchor="top",
+        yanchor="bottom" if y is None else "top",
         xanchor="left",
+        xshift=4,
         text=text or " ",
         hovertext=hover or None,
         showarrow=False,
-        font={"size": 11, "color": colour},
+        font={"size": 12},
     )

@@ -68,8 +68,9 @@ def mesh(
             hovertext=str(place.coordinates),
             hoverinfo="text",
         )
-    # Links along z leave to the right of the last column.
-    chart.update_xaxes(visible=False, range=[-0.05, columns], fixedrange=True)
+    # Links along z leave to the right of the last column, with their bytes beside them.
+    room = 0.2 if z_size > 1 else 0.0
+    chart.update_xaxes(visible=False, range=[-0.05, columns + room], fixedrange=True)
     chart.update_yaxes(visible=False, range=[rows - 0.3, -0.1], fixedrange=True)
     return chart
 
@@ -96,7 +97,7 @@ def _add_link(
         at, position = (side, top + _HEIGHT + 0.2), "middle right"
     else:
         x, y = [left + _WIDTH, right], [top + 0.75 * _HEIGHT] * 2
-        at, position = (right, top + 0.88 * _HEIGHT), "bottom left"
+        at, position = ((left + _WIDTH + right) / 2, top + 0.88 * _HEIGHT), "bottom center"
     size = units.size(link.bytes)
     hover = f"{axis}: {link.start} to {link.end}, {size} a step"
     chart.add_scatter(
@@ -111,9 +112,9 @@ def _add_link(
         x=[at[0]],
         y=[at[1]],
         mode="text",
-        text=[f"  {size}" if is_labelled else ""],
+        text=[(size if position == "bottom center" else f"  {size}") if is_labelled else ""],
         textposition=position,
-        textfont={"size": 11},
+        textfont={"size": 12},
         hovertext=hover,
         hoverinfo="text",
     )

@@ -20,6 +20,7 @@ POINTS = 800
 MAX_ABOVE = 60
 NARROW_PX = 330
 """Width of a chart on a phone: titles that fit there do not overlap anywhere."""
+LINE_PX = 20
 LETTER_PX = 6.2
 """Width of a letter of a segment's title, about."""
 
@@ -50,7 +51,8 @@ def step_time(step: Floats, wall_ms: Floats, segments: Sequence[SegmentMark]) ->
     chart.update_layout(showlegend=any(trace.name != EACH for trace in chart.data))
     if above.any():
         _mark_above(chart, step[above], wall_ms[above], top)
-        _say_above(chart, int(above.sum()), step[above], wall_ms[above])
+        num = int(above.sum())
+        _say_above(chart, num, step[above], wall_ms[above], has_titles=len(segments) > 1)
     return chart
 
 
@@ -147,9 +149,15 @@ def _mark_above(chart: go.Figure, step: Floats, wall_ms: Floats, top: float) -> 
     )
 
 
-def _say_above(chart: go.Figure, num: int, step: Floats, wall_ms: Floats) -> None:
-    if chart.layout.showlegend:  # in a line of its own above
-        chart.update_layout(legend_y=1.12, margin_t=60)
+def _say_above(
+    chart: go.Figure, num: int, step: Floats, wall_ms: Floats, *, has_titles: bool
+) -> None:
+    """In words, above the titles of segments and below the legend."""
+    lines = has_titles + bool(chart.layout.showlegend)
+    if lines:
+        chart.update_layout(margin_t=36 + LINE_PX * lines)
+    if chart.layout.showlegend:
+        chart.update_layout(legend_y=1.12 + 0.08 * has_titles)
     slowest = int(np.argmax(wall_ms))
     what = "1 step is" if num == 1 else f"{num} steps are"
     chart.add_annotation(
@@ -160,9 +168,10 @@ def _say_above(chart: go.Figure, num: int, step: Floats, wall_ms: Floats) -> Non
         yref="paper",
         xanchor="left",
         yanchor="bottom",
+        yshift=LINE_PX if has_titles else 0,
         text=f"{what} above the axis; step {step[slowest]:.0f} took {wall_ms[slowest]:,.0f} ms",
         showarrow=False,
-        font={"size": 12, "color": GREY},
+        font={"size": 12},
     )
 
 

@@ -94,6 +94,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
             disabled=_waits(live),
         ):
             _run_again(live)
+        if _waits(live):
+            middle.caption("Confirm its own files below first.")
     right.button(
         "New run",
         key="new_button",
@@ -105,7 +107,7 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         right.caption("Stop this run first.")
     if live.status.is_over:
         _ask_for_paths(live)
-        with st.container(horizontal=True, gap="medium"):
+        with st.container(horizontal=True, gap="small"):  # a line at 1280 px
             with_servers = any(map(has_servers, live.segments[-1:]))
             for page, label in (*NEXT, *[SERVERS] * with_servers):
                 page_link(page, label, run=run_id)

@@ -169,11 +169,13 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
     st.header("Every core")
     phases = {
         phase: number(
-            f"{phase_name(phase).capitalize()}, ms/step",
+            f"{phase_name(phase).capitalize()}, ms",
             methodcaller("phase_ms", phase),
             format="%.2f",
+            width="small",
         )
         for phase in CATEGORIES
+        if phase != "delay" or any(core.phase_ms(phase) for core in found.cores)
     }
     show_table(
         "cores_table",
@@ -189,16 +191,16 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             "device": text("Device", lambda core: plain(short[core.device]), width=105),
             "ops": number("Ops", lambda core: core.num_ops, width="small", format="localized"),
             **phases,
-            "sent": number("Sent, bytes/step", lambda core: core.sent_bytes, format="localized"),
+            "sent": number("Sent, bytes", lambda core: core.sent_bytes, format="localized"),
             "received": number(
-                "Received, bytes/step", lambda core: core.received_bytes, format="localized"
+                "Received, bytes", lambda core: core.received_bytes, format="localized"
             ),
         },
     )
     if found.num_steps:
         st.caption(
-            f"Times as in the chart. Bytes are derived from the sends of {found.num_steps} "
-            "captured steps and their sizes in the graph."
+            "Of a step. Times as in the chart. Bytes are derived from the sends of "
+            f"{found.num_steps} captured steps and their sizes in the graph."
         )
     else:
         st.caption("Times and bytes need a captured step; this segment has none yet.")

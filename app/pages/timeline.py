@@ -6,6 +6,7 @@ from strategy_lab.app.components.timeline import timeline_view
 from strategy_lab.app.widgets.clocks import show_clocks
 from strategy_lab.app.widgets.links import open_step, page_link
 from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.step_chart import has_timeline
 
 opened = run_page("Timeline")
 if opened is not None:
@@ -13,5 +14,6 @@ if opened is not None:
     step = timeline_view(run)
     if step is not None:
         open_step("overview", run, step)
-    page_link("film", "Watch one of these steps as a film", run=run)
+    if has_timeline(opened):
+        page_link("film", "Watch one of these steps as a film", run=run)
     show_clocks(opened)

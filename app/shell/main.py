@@ -42,6 +42,18 @@ STYLE = """
 /* As tall as the film makes its frame, not as tall as it was before its layout. */
 .st-key-film [data-testid=stElementContainer] {height:auto !important}
 .st-key-form h1 {padding:0 0 0.25rem}
+/* So that the longest heading fits its column at 1280 px: else its fields begin lower. */
+.st-key-form h2 {font-size:1.25rem; padding:0.25rem 0}
+/* Plotly's grey has a contrast of 3.7 on white; text on a coloured mark keeps its own colour. */
+.js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .annotation) text,
+.js-plotly-plot text[style*="rgb(128, 132, 149)"]
+  {fill:currentColor !important}
+/* All that was chosen is in sight: Streamlit shows one line, and the rest on a drag. */
+[data-testid=stMultiSelectTagsContainer]
+  {flex-wrap:wrap !important; height:auto !important; mask-image:none !important}
+[data-testid=stMultiSelectTagsContainer] [data-tag] {margin-block:3px}
+:has(> [data-testid=stMultiSelectTagsContainer]), .react-aria-ComboBox
+  {height:auto !important; max-height:none !important}
 button kbd {color:inherit !important; opacity:1 !important}
 :is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible
   {outline:3px solid #D55E00 !important; outline-offset:2px !important}

@@ -56,6 +56,9 @@ def show_replicas(
     if not parts or all(part.wait_ms is None for part in parts):
         st.markdown("Not recorded per replica.")
         return
+    if not any((part.wait_ms or 0.0) + (part.transfer_ms or 0.0) for part in parts):
+        st.markdown("No replica waits in a collective, and none moves a tensor.")
+        return
     chart = wait_and_transfer(
         _names(parts, breakdown, titles),
         [part.wait_ms for part in parts],

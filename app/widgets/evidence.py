@@ -36,8 +36,8 @@ def show_step_time(opened: OpenRun) -> None:
     """Every step of the run, its segments marked."""
     st.header("Step time", help=DEFINITIONS["step_time"].text)
     step, wall = opened.ask(curve, "wall_ms")
-    if not step.size:
-        st.markdown("No step was recorded.")
+    if step.size < 2:
+        st.markdown(_of_no_curve(step, wall))
         return
     chart = step_charts.step_time(step, wall, segment_marks(opened.profile.segments))
     step_chart(opened, chart, key="overview_steps", alt="Wall time of each step in milliseconds")
@@ -45,13 +45,25 @@ def show_step_time(opened: OpenRun) -> None:
         st.caption(HINT)
 
 
+def _of_no_curve(step: Floats, wall_ms: Floats) -> str:
+    """What is known of no step, or of one: a point in a chart would not say more."""
+    if not step.size:
+        return "No step was recorded."
+    return f"One step was recorded: step {step[0]:.0f}, {units.milliseconds(float(wall_ms[0]))}."
+
+
 def show_loss(opened: OpenRun) -> None:
     """Loss by step, across segments: a live change carries the training state over."""
     st.header("Loss", help=DEFINITIONS["loss"].text)
     step, values = opened.ask(curve, "loss")
-    if not np.isfinite(values).any():
+    known = np.isfinite(values)
+    if not known.any():
         reason = opened.profile.unknown.get("loss", "no step recorded a finite loss")
         st.markdown(as_markdown(f"{reason[0].upper()}{reason[1:]}."))
+        return
+    if known.sum() == 1:
+        at, value = step[known][0], units.number(float(values[known][0]), 4)
+        st.markdown(f"Step {at:.0f} alone recorded a loss: {value}.")
         return
     chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
     step_chart(opened, chart, key="overview_loss", alt="Loss by step")
@@ -121,8 +133,9 @@ def show_memory(opened: OpenRun) -> None:
         names = ", ".join(memory_of(item.worker, short[item.device], titles) for item in growing)
         st.warning(f"Memory keeps growing over the run: {as_markdown(names, 200)}.")
     lines = opened.ask(_memory_lines)
-    chart = memory_chart(lines)
-    step_chart(opened, chart, key="overview_memory", alt="Memory in use by step")
+    if any(len(steps) > 1 for steps, _ in lines.values()):
+        chart = memory_chart(lines)
+        step_chart(opened, chart, key="overview_memory", alt="Memory in use by step")
     peak = max(used, key=lambda item: item.peak_bytes)
     st.caption(
         f"Highest peak: {units.size(peak.peak_bytes)}, "

@@ -48,8 +48,15 @@ def run_page(
     except LabError as error:
         st.error(as_markdown(error))
         return None
-    show_status(opened.profile)
-    follow(entry.path, opened)
+    if opened.profile.status.is_over:
+        show_status(opened.profile)
+        return opened
+    # Beside each other: the page's own numbers stay in sight on a projector.
+    left, right = st.columns([2, 3], vertical_alignment="center")
+    with left:
+        show_status(opened.profile)
+    with right:
+        follow(entry.path, opened)
     return opened
 
 

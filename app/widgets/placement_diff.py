@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import streamlit as st
 
 from strategy_lab.app.server.opened import OpenRun
@@ -64,8 +66,10 @@ def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -
 
 def _counted(found: PlacementChange) -> str:
     """`35 variables have fewer copies, 2 are gone; 3 stayed`."""
-    counts = [(ways, sum(move.how == how for move in found.variables)) for how, ways in WAYS.items()]
-    words = [f"{num:,} {ways[num > 1]}" for ways, num in counts if num]
+    counts = Counter(move.how for move in found.variables)
+    words = [
+        f"{counts[how]:,} {ways[counts[how] > 1]}" for how, ways in WAYS.items() if counts[how]
+    ]
     if not words:
         return "every variable stayed where it was"
     number, _, rest = ", ".join(words).partition(" ")

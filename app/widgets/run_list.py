@@ -33,10 +33,11 @@ STATUS_MARKS = {
 DAMAGED = "✕ damaged"
 """Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
 COLUMNS = {
-    "run": st.column_config.TextColumn("Run", width=270, pinned=True),
+    # Not pinned: Streamlit would write the name in grey.
+    "run": st.column_config.TextColumn("Run", width=220),
     "status": st.column_config.TextColumn("Status", width=95),
     "tags": st.column_config.ListColumn("Tags", width=120),
-    "strategy": st.column_config.TextColumn("Strategy", width=170),
+    "strategy": st.column_config.TextColumn("Strategy", width=175),
     "workload": st.column_config.TextColumn("Workload", width="small"),
     "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
     "replicas": st.column_config.NumberColumn("Replicas", width=65, help=TERMS["replica"]),
@@ -47,7 +48,7 @@ COLUMNS = {
         "Step, ms", width=75, format="%.2f", help="Median wall time of a step, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
-        "Step time over the run", width=150, y_min=0, help="Median of each part of the run, in ms."
+        "Over the run", width=110, y_min=0, help="Step time: median of each part of the run, in ms."
     ),
     "throughput": st.column_config.NumberColumn(
         "Examples/s", width=85, format="localized", help=DEFINITIONS["throughput"].text
@@ -67,7 +68,6 @@ USUAL = (
     "tags",
     "strategy",
     "workload",
-    "workers",
     "replicas",
     "steps",
     "step_ms",
@@ -75,7 +75,10 @@ USUAL = (
     "loss",
     "when",
 )
-"""Columns that are shown until others are chosen; the name is always shown."""
+"""Columns that are shown until others are chosen, tags only if a run has one.
+
+They fit 1280 px. The name is always shown.
+"""
 
 
 def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEntry]:
@@ -88,7 +91,8 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Columns"):
-            columns = ["run", *pick_columns()]
+            has_tags = any(entry.tags for entry in runs)
+            columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
         st.caption(
             f"{units.counted(len(runs), 'run')}. Select several rows to draw their runs together."
         )

@@ -56,14 +56,17 @@ STYLE = """<style>
 /* Many tiles fill two rows beside the large one. */
 .lab-tiles.many {grid-template-columns:repeat(6,minmax(0,1fr))}
 .lab-tiles.many .lab-tile.large {grid-row:span 6}
+.lab-tiles.many .lab-tile.large .value {font-size:4.5rem}
+.lab-tiles.many .lab-tile.large .note {font-size:.9rem}
 @media (max-width:75rem) {
+  .lab-tiles.many .lab-tile.large .value {font-size:2.9rem}
   .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
 }
 @media (max-width:48rem) {
   .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(2,minmax(0,1fr))}
   .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}
   .lab-tile:nth-child(odd):not(.large) .definition {left:auto; right:0; transform:none}
-  .lab-tile.large .value {font-size:2.3rem}
+  .lab-tiles .lab-tile.large .value {font-size:2.3rem}
 }
 </style>"""
 

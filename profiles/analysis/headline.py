@@ -6,12 +6,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
-from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.late_replicas import (
     explained_by_delay,
     lateness_of,
     who_waits,
 )
+from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name

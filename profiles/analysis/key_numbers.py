@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_SPANS = "needs a capture window"
 UNLIKE_THE_MEDIAN = 0.03
-"""A mean step that differs from the median by this share is told."""
+"""The mean step is added if it differs from the median by this share."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,15 @@ export class Breakdown {
       context.fillRect(0, middle - 5, 10, 10);
       context.fillStyle = theme.text;
       context.fillText(label, 16, middle, left - 18);
-      this.drawBar(context, { label, parts, middle, row, scale, width, left });
+      this.drawBar(context, { label, parts, middle, row, scale, width, left, theme });
     });
   }
 
-  drawBar(context, { label, parts, middle, row, scale, width, left }) {
+  drawBar(context, { label, parts, middle, row, scale, width, left, theme }) {
     let x = left;
     const perMs = (width - left) / (scale || 1);
     context.textAlign = "center";
-    context.font = "600 11px sans-serif";
+    context.font = `600 12px ${theme.font}`;
     parts.forEach((ms, phase) => {
       if (!(ms > 0)) return;
       const length = ms * perMs;

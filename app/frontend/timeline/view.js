@@ -37,7 +37,8 @@ export class TimelineView {
     this.path = new CriticalPath(this);
     this.scene.search = this.search;
     this.prediction = new Prediction(this);
-    this.root = el("div", { class: "timeline" }, this.toolbar(), this.note, el("div", { class: "stage" }, this.prediction.head, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
+    this.tools = this.toolbar();
+    this.root = el("div", { class: "timeline" }, this.tools, this.note, el("div", { class: "stage" }, this.prediction.head, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
     host.replaceChildren(this.root);
     this.pointer = new Pointer(this);
     this.resizes = new ResizeObserver(() => this.changed());
@@ -134,10 +135,10 @@ export class TimelineView {
     this.viewport.length = described.length_ns;
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
-    const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "This run has no full capture to show. Turn captures on in the Lab and run it again.";
+    const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "No step of this run was captured in full. Turn on “Capture every step in full” in the Lab and run it again.";
     this.advice = described.num_spans ? "" : none;
     setText(this.message, this.advice);
-    this.canvas.hidden = !described.num_spans;
+    this.canvas.hidden = this.tools.hidden = !described.num_spans;
     this.drawLegend();
     if (!described.num_spans) return;
     if (isFirst) this.begin();

@@ -182,9 +182,11 @@ class Stage {
       ? `${entered} of ${exchange.members.length} have entered`
       : exchange.ring ? `round ${Math.min(exchange.ring.rounds, 1 + Math.floor(share * exchange.ring.rounds))} of ${exchange.ring.rounds}` : "in progress";
     const size = 15 * places.scale;
+    const room = Math.min(...places.nodes.map((node) => (Math.abs(node.y - y) < 2 * places.radius ? 2 * (Math.abs(node.x - x) - places.radius) : Infinity)));
+    if (room < 5 * size) return;
     this.text(exchange.op, x, y - size * 1.4, size, { weight: 600 });
     this.text(sizeText(exchange.bytes), x, y, size * 1.5, { weight: 700 });
-    this.text(status, x, y + size * 1.5, size * 0.95, { colour: theme.soft });
+    if (room > 9 * size) this.text(status, x, y + size * 1.5, size * 0.95, { colour: theme.soft });
   }
 
   // Where the critical path goes on in another node, the way between them lights up.
@@ -275,12 +277,14 @@ class Stage {
     const most = Math.min(Math.max(places.radius * 3.4, 160), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
     const isCrowded = scene.nodes.length > 8;
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
+    const [start, , phase] = state ?? [];
     const title = node.replica === null ? node.title : process || node.device;
+    // Between many nodes there is room for a number alone; the colour says what a node does.
+    if (isCrowded && phase !== "wait") return;
     if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most });
     if (!state || most < 56) return;
-    const [start, , phase] = state;
     const op = entryAt(node.ops, time);
-    const text = phase === "wait" ? `waits ${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
+    const text = phase === "wait" ? `${isCrowded ? "" : "waits "}${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
     this.text(text, x, bottom + size * (isCrowded ? 1.1 : 2.35), size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most });
   }
 }

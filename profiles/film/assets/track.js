@@ -20,7 +20,8 @@ class Track {
 
   draw(time) {
     const rows = scene.nodes.filter(({ states }) => states.length);
-    const row = rows.length > 8 ? 9 : rows.length > 4 ? 13 : 17;
+    const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : 17;
+    const every = row < 9 ? 2 : 1; // the row of a title that fits
     const height = rows.length * row + AXIS;
     const [context, width] = fit(this.canvas, height);
     const theme = readTheme();
@@ -33,7 +34,7 @@ class Track {
       const y = index * row;
       context.fillStyle = theme.soft;
       context.textAlign = "right";
-      context.fillText(width < 500 ? String(replica) : title, this.left - 6, y + row / 2);
+      if (index % every === 0) context.fillText(width < 500 ? String(replica) : title, this.left - 6, y + row / 2);
       for (const [start, end, phase] of states) {
         if (phase === "outside") continue;
         context.globalAlpha = start <= time ? 1 : 0.55;

@@ -38,7 +38,7 @@ def main() -> None:
         for replicas in (4,) if is_quick else (1, 4, 16):
             run = Path(scratch) / f"run-{replicas}"
             options = {"windows": 12, "ops_per_step": 300, "straggler": (replicas - 1, 8.0)}
-            write_run(run, steps=STEPS, replicas=replicas, **options)
+            write_run(run, steps=STEPS, replicas=replicas, checksums=True, **options)
             spans = profiles.load(run).table("spans").num_rows
             print(f"{STEPS:,} steps, {replicas} replicas, {spans:,} spans")
             _print_report(run, repeats, plotly_bytes)

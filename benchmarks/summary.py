@@ -33,7 +33,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for replicas in (1, 4, 16):
             run = Path(scratch) / f"run-{replicas}"
-            write_run(run, steps=10_000, replicas=replicas, windows=20)
+            write_run(run, steps=10_000, replicas=replicas, windows=20, checksums=True)
             times = [_summary_s(run) for _ in range(repeats)]
             median = statistics.median(times)
             print(
@@ -48,7 +48,7 @@ def _print_long_run(steps: int, repeats: int) -> None:
     """Time and peak memory of the summary of a long run."""
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
-        write_run(run, steps=steps, replicas=2, windows=20)
+        write_run(run, steps=steps, replicas=2, windows=20, checksums=True)
         times = [_summary_s(run) for _ in range(repeats)]
     peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # KiB on Linux
     print(

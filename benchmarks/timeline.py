@@ -57,10 +57,11 @@ def main() -> None:
             steps=windows * 10 + 20,
             windows=windows,
             ops_per_step=SPANS_PER_STEP // 4 - 3,
+            checksums=True,
         )
         for number in range(1, rounds):  # the server knows a run by its folder
             shutil.copytree(runs / "run-0", runs / f"run-{number}")
-        write_run(runs / "small", steps=20, windows=1)
+        write_run(runs / "small", steps=20, windows=1, checksums=True)
         with serve_lab(runs) as address, chromium() as browser:
             time.sleep(SETTLE_S)  # the spare worker's import is over
             page = browser.new_page(viewport={"width": 1440, "height": 900})

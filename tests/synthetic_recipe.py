@@ -68,7 +68,11 @@ class Recipe:
     captured: bool = True
     """Whether the windows' Parquet files exist."""
     checksums: bool = False
-    """Whether events have the checksums of the Parquet files: runs of earlier versions do not."""
+    """Whether events have the checksums of the Parquet files, as those of today's runs have.
+
+    Without them, as in runs of earlier versions, a test may change a file, and copies of windows
+    are not read.
+    """
     uid: str = ""
     """That of `run.json`, once it is written."""
     ending: Ending | None = "finished"

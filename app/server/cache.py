@@ -31,6 +31,11 @@ class OnceEach(Generic[Value]):
                 self._values[key] = compute()
             return self._values[key]
 
+    def known(self, key: Hashable) -> Value | None:
+        """Return the value of `key` if it has been computed."""
+        with self._lock:
+            return self._values.get(key)
+
 
 class _Entry(Generic[Value]):
     def __init__(self, version: str) -> None:
@@ -63,6 +68,12 @@ class KeptNewest(Generic[Value]):
             entry.size = self._size(value)
             self._forget_oldest()
         return value
+
+    def newest(self, name: str) -> Value | None:
+        """Return the value of `name` in the version requested last, if it is kept by now."""
+        with self._lock:
+            entry = self._kept.get(name)
+        return None if entry is None else entry.value.known(entry.version)
 
     def names(self) -> list[str]:
         """What is kept, the one asked for last at the end."""

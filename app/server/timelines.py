@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from strategy_lab.app.live.hub import run_folder
+from strategy_lab.app.server.cache import KeptNewest
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.identity import identity_of
-from strategy_lab.profiles.tables.store import Profile, load
+from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import Timeline, lay_out
 
 MAX_KEPT = 4
@@ -33,10 +33,9 @@ class _Kept:
 class Timelines:
     """A small cache. Safe to use from many threads; two that ask for one timeline build it once."""
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, *, max_spans: int = MAX_SPANS) -> None:
         self._runs = runs
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._kept: KeptNewest[_Kept] = KeptNewest(_num_spans, MAX_KEPT, max_spans)
 
     def describe(self, run_id: str) -> dict[str, Any]:
         """What a viewer must know before it asks for spans; raises LabError.
@@ -45,12 +44,12 @@ class Timelines:
         taken the name.
         """
         folder = run_folder(self._runs, run_id)
-        identity = identity_of(folder)
-        profile = load(folder)
-        version, timeline = self._of(run_id, profile, identity)
+        profile = open_run(folder).profile
+        kept = self._of(run_id, profile, identity_of(folder))
+        timeline = kept.timeline
         return {
-            "identity": identity,
-            "version": version,
+            "identity": kept.identity,
+            "version": kept.version,
             "running": not profile.status.is_over,
             "length_ns": timeline.length_ns,
             "num_spans": timeline.num_spans,
@@ -71,27 +70,18 @@ class Timelines:
         identity = identity_of(folder)
         if described is not None and described != identity:
             raise ReplacedRunError(f"Another run was recorded as {run_id!r}")
-        with self._lock:
-            kept = self._kept.get(run_id)
-        if kept is not None and kept.identity == identity:
-            return kept.timeline
-        return self._of(run_id, load(folder), identity)[1]
+        kept = self._kept.newest(run_id)
+        if kept is None or kept.identity != identity:
+            kept = self._of(run_id, open_run(folder).profile, identity)
+        return kept.timeline
 
-    def _of(self, run_id: str, profile: Profile, identity: str | None) -> tuple[str, Timeline]:
+    def _of(self, run_id: str, profile: Profile, identity: str | None) -> _Kept:
         version = f"{identity}-{_version(profile)}"
-        with self._lock:
-            kept = self._kept.get(run_id)
-            if kept is None or kept.version != version:
-                kept = _Kept(identity, version, lay_out(profile))
-                self._kept[run_id] = kept
-            self._kept.move_to_end(run_id)
-            while len(self._kept) > 1 and not self._fits():
-                self._kept.popitem(last=False)
-            return kept.version, kept.timeline
+        return self._kept.get(run_id, version, lambda: _Kept(identity, version, lay_out(profile)))
 
-    def _fits(self) -> bool:
-        num_spans = sum(kept.timeline.num_spans for kept in self._kept.values())
-        return len(self._kept) <= MAX_KEPT and num_spans <= MAX_SPANS
+
+def _num_spans(kept: _Kept) -> int:
+    return kept.timeline.num_spans
 
 
 def _version(profile: Profile) -> str:

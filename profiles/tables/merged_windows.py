@@ -112,7 +112,7 @@ def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
     if name not in WINDOW_TABLES:
         yield from ([file] for file in files)
         return
-    for _, group in groupby(files, key=lambda file: _folder(file.parent)):
+    for _, group in groupby(files, key=_group):
         yield list(group)
 
 
@@ -161,6 +161,12 @@ def _index(folder: Path) -> dict[str, _Copy]:
     if not path.is_file() or path.stat().st_size > _MOST_INDEX_BYTES:
         return {}
     return msgspec.json.decode(path.read_bytes(), type=dict[str, _Copy])
+
+
+def _group(file: Path) -> tuple[Path, int]:
+    """Return the worker's folder, and the number of the group of windows that `file` is of."""
+    window = file.parent
+    return window.parent, _number(window) // NUM_WINDOWS
 
 
 def _folder(window: Path) -> Path:

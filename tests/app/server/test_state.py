@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from strategy_lab.app.server import state, timelines
 from strategy_lab.app.server.timelines import Timelines
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.timeline import Timeline, lay_out
 from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
 
 
 def test_commands_to_a_run_are_not_taken_for_those_of_the_next_of_its_name(tmp_path: Path) -> None:
@@ -42,14 +47,38 @@ def test_the_timeline_of_a_run_whose_spans_are_a_dangling_link_is_empty(tmp_path
     assert Timelines(tmp_path).get("a").num_spans == 0
 
 
-def test_timelines_are_kept_up_to_a_number_of_spans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timelines_are_kept_up_to_a_number_of_spans(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write_run(tmp_path / name, steps=30, windows=1)
-    kept = Timelines(tmp_path)
-    assert kept.get("a") is kept.get("a")
-    monkeypatch.setattr(timelines, "MAX_SPANS", kept.get("a").num_spans + 1)
+    num_spans = Timelines(tmp_path).get("a").num_spans
+    kept = Timelines(tmp_path, max_spans=num_spans + 1)
     first, second = kept.get("a"), kept.get("b")  # together they are too many
     assert kept.get("b") is second
     assert kept.get("a") is not first
+
+
+def test_runs_are_laid_out_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A viewer of a small run does not wait for the layout of a large one."""
+    for name in ("large", "small"):
+        write_run(tmp_path / name, steps=30, windows=1)
+    is_at_work, may_end = threading.Event(), threading.Event()
+
+    def slow(profile: Profile) -> Timeline:
+        if profile.path.name == "large":
+            is_at_work.set()
+            assert may_end.wait(MAX_WAIT_S)
+        return lay_out(profile)
+
+    monkeypatch.setattr(timelines, "lay_out", slow)
+    kept = Timelines(tmp_path)
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(kept.get, "large")
+        assert is_at_work.wait(MAX_WAIT_S)
+        try:
+            assert pool.submit(kept.get, "small").result(MAX_WAIT_S).num_spans
+            assert not large.done()
+        finally:
+            may_end.set()
+        assert large.result(MAX_WAIT_S).num_spans

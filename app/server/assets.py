@@ -20,7 +20,9 @@ from strategy_lab.app.server.first_style import FIRST_STYLE
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
 CHARTS, TABLES = "PlotlyChart", "DataFrame"
+FIELDS = ("Button", "NumberInput", "TextInput")
 NEEDED = {
+    "/": (*HEAD, *FIELDS, "ButtonGroup", "Checkbox", "Slider", "BidiComponent"),
     "/overview": (*HEAD, CHARTS),
     "/communication": (*HEAD, TABLES, CHARTS),
     "/placement": (*HEAD, TABLES, CHARTS),
@@ -28,6 +30,9 @@ NEEDED = {
     "/servers": (*HEAD, TABLES, CHARTS),
     "/compare": (*HEAD, TABLES, CHARTS),
     "/runs": (*HEAD, TABLES),
+    "/what_if": (*HEAD, *FIELDS, "PageLink", TABLES),
+    "/sweep": (*HEAD, *FIELDS, "Multiselect"),
+    "/contexts": (*HEAD, "ButtonGroup", "DownloadButton", "IFrame"),
     "/timeline": (*HEAD, "BidiComponent"),
     "/film": (*HEAD, "IFrame"),
 }

@@ -19,6 +19,8 @@ from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.profiles.errors import LabError
 
+PAGES = NEEDED.keys() - {"/"}
+"""The Lab follows the files of its run itself, from where it has read them."""
 RUN_KEYS = ("run", "a", "b")
 """The query parameters that name runs."""
 
@@ -31,7 +33,7 @@ class ReadAhead:
         self._reader = ThreadPoolExecutor(1, "read-ahead")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in NEEDED:
+        if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in PAGES:
             query = parse_qs(scope["query_string"].decode("latin-1"))
             for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
                 self._reader.submit(read, scope["path"], name)

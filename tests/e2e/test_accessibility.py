@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,8 +13,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from strategy_lab.profiles.sweep.record import save
+from tests.e2e.axe import findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.growing_run import begin_run, end_run
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 pytestmark = pytest.mark.browser
@@ -27,6 +28,7 @@ PAGES = {
     "a failed run in the lab": ("", {"run": "axe-failed"}),
     "a failed run": ("overview", {"run": "axe-failed"}),
     "overview": ("overview", {"run": "axe-a"}),
+    "overview of a running run": ("overview", {"run": "axe-running"}),
     "timeline": ("timeline", {"run": "axe-a"}),
     "communication": ("communication", {"run": "axe-a"}),
     "film": ("film", {"run": "axe-a"}),
@@ -45,23 +47,19 @@ PAGES = {
 }
 SELF_CONTAINED = ("report/axe-a", "report/axe-captured", "report/axe-captured/film")
 NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
-FINDINGS = """async (rules) => {
-    const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
-    const { violations } = await axe.run(document, { resultTypes: ["violations"], ...only });
-    return violations.flatMap(({ id, nodes }) =>
-        nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
-}"""
 
 
 @pytest.fixture(scope="module")
-def runs(server: Server) -> Server:
+def runs(server: Server) -> Iterator[Server]:
     server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
     server.write_run("axe-b", steps=60, windows=1, seed=4)
     server.write_run("axe-failed", steps=60, windows=1, ending="failed")
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
     shutil.copytree(CAPTURED, server.runs / "axe-captured")
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)
-    return server
+    running = begin_run(server.runs / "axe-running", steps=60)
+    yield server
+    end_run(running)
 
 
 @pytest.fixture
@@ -126,20 +124,6 @@ def test_no_page_overflows_and_its_beginning_is_in_view(visit: Visit, runs: Serv
             wait_until(page, fits, f"{title} is wider than {width} px", SETTLED_MS)
             begins = page.get_by_test_id("stMain").locator(BEGINNINGS).locator("visible=true")
             expect(begins.first, f"{title}, {width}").to_be_in_viewport()
-
-
-def findings(page: Page, scheme: str) -> list[str]:
-    """What axe finds in the page and in each of its frames, as the film and the stepper are.
-
-    A page differs in its colours alone when dark, so only their contrast is looked at then.
-    """
-    rules = ["color-contrast"] if scheme == "dark" else None
-    axe = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
-    found: list[str] = []
-    for frame in page.frames:
-        frame.evaluate(axe)
-        found += frame.evaluate(FINDINGS, rules)
-    return found
 
 
 def test_a_deep_link_asks_for_nothing_that_is_not_there(open_page: Visit, runs: Server) -> None:

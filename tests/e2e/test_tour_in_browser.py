@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from tests.e2e.axe import findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.following import events
@@ -83,12 +84,13 @@ def visit(page: Page, link: str) -> None:
 
 
 def test_the_tour(open_page: Open, free_lab: Server) -> None:
-    page = open_page(free_lab.address(), viewport=PROJECTOR)
+    page = open_page(free_lab.address(), viewport=PROJECTOR, bypass_csp=True)
     watch_layout(page)
     page.reload()
     start_new_configuration(page)
     run = press_run(page, free_lab)
     slow_a_replica_down(page, run)
+    axe_finds_nothing_while_it_runs(page)
     change_while_it_runs(page, run)
     then = stop_and_continue(page, run)
     read_the_pages(page, free_lab, run, then)
@@ -140,6 +142,13 @@ def slow_a_replica_down(page: Page, run: Path) -> None:
 
     wait_until(page, others_wait, "the others are not orange")
     assert shares(bars, "delay")[2] > 0
+
+
+def axe_finds_nothing_while_it_runs(page: Page) -> None:
+    """With the controls of a run, in both schemes."""
+    for scheme in ("dark", "light"):
+        page.emulate_media(color_scheme=scheme)
+        assert findings(page, scheme) == []
 
 
 def change_while_it_runs(page: Page, run: Path) -> None:

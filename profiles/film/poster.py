@@ -24,7 +24,8 @@ def poster(
     waited = [item for item in joined if item.source != "derived"]
     longest = max(waited, key=lambda e: e.all_entered_ns - e.first_entered_ns, default=None)
     if longest is None:
-        return _usual_moment(nodes, _said_at(length_ns // 2, captions, length_ns))
+        middle = length_ns // 2
+        return _usual_moment(nodes, _said_at(middle, captions, length_ns), middle)
     entered = sorted(member.entered_ns for member in longest.members)
     return min(max((entered[-2] + entered[-1]) // 2, 0), length_ns)
 
@@ -37,10 +38,9 @@ def _said_at(at_ns: int, captions: Sequence[Caption], length_ns: int) -> Stretch
     )
 
 
-def _usual_moment(nodes: Sequence[Node], said: Stretch) -> int:
+def _usual_moment(nodes: Sequence[Node], said: Stretch, middle: int) -> int:
     usual = [main_phase(node, said) for node in nodes]
     moments = np.linspace(said.start_ns, said.end_ns, _MOMENTS + 2).astype(np.int64)[1:-1].tolist()
-    middle = (said.start_ns + said.end_ns) // 2
 
     def rank(at_ns: int) -> tuple[int, int]:
         now = Stretch(at_ns, at_ns + 1)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_lab import profiles
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
 
@@ -78,11 +79,17 @@ def test_a_film_of_many_replicas_is_in_sight_with_its_legend(visit: Callable[...
         expect(part).to_be_in_viewport(ratio=1)
 
 
-def test_a_run_of_one_step_has_sentences_in_place_of_charts(visit: Callable[..., Page]) -> None:
+def test_a_run_of_one_step_has_sentences_in_place_of_charts(
+    visit: Callable[..., Page], runs: Server
+) -> None:
     page = visit("overview", run="one-step")
     expect(page.get_by_text("One step was recorded: step 0, ")).to_be_visible()
     expect(page.get_by_text("Step 0 alone recorded a loss: ")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
+    reason = profiles.load(runs.runs / "one-step").status.message
+    assert reason
+    shown = page.get_by_test_id("stMain").inner_text()
+    assert shown.count(reason.rstrip(".")) == 1, "the reason is in the banner alone"
 
 
 def test_a_timeline_without_captures_offers_nothing_to_move(visit: Callable[..., Page]) -> None:

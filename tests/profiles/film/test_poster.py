@@ -1,0 +1,50 @@
+"""The moment that a film shows first, and what its caption says of waits without a known side."""
+
+from __future__ import annotations
+
+from strategy_lab.profiles.film.captions import Captions
+from strategy_lab.profiles.film.poster import poster
+from strategy_lab.profiles.film.scene import Node, State
+
+MS = 1_000_000
+LENGTH = 30 * MS
+
+
+def node(number: int, *states: tuple[int, int, str]) -> Node:
+    parts = tuple(State(start * MS, end * MS, phase) for start, end, phase in states)
+    return Node(f"replica {number}", f"CPU:{number}", 0, number, "measured", parts, ())
+
+
+def said(*nodes: Node) -> Captions:
+    return Captions(LENGTH, nodes, (), (), ())
+
+
+def test_a_wait_before_more_work_is_for_a_tensor() -> None:
+    waits = node(0, (0, 10, "compute"), (10, 20, "wait"), (20, 30, "compute"))
+    works = node(1, (0, 30, "compute"))
+    texts = [text for _, text in said(waits, works).all()]
+    assert "Replica 0 waits for a tensor; replica 1 computes." in texts
+
+
+def test_a_wait_after_the_last_op_is_for_the_others() -> None:
+    waits = node(0, (0, 10, "compute"), (10, 30, "wait"))
+    works = node(1, (0, 30, "compute"))
+    texts = [text for _, text in said(waits, works).all()]
+    assert "Replica 0 waits for the others to end; replica 1 computes." in texts
+
+
+def test_the_poster_is_a_moment_of_which_its_caption_is_true() -> None:
+    """In the middle of the film replica 0 is an exception to what it does around it."""
+    mostly = [(14.6, 14.9, "compute"), (14.9, 15.1, "wait"), (15.1, 15.4, "compute")]
+    parts = [(0.0, 14.6, "wait"), *mostly, (15.4, 30.0, "wait")]
+    first = Node(
+        "replica 0", "CPU:0", 0, 0, "measured",
+        tuple(State(int(a * MS), int(b * MS), phase) for a, b, phase in parts), (),
+    )  # fmt: skip
+    nodes = [first, node(1, (0, 30, "compute"))]
+    captions = said(*nodes).all()
+    at = poster((), nodes, captions, LENGTH)
+    text = [text for start, text in captions if start <= at][-1]
+    phase = next(state.phase for state in first.states if state.start_ns <= at < state.end_ns)
+    assert ("waits" in text) == (phase == "wait")
+    assert abs(at - LENGTH // 2) < MS

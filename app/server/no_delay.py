@@ -3,7 +3,7 @@
 asyncio turns Nagle's algorithm off for sockets of protocol `IPPROTO_TCP`. Streamlit makes its
 listening socket with protocol 0 and gives no access to it, so asyncio leaves its connections alone:
 an answer's head goes out, and its body waits until the browser acknowledges the head, which Linux
-delays by 40 ms. That was 40 ms for each file of a page and for each message that followed another.
+delays by 40 ms. That was 40 ms for each file of a page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 // The state of the run as a chip and, after an error, as a sentence.
 
 import { el, setText } from "../shared/dom.js";
-import { joined, units } from "../shared/format.js";
+import { bound, joined, units } from "../shared/format.js";
 
 const WORDS = {
   starting: "Starting",
@@ -52,7 +52,7 @@ export class Status {
     setText(this.what, segment ? this.describe(status, segment) : "");
     // Its room is kept before its sentence is known: what is below it does not move then.
     this.headline.hidden = headline === null && status?.state !== "running";
-    setText(this.headline, headline ?? "");
+    setText(this.headline, bound(headline ?? ""));
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";

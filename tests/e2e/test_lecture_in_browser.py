@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.conftest import MAX_WAIT_MS
+from tests.e2e.axe import FINDINGS
 from tests.e2e.conftest import Server
-from tests.e2e.test_accessibility import FINDINGS
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]

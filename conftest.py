@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
-pytest_plugins = ["tests.built_wheel"]
+pytest_plugins = ["tests.installing.built_wheel"]
 STATUS = pytest.StashKey[int]()
 
 

@@ -1,4 +1,5 @@
 """Measurements behind the README's figures, each a program: `python -m benchmarks.NAME`.
 
-Each compares two sides in one run and prints a ratio or a bound. No tests: those are in `tests`.
+Each file here is such a program, which compares two sides in one run and prints a ratio or a bound.
+What they share is in `measuring`, what they start in `programs`. No tests: those are in `tests`.
 """

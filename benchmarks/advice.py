@@ -5,7 +5,7 @@
 1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that was
    not written for it (`tests.planted.program`). Found: the rule's key is among the run's findings.
 2. Gains: if a replay predicts the step without a planted cause, the same program without the cause
-   is run at once, and the prediction is compared with it (`benchmarks.predicted_gains`).
+   is run at once, and the prediction is compared with it (`benchmarks.measuring.predicted_gains`).
 3. Healthy: runs of the built-in workloads in which nothing is planted.
 
 Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was
@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.busy_machine import burning
-from benchmarks.predicted_gains import Checked, captured_ms, finding_of, report
+from benchmarks.measuring.predicted_gains import Checked, captured_ms, finding_of, report
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.facts import Finding

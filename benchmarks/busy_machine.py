@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.waiting import is_kind, wait_for
+from benchmarks.measuring.waiting import is_kind, wait_for
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab.app.server.state import WORKER_NICE
 from strategy_lab.profiles.run.tail import Tail

@@ -31,7 +31,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.capture_kinds import (
+from benchmarks.measuring.capture_kinds import (
     KINDS,
     TARGETS,
     TURN_S,
@@ -42,7 +42,7 @@ from benchmarks.capture_kinds import (
     made_to_last,
     sides,
 )
-from benchmarks.paired import Ratio, median_ratio, ratio_with_events
+from benchmarks.measuring.paired import Ratio, median_ratio, ratio_with_events
 from strategy_core.processes.parent_death import tie_to
 
 CASES = ("digits-cnn:2:10", "digits-cnn:4:10", "synthetic:2:100", "resnet50:2:0", "resnet50:4:0")

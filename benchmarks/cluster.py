@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paired import median_ratio, total_ratio
-from benchmarks.waiting import compare_starts
+from benchmarks.measuring.paired import median_ratio, total_ratio
+from benchmarks.measuring.waiting import compare_starts
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.launcher import Launcher
@@ -130,7 +130,7 @@ def _of_all(told: list[Any]) -> tuple[dict[str, list[float]], dict[str, list[flo
 
 
 def _spoken(num_workers: int, *arguments: str) -> list[Any]:
-    """What each worker of a cluster of `benchmarks.cluster_task` finds."""
+    """What each worker of a cluster of `benchmarks.programs.cluster_task` finds."""
     with reserved_ports(num_workers) as ports:
         spec = RunSpec(
             strategy="multi-worker-mirrored",
@@ -159,7 +159,7 @@ def _start_task(arguments: Sequence[str], tf_config: str) -> subprocess.Popen[st
         "KERAS_BACKEND": "tensorflow",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.cluster_task", *arguments],
+        [sys.executable, "-m", "benchmarks.programs.cluster_task", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paired import median_ratio
+from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.waiting import is_kind, line, wait_for
 from benchmarks.reconfigure import change
-from benchmarks.waiting import is_kind, line, wait_for
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles.spec.run_spec import RunSpec
 

@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.compare_noise_runs import Block, controlled_blocks, recorded_blocks
+from benchmarks.measuring.compare_noise_runs import Block, controlled_blocks, recorded_blocks
 from strategy_core.launcher.repetition import MOST_AUTO
 from strategy_lab.profiles.analysis.compare.comparison import (
     Comparison,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from benchmarks.browser import chromium
+from benchmarks.measuring.browser import chromium
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
 from tests.synthetic import write_run

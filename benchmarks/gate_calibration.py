@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compare_noise import NOISES, Noise, share
-from benchmarks.gate_runs import Block, blocks, record
+from benchmarks.measuring.gate_runs import Block, blocks, record
 from strategy_core.launcher.repetition import MOST_AUTO
 from strategy_lab.profiles.analysis.compare.repetitions import PILOT_RUNS
 from strategy_lab.profiles.analysis.compare.run_time import RunTime, steady_ms, time_of

@@ -24,7 +24,7 @@ import numpy as np
 import psutil
 from playwright.sync_api import Page
 
-from benchmarks.browser import chromium, serve_lab
+from benchmarks.measuring.browser import chromium, serve_lab
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import SegmentOpened, StepDone, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder

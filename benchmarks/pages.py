@@ -3,10 +3,10 @@
     python -m benchmarks.pages [--quick] [--steps 10000] [--rounds 5]
 
 Every visit is the first of its run (nothing of it is cached on the server) and of its browser
-(nothing is cached there), in a browser without a debugger (`benchmarks.visits`). `answer` is when
-the page says its first sentence, `whole` when every chart and table is drawn; both count from
-asking for the address. Long and short run take turns, and so does Streamlit's own floor: a page
-served by plain Streamlit that has one sentence, without and with one empty chart.
+(nothing is cached there), in a browser without a debugger (`benchmarks.measuring.visits`). `answer`
+is when the page says its first sentence, `whole` when every chart and table is drawn; both count
+from asking for the address. Long and short run take turns, and so does Streamlit's own floor: a
+page served by plain Streamlit that has one sentence, without and with one empty chart.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.browser import serve, serve_lab
-from benchmarks.visits import Visit, visit
+from benchmarks.measuring.browser import serve, serve_lab
+from benchmarks.measuring.visits import Visit, visit
 from tests.lab_access import with_token
 from tests.synthetic import write_run
 
@@ -44,7 +44,7 @@ def main() -> None:
             for again in ("", "-again"):
                 _write(runs / f"long-{turn}{again}", options.steps)
                 _write(runs / f"short-{turn}{again}", SHORT_STEPS)
-        with serve_lab(runs) as address, serve("benchmarks.empty_page") as floor:
+        with serve_lab(runs) as address, serve("benchmarks.programs.empty_page") as floor:
             time.sleep(SETTLE_S)  # the spare worker's import is over
             for served in (_address(address, "overview", "short-0"), f"{floor}/?charts"):
                 visit(served, SENTENCE)  # the servers' own first time

@@ -26,8 +26,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paired import median_ratio
-from benchmarks.waiting import compare_starts, is_kind, wait_for
+from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.waiting import compare_starts, is_kind, wait_for
 from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
@@ -112,7 +112,7 @@ def _start(held: ExitStack, tf_config: str, *arguments: str) -> Task:
         "KERAS_BACKEND": "tensorflow",
     }
     task = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.parameter_server_task", *arguments],
+        [sys.executable, "-m", "benchmarks.programs.parameter_server_task", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -7,14 +7,14 @@ python -m benchmarks.picture [docs/images]
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 import time
 from pathlib import Path
 
 from playwright.sync_api import Page, ViewportSize
 
-from benchmarks.browser import chromium, serve_lab
+from benchmarks.measuring.browser import chromium, serve_lab
 from tests.lab_access import with_token
 
 SIZE: ViewportSize = {"width": 1600, "height": 1000}
@@ -25,7 +25,9 @@ DELAY_MS = 60
 
 
 def main() -> None:
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/images")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("docs/images"))
+    folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as runs, serve_lab(Path(runs)) as address:
         time.sleep(SETTLE_S)  # the spare worker's import is over

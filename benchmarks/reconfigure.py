@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.waiting import is_kind, line, wait_for
+from benchmarks.measuring.waiting import is_kind, line, wait_for
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab.app.server.state import WORKER_NICE
 from strategy_lab.profiles.spec.run_spec import RunSpec

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.waiting import is_kind, line, wait_for
+from benchmarks.measuring.waiting import is_kind, line, wait_for
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.app.server.state import WORKER_NICE
 from strategy_lab.profiles.spec.run_spec import RunSpec

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page
 
-from benchmarks.browser import chromium, serve_lab
+from benchmarks.measuring.browser import chromium, serve_lab
 from tests.lab_access import with_token
 from tests.synthetic import write_run
 

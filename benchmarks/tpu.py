@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from benchmarks.paired import median_ratio
-from benchmarks.tpu_contestant import BATCH_PER_CORE, CONTESTANTS, NUM_HOSTS, ON_HOSTS
+from benchmarks.measuring.paired import median_ratio
+from benchmarks.programs.tpu_contestant import BATCH_PER_CORE, CONTESTANTS, NUM_HOSTS, ON_HOSTS
 
 ROUNDS = {"digits-cnn": (40, 20), "resnet50": (10, 1)}
 """Rounds, and steps of each contestant in a round."""
@@ -47,7 +47,14 @@ class Contestant:
         self.traced_s: list[float] = []
         self.step_s: list[float] = []
         self.cpu_s: list[float] = []
-        command = [sys.executable, "-m", "benchmarks.tpu_contestant", name, workload, str(cores)]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.programs.tpu_contestant",
+            name,
+            workload,
+            str(cores),
+        ]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.paired import median_ratio
+from benchmarks.measuring.paired import median_ratio
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 

@@ -20,9 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.paired import median_ratio
+from benchmarks.measuring.paired import median_ratio
 
-PROGRAM = Path(__file__).with_name("trace_task.py")
+PROGRAM = Path(__file__).with_name("programs") / "trace_task.py"
 TRACE = ["-m", "strategy_core", "trace"]
 
 

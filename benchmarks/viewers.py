@@ -33,9 +33,9 @@ import numpy as np
 import psutil
 from websockets.asyncio.client import connect
 
-from benchmarks.browser import chromium, serve_lab
 from benchmarks.live_page import WATCH, server_process
-from benchmarks.paired import median_ratio
+from benchmarks.measuring.browser import chromium, serve_lab
+from benchmarks.measuring.paired import median_ratio
 from strategy_core.processes.import_path import module_command
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.tables.store import load

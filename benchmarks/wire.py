@@ -27,7 +27,7 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.tables.store import Profile
 
-WORKLOAD = Path(__file__).with_name("wire_workload.py")
+WORKLOAD = Path(__file__).with_name("programs") / "wire_workload.py"
 RATE_MBIT = 400.0
 DELAY_MS = 5.0
 WARM_UP = 2

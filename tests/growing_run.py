@@ -11,7 +11,7 @@ from strategy_lab.profiles.run.events import Event, Launched, StepDone
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from strategy_lab.profiles.run.liveness import process_started_ns
 from tests.synthetic import write_run
-from tests.synthetic_recipe import EPOCH_NS
+from tests.synthetic.recipe import EPOCH_NS
 
 
 def begin_run(folder: Path, steps: int) -> Path:

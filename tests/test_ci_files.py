@@ -18,7 +18,7 @@ from strategy_lab.profiles.gate.baseline import accept as accept_runs
 from strategy_lab.profiles.gate.baseline import read_run, save
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
-from tests.synthetic_recipe import Recipe, spec_of
+from tests.synthetic.recipe import Recipe, spec_of
 
 CI = Path(__file__).parents[1] / "ci"
 ACTION = yaml.safe_load((CI / "github/action.yml").read_text("utf-8"))

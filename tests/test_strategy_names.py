@@ -1,6 +1,7 @@
 """What the lab does depends on a strategy's traits, never on its name: another can have them, too.
 
-A strategy's own file may know its name, and a default or a text for people may name one.
+A strategy's own file may know its name, and a default or a text for people may name one. A class of
+TensorFlow's is a name, too: nothing outside `strategies` is chosen by `isinstance`.
 """
 
 from __future__ import annotations
@@ -48,9 +49,23 @@ def names_in(file: str, source: str) -> Iterator[tuple[str, int, str]]:
             parts = [node.body, node.orelse]
         elif isinstance(node, ast.MatchValue) or _is_constant(node):
             parts = [node.value]
+        elif isinstance(node, ast.Call):
+            yield from ((file, node.lineno, name) for name in _classes_asked_for(node))
         for part in parts:
             if isinstance(part, ast.Constant) and part.value in names:
                 yield file, part.lineno, str(part.value)
+
+
+def _classes_asked_for(call: ast.Call) -> Iterator[str]:
+    """The strategies' classes in a call of `isinstance` or `issubclass`."""
+    if ast.unparse(call.func) not in ("isinstance", "issubclass"):
+        return
+    for part in ast.walk(call.args[1]):
+        name = ast.unparse(part).rpartition(".")[2]
+        if isinstance(part, ast.Attribute | ast.Name) and re.fullmatch(
+            r"\w+Strategy(V[12])?", name
+        ):
+            yield name
 
 
 def _is_constant(node: ast.AST) -> TypeGuard[ast.Assign]:
@@ -89,6 +104,8 @@ def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
         ("a.py", 'match spec.strategy:\n    case "mirrored": pass'),
         ("a.py", 'BY_DESIGN = "central-storage"'),
         ("a.py", 'name = "parameter-server" if has_servers else asked'),
+        ("a.py", "isinstance(strategy, tf.distribute.TPUStrategy)"),
+        ("a.py", "issubclass(kind, (str, MirroredStrategy))"),
         ("a.js", 'const served = segment.strategy === "parameter-server";'),
         ("a.js", "switch (strategy) { case 'default': }"),
     ],

@@ -144,6 +144,7 @@ def _add_titles(
     totals: Sequence[float],
     sizing: Sizing,
 ) -> None:
+    """Write each block's title and total above its bar, and the head of each column."""
     texts = []
     for block, total in zip(blocks, totals, strict=True):
         known = any(value_of(share, sizing) is not None for share in block.shares)

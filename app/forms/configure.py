@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_core.planning import strategy_catalog, validation
+from strategy_core.planning.validation import CheckedSpec
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.forms.algorithm_picker import pick_algorithm
 from strategy_lab.app.forms.cluster_picker import pick_cluster, pick_timeouts
@@ -83,7 +84,7 @@ def configure_page() -> None:
                 num_replicas(document), key="new", strategy=strategy, num_workers=num_workers
             )
         field_errors.below("inject")
-    spec = _checked(document, field_errors)
+    checked = _checked(document, field_errors)
     waits = trusted_paths.waits_for_person(document["workload"], document["data"])
     with action:
         copying, running = st.columns(2)
@@ -99,12 +100,12 @@ def configure_page() -> None:
             st.caption("Confirm the path from the link first (below).")
         elif field_errors.first is not None:
             st.caption(f":material/error: Cannot run yet: {as_markdown(field_errors.first)}")
-        if spec is not None:
+        if checked is not None:
             with copying:
-                offer_copy(spec, width="stretch")
-    if pressed and spec is not None:
+                offer_copy(checked.spec, width="stretch")
+    if pressed and checked is not None:
         try:
-            launch(spec)
+            launch(checked)
         except LabError as error:
             field_errors.show(error)
 
@@ -201,25 +202,24 @@ def _capture() -> dict[str, Any]:
     }
 
 
-def _checked(document: dict[str, Any], field_errors: FieldErrors) -> RunSpec | None:
-    """Return the spec; if it is invalid, show the error at its field and return None."""
+def _checked(document: dict[str, Any], field_errors: FieldErrors) -> CheckedSpec | None:
+    """Return the checked spec; if it is invalid, show the error at its field and return None."""
     try:
         if not document["workload"]:
             raise SpecError("The path of the workload file is empty", field="workload")
-        spec = parse_spec(document)
-        validation.check(spec, state.lab().inventory())
+        return validation.check(parse_spec(document), state.lab().inventory())
     except LabError as error:
         field_errors.show(error)
         return None
-    return spec
 
 
-def launch(spec: RunSpec, checkpoint: Path | None = None) -> None:
+def launch(asked: RunSpec | CheckedSpec, checkpoint: Path | None = None) -> None:
     """Start a run under a new name and go over to watching it; raises LabError."""
+    spec = asked.spec if isinstance(asked, CheckedSpec) else asked
     trusted_paths.require(spec)
     lab = state.lab()
     name = new_name(lab.runs, spec)
-    lab.launch(spec, name, checkpoint)
+    lab.launch(asked, name, checkpoint)
     st.session_state[LAST_RUN] = name
     st.session_state.pop(CONFIGURING, None)
     st.query_params["run"] = name

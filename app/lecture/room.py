@@ -1,6 +1,6 @@
 """The answers of a room: who may give one, and how many gave which. No names, no addresses.
 
-A device is a random number in its browser's cookie. It has a seat from its first answer on. All of
+A device is a random number in its browser's cookie. It counts from its first answer on. All of
 it is in memory, and goes with the room.
 """
 
@@ -34,7 +34,7 @@ class Room:
     def __init__(self, code: str, *, max_devices: int = MAX_DEVICES) -> None:
         self._code = code
         self._max_devices = max_devices
-        self._seats: set[str] = set()
+        self._devices: set[str] = set()
         self._answers: dict[int, dict[str, int]] = defaultdict(dict)
         """By scene: the choice of each device."""
         self.num_wrong_codes = 0
@@ -50,23 +50,23 @@ class Room:
 
     @property
     def num_devices(self) -> int:
-        return len(self._seats)
+        return len(self._devices)
 
     def admits(self, code: str, device: str | None) -> bool:
         """Whether a request with this code may see the question. Counts wrong codes."""
         if not secrets.compare_digest(code.encode(), self._code.encode()):
             self.num_wrong_codes += 1
             return False
-        return not self.is_guarded or device in self._seats
+        return not self.is_guarded or device in self._devices
 
     def answer(self, device: str, scene: int, choice: int) -> None:
         """Keep a device's answer in place of its last one; raises RoomError if the room is full."""
-        if device not in self._seats and len(self._seats) >= self._max_devices:
+        if device not in self._devices and len(self._devices) >= self._max_devices:
             raise RoomError(
                 f"This room is full: it takes {self._max_devices} devices",
                 advice="Watch the lecturer's page",
             )
-        self._seats.add(device)
+        self._devices.add(device)
         self._answers[scene][device] = choice
 
     def choice_of(self, device: str | None, scene: int) -> int | None:

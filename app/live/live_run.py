@@ -19,7 +19,6 @@ from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.run.activity import Activity, Doing
-from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     ClockMeasured,
     ClosureDone,
@@ -35,7 +34,7 @@ from strategy_lab.profiles.run.events import (
 from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import read_run_file
-from strategy_lab.profiles.run.status import Status, derive_status
+from strategy_lab.profiles.run.status import Status, status_of
 from strategy_lab.profiles.run.tail import Tail, Told
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.multi_worker_steps import LiveSteps
@@ -116,7 +115,6 @@ class LiveRun:
         self._are_numbers_stale = True
         self._has_asked_for_whole = False
         """Whether the numbers of the whole run were requested since its last event."""
-        self._sources: dict[tuple[int | None, int | None], EventSource] = {}
 
     def advance(self) -> int:
         """Read new events. Returns the number of changes so far, by all readers."""
@@ -216,12 +214,11 @@ class LiveRun:
         if isinstance(event, StepDone):
             self._rows.add(told.worker or 0, event, self._since_start_ms(event.start_ns))
             self.last_step = event.step
+            self._group.note_time(told)
             return
         self._group.take(told)
         self._live_steps.take(told)
         self._numbers.take(told)
-        if not isinstance(event, FREQUENT):
-            self._keep_for_status(told)
         if event.kind in TOLD and len(self._news) < MAX_NEWS:
             self._append_news(told)
 
@@ -272,13 +269,6 @@ class LiveRun:
         told = self._numbers.told(self._group.titles, self._group.served.walls_ms())
         self._numbers_text = dumps(plain(told))
 
-    def _keep_for_status(self, told: Told) -> None:
-        """Keep what the status is derived from."""
-        key = told.worker, told.generation
-        if key not in self._sources:
-            self._sources[key] = EventSource("", *key, [])
-        self._sources[key].events.append(told.event)
-
     def _summary(self, told: Told, window: WindowCaptured) -> dict[str, Any]:
         """Breakdown and traffic of a capture window, or why it has none."""
         if window.error:
@@ -300,7 +290,7 @@ class LiveRun:
         if self.spec is None:
             identity = read_run_file(self.folder)
             self.spec = identity.spec if identity else None
-        status = self._confirmed(derive_status(list(self._sources.values())))
+        status = self._confirmed(status_of(self._group.history))
         has_lost_one = bool(status.num_gone) or self._group.has_lost_one
         now_ns = time.time_ns()
         doing = None if status.is_over else self._activity.doing(now_ns, has_lost_one=has_lost_one)

@@ -28,48 +28,54 @@ class ProcessView:
         """What each process uses of its machine."""
         self.served = ServedView()
         """Pull, compute and push of the workers of parameter servers."""
-        self._history = ProcessHistory()
+        self.history = ProcessHistory()
         self._segment: SegmentOpened | None = None
         self._loss: Loss | None = None
         self._text: str | None = None
 
     def take(self, told: Told) -> None:
         """Update a process from an event."""
+        self.note_time(told)
         event = told.event
         if self.resources.take(told):
             return
         if isinstance(event, ClosureDone):
             self.served.take(event, self._segment)
-        elif self._history.take(event, told.worker, told.generation):
+        elif self.history.take(event, told.worker, told.generation):
             if isinstance(event, Launched):
                 self.resources.forget(event.worker)  # that was the process before it
             elif isinstance(event, SegmentOpened):
                 self._segment = event
             elif isinstance(event, Exited):
                 # Kept after a restart has replaced the lost process in `current`.
-                self._loss = find_loss(self._history.current(), self._segment) or self._loss
+                self._loss = find_loss(self.history.current(), self._segment) or self._loss
             self.version += 1
             self._text = None
+
+    def note_time(self, told: Told) -> None:
+        """Note when a process wrote something, be it a step."""
+        if told.worker is not None and told.generation is not None:
+            self.history.wrote(told.worker, told.generation, told.event.at_ns)
 
     @property
     def titles(self) -> dict[int, str]:
         """What each process is called, by number."""
-        return self._history.titles()
+        return self.history.titles()
 
     @property
     def has_exit_reasons(self) -> bool:
         """Whether the launchers have written the exit reason of every process they started."""
-        return all(one.verdict for one in self._history.current() if one.is_launched)
+        return all(one.verdict for one in self.history.current() if one.is_launched)
 
     @property
     def has_lost_one(self) -> bool:
         """Whether a process has ended before its time, and no other has taken its place."""
-        return any(one.state in ENDED_EARLY for one in self._history.current())
+        return any(one.state in ENDED_EARLY for one in self.history.current())
 
     @property
     def has_arriving_ones(self) -> bool:
         """Whether new processes prepare to take over."""
-        return bool(self._history.arriving())
+        return bool(self.history.arriving())
 
     def text(self, seen: int) -> str:
         """The processes as JSON text; `null` for a viewer that has seen this version."""
@@ -80,10 +86,10 @@ class ProcessView:
         return self._text
 
     def _told(self) -> dict[str, Any]:
-        current = self._history.current()
+        current = self.history.current()
         return {
             "processes": [_row(process) for process in current],
-            "arriving": [_row(process) for process in self._history.arriving()],
+            "arriving": [_row(process) for process in self.history.arriving()],
             "loss": self._story(current),
         }
 

@@ -14,6 +14,7 @@ from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.lecture.course import scenes
 from strategy_core.lecture.recording import remove_unpacked
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.validation import CheckedSpec
 from strategy_lab.app.access.policy import Access
 from strategy_lab.app.lecture.host import LectureHost
 from strategy_lab.app.lecture.lecture import Lecture
@@ -108,9 +109,11 @@ class Lab:
         """The devices of this machine; None until TensorFlow has named them."""
         return self.launcher.inventory()
 
-    def launch(self, spec: RunSpec, name: str, checkpoint: Path | None = None) -> RunHandle:
+    def launch(
+        self, asked: RunSpec | CheckedSpec, name: str, checkpoint: Path | None = None
+    ) -> RunHandle:
         """Start a run, from a checkpoint if one is given, and keep its handle; raises LabError."""
-        handle = self.handles[name] = self.launcher.launch(spec, self.runs / name, checkpoint)
+        handle = self.handles[name] = self.launcher.launch(asked, self.runs / name, checkpoint)
         over = [each for each, kept in self.handles.items() if kept.is_over]
         for oldest in over[:-MAX_REMEMBERED]:
             del self.handles[oldest]

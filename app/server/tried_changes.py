@@ -13,12 +13,13 @@ from typing import Any
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.launcher.repetition import Outcome, Repetition
 from strategy_core.launcher.tried_change import TriedChange, check_end
+from strategy_core.planning.validation import CheckedSpec
 from strategy_lab.app.server.background import Background
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.agreement import Agreement
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-Launch = Callable[[RunSpec, str], RunHandle]
+Launch = Callable[[CheckedSpec, str], RunHandle]
 MOST_KEPT = 20
 _LOOK_EVERY_S = 0.1
 
@@ -80,7 +81,7 @@ class TryingOut(Background):
         if self.is_cancelled:
             raise _CancelledError
         self.side = "a" if spec == self.tried.plan.spec("a") else "b"
-        handle = self._handle = self._launch(spec, folder.name)
+        handle = self._handle = self._launch(self.tried.launched(spec), folder.name)
         is_asked = False
         while not handle.wait(_LOOK_EVERY_S):
             if self.is_cancelled and not is_asked:

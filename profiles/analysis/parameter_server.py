@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
-from strategy_lab.profiles.run.events import Exited, Launched, SegmentOpened, VariablesServed
+from strategy_lab.profiles.run.events import SegmentOpened, VariablesServed
+from strategy_lab.profiles.run.process_history import read_processes
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import (
     Floats,
@@ -241,25 +242,18 @@ def _moments(rows: pa.Table, origin: int) -> Moments | None:
 
 
 def _absences(profile: Profile, rows: pa.Table, origin: int) -> tuple[Absence, ...]:
-    """Workers whose process ended and was started again, as the launcher tells it."""
-    launched = profile.events(Launched)
+    """Workers whose process ended early and was started again, as the launcher tells it."""
     last, known = int(ints(rows, "finished_ns").max()), set(ints(rows, "worker").tolist())
     found = []
-    for event in profile.events(Exited):
-        number = event.worker
-        back = [
-            again.at_ns
-            for again in launched
-            if again.worker == number and again.generation > event.generation
-        ]
-        lost_ns = event.lost_ns or event.at_ns
-        if not back or number not in known or not origin <= lost_ns <= last:
+    for lost, again in read_processes(profile.sources).restarts():
+        lost_ns = lost.lost_ns or lost.exited_ns
+        if lost_ns is None or lost.worker not in known or not origin <= lost_ns <= last:
             continue
-        later = ints(rows, "start_ns")[ints(rows, "worker") == number]
-        later = later[later > min(back)]
+        later = ints(rows, "start_ns")[ints(rows, "worker") == lost.worker]
+        later = later[later > (again.launched_ns or 0)]
         back_s = (int(later.min()) - origin) / 1e9 if later.size else None
-        message = event.message or "It ended."
-        found.append(Absence(number, message, (lost_ns - origin) / 1e9, back_s))
+        message = lost.message or "It ended."
+        found.append(Absence(lost.worker, message, (lost_ns - origin) / 1e9, back_s))
     return tuple(found)
 
 

@@ -4,6 +4,10 @@ The error of a measurement is at most its own uncertainty, half its round trip. 
 weighted sum of the measurements, so its error at any time is at most the same weighted sum of their
 uncertainties, as long as the clock runs evenly. If it does not (it was set or slewed), measurements
 are farther from the line than both errors allow, and that excess is added to the bound.
+
+What does not work: the standard error of a least-squares fit. It takes delays for noise around 0
+and shrinks with every measurement. A link whose one direction is always slower is wrong by the same
+amount in all of them (RFC 5905).
 """
 
 from __future__ import annotations

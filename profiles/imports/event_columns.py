@@ -85,6 +85,7 @@ class EventDecoder:
         return joined(parts).take(np.argsort(np.concatenate(places), kind="stable"))
 
     def _of_shape(self, shape: Shape, rows: Words) -> tuple[Ints | None, EventColumns]:
+        """Return the events of one shape, and which rows have valid times; None for all."""
         kind = self.kind_of(shape.number(rows, KIND))
         offset, duration = shape.number(rows, OFFSET), shape.number(rows, DURATION)
         fits = _fits(kind, offset, duration)

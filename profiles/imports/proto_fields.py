@@ -24,7 +24,12 @@ class DamagedError(Exception):
 
 
 def fields(buffer: Buffer, begin: int, end: int) -> Iterator[Field]:
-    """Yield the fields of the message in `[begin, end)`. Raises DamagedError where they end."""
+    """Yield the fields of the message in `[begin, end)`.
+
+    At a field that is longer than the message, yields what there is of its value under the negated
+    wire type, so that the caller may read it. Raises DamagedError then, and at bytes that are no
+    field.
+    """
     at = begin
     while at < end:
         start = at
@@ -41,7 +46,6 @@ def fields(buffer: Buffer, begin: int, end: int) -> Iterator[Field]:
         else:
             raise DamagedError(start, f"wire type {kind} at byte {start:,}")
         if not number or length > end - at:
-            # The caller may read what is left of a value that is cut off.
             yield number, -kind, at, end
             raise DamagedError(start, f"a field at byte {start:,} is longer than what is left")
         yield number, kind, at, at + length

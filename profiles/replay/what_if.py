@@ -72,7 +72,11 @@ def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
 
 
 def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
-    """Return the prediction from replayed steps."""
+    """Return the prediction from replayed steps.
+
+    Its interval covers the replays' error around the median, also with each uncertain edit at its
+    extremes.
+    """
     lengths = _lengths_ms(known, edits)
     others = [_lengths_ms(known, extreme) for extreme in _extremes(edits)]
     error = known.error_p95

@@ -5,6 +5,8 @@
         history.take(told.event, told.worker, told.generation)
     history.current()         the processes of the run as it is now
 
+The status of the run (`status.py`) is a function of these processes.
+
 Workers and launchers write separate files that are read independently, so an event may arrive
 before one that caused it. A state is therefore derived from all facts known of a process. The
 launcher, which sees events in their order, has a table of transitions instead
@@ -24,6 +26,7 @@ from strategy_lab.profiles.run.events import (
     Exited,
     Failed,
     Finished,
+    FinishedStatus,
     Launched,
     Note,
     Recorded,
@@ -65,22 +68,38 @@ class Process:
     task: str | None = None
     """Task of the process in a cluster: `worker 1`, `parameter server 0`."""
     pid: int | None = None
+    pid_started_ns: int | None = None
+    """Start time of that pid, from the launcher."""
+    joined_ns: int | None = None
+    """When the process said that it belongs to the run: its pid was running by then."""
     address: str | None = None
     host: str | None = None
-    is_launched: bool = False
+    """Name of its machine, from the launcher; None if all of the run is on one machine."""
+    machine: str | None = None
+    """Name of its machine, from itself."""
+    launched_ns: int | None = None
+    """When its launcher assigned it to the run; None if no launcher recorded it."""
+    last_ns: int = 0
+    """Time of the last thing that it wrote, on its own clock; 0 if it wrote nothing."""
     is_up: bool = False
-    finished: str | None = None
+    finished: FinishedStatus | None = None
     failed_ns: int | None = None
     failed: str | None = None
     """The error that the process reported."""
     lost_a_peer: bool = False
     """Whether that error only says that another process had ended."""
     verdict: str | None = None
+    exited_ns: int | None = None
+    """When its launcher recorded its end."""
     message: str | None = None
     """Why the process ended, as its launcher wrote."""
     follows: int | None = None
     """Number of the process that was lost before it."""
     lost_ns: int | None = None
+
+    @property
+    def is_launched(self) -> bool:
+        return self.launched_ns is not None
 
     @property
     def title(self) -> str:
@@ -124,24 +143,38 @@ class ProcessHistory:
             worker, generation = event.worker, event.generation
         if worker is None or generation is None or not isinstance(event, _TAKEN):
             return False
-        _take_event(
-            self._known.setdefault((worker, generation), Process(worker, generation)), event
-        )
+        _take_event(self._process(worker, generation), event)
         return True
 
-    def has_stepped(self, worker: int, generation: int) -> None:
-        """Note that a process has done steps, which are read apart from its events."""
-        key = worker, generation
-        self._known.setdefault(key, Process(worker, generation)).is_up = True
+    def wrote(self, worker: int, generation: int, at_ns: int, *, has_stepped: bool = False) -> None:
+        """Note when a process wrote something; steps and samples are read apart from events."""
+        process = self._process(worker, generation)
+        process.last_ns = max(process.last_ns, at_ns)
+        process.is_up |= has_stepped
 
-    def current(self) -> list[Process]:
-        """The latest process of each number, without those that were replaced."""
+    def latest(self) -> list[Process]:
+        """The latest process of each number, by number. The first one decides how a run ended."""
         latest: dict[int, Process] = {}
         for process in self._ours():
             known = latest.setdefault(process.worker, process)
             if process.generation > known.generation:
                 latest[process.worker] = process
-        return [latest[n] for n in sorted(latest) if latest[n].state is not ProcessState.REPLACED]
+        return [latest[number] for number in sorted(latest)]
+
+    def current(self) -> list[Process]:
+        """The latest process of each number, without those that were replaced."""
+        return [each for each in self.latest() if each.state is not ProcessState.REPLACED]
+
+    def restarts(self) -> list[tuple[Process, Process]]:
+        """Each process that ended early and was launched again, with the process after it."""
+        after: dict[int, Process] = {}
+        found = []
+        for _, process in sorted(self._known.items(), reverse=True):
+            if process.worker in after and process.state in ENDED_EARLY:
+                found.append((process, after[process.worker]))
+            if process.is_launched:
+                after[process.worker] = process
+        return found[::-1]
 
     def arriving(self) -> list[Process]:
         """The processes that have yet to take over: the launcher records those that have."""
@@ -168,9 +201,18 @@ class ProcessHistory:
         return True
 
     def _ours(self) -> list[Process]:
-        """The processes that launchers recorded; all of them if there is no launcher's record."""
-        launched = [process for process in self._known.values() if process.is_launched]
-        return launched or list(self._known.values())
+        """The processes that belong to the run: all but those that have yet to take over.
+
+        A launcher records a later generation once it has taken over. A program that was recorded
+        without a launcher has no such record, and each of its processes counts.
+        """
+        every = list(self._known.values())
+        if not any(process.is_launched for process in every):
+            return every
+        return [process for process in every if process.is_launched or not process.generation]
+
+    def _process(self, worker: int, generation: int) -> Process:
+        return self._known.setdefault((worker, generation), Process(worker, generation))
 
 
 def first_loss(processes: Sequence[Process]) -> Process | None:
@@ -195,8 +237,9 @@ def read_processes(sources: Sequence[EventSource]) -> ProcessHistory:
         for kind in _READ:  # not the samples of memory: a run has thousands
             for event in source.of_kind(kind):
                 history.take(event, source.worker, source.generation)
-        if len(source.steps) and source.worker is not None and source.generation is not None:
-            history.has_stepped(source.worker, source.generation)
+        if source.worker is not None and source.generation is not None and source.last_ns:
+            has_stepped = len(source.steps) > 0
+            history.wrote(source.worker, source.generation, source.last_ns, has_stepped=has_stepped)
     return history
 
 
@@ -216,11 +259,11 @@ _READ = (*_TAKEN, Note)
 def _take_event(process: Process, event: Recorded) -> None:
     match event:
         case Launched():
-            process.is_launched = True
-            process.pid, process.host = event.pid, event.host
+            process.launched_ns, process.host = event.at_ns, event.host
+            process.pid, process.pid_started_ns = event.pid, event.pid_started_ns
             process.task, process.address = event.task, event.address
         case WorkerStarted():
-            process.pid = process.pid or event.pid
+            process.pid, process.joined_ns = process.pid or event.pid, event.realtime_ns
         case Failed():
             process.failed = event.message or "It failed."
             process.failed_ns, process.lost_a_peer = event.at_ns, event.follows
@@ -228,7 +271,10 @@ def _take_event(process: Process, event: Recorded) -> None:
             process.finished = event.status
         case Exited():
             process.verdict, process.message = event.verdict, event.message
+            process.exited_ns = event.at_ns
             process.follows = event.follows if event.is_consequence else None
             process.lost_ns = event.lost_ns
+        case Environment():
+            process.is_up, process.machine = True, event.host.name
         case _:  # a process writes these only after its start
             process.is_up = True

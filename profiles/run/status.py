@@ -1,4 +1,4 @@
-"""The state of a run, derived from its events and its processes; it is not stored."""
+"""The state of a run, derived from those of its processes; it is not stored."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.events import (
-    Environment,
-    Exited,
-    Failed,
-    Finished,
-    Launched,
-    WorkerStarted,
-)
 from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
-from strategy_lab.profiles.run.process_history import first_loss, read_processes
+from strategy_lab.profiles.run.process_history import (
+    Process,
+    ProcessHistory,
+    first_loss,
+    read_processes,
+)
 
-OfProcess = TypeVar("OfProcess", Launched, Exited)
 State = Literal["finished", "running", "stopped", "failed", "incomplete"]
 
 _BAD_VERDICTS = {
@@ -66,74 +62,39 @@ def derive_status(
     alive: Callable[[ProcessName], bool] | None = None,
     now_ns: Callable[[], int] = time.time_ns,
 ) -> Status:
-    """Derive the status of a run from its event files.
+    """Return the status of the run that these event files record, as `status_of` derives it."""
+    return status_of(read_processes(sources), alive=alive, now_ns=now_ns)
+
+
+def status_of(
+    history: ProcessHistory,
+    *,
+    alive: Callable[[ProcessName], bool] | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> Status:
+    """Derive the status of a run from its processes.
 
     `alive` says whether a process exists on this machine; tests replace it and `now_ns`.
     """
-    sources = _of_the_run(sources)
-    latest = _latest_processes(sources)
-    chief = latest[0] if latest else None
-    failure = _failure(sources)
-    if chief and (failure is None or not chief.of_kind(Failed)):
-        for event in reversed(chief.of_kind(Finished)):
-            if event.status != "replaced":
-                return Status(event.status)
-    if failure:
-        return Status("failed", failure)
-    if any(event.verdict == "stopped" for event in _last_exits(sources)):
+    processes = history.latest()
+    cause = first_loss(processes)
+    end = processes[0].finished if processes else None
+    if end and end != "replaced" and (cause is None or processes[0].failed is None):
+        return Status(end)
+    if cause:
+        return Status("failed", _failure(cause, processes))
+    if any(process.verdict == "stopped" for process in processes):
         return Status("stopped")
-    exits = _last_exits(sources)
-    processes = _processes(sources, exits) if _is_this_machine(sources) else []
-    num_gone = sum(not (alive or _alive_here)(process) for process in processes)
-    if num_gone < len(processes) or _is_at_work(sources, exits, now_ns()):
+    names = [_name(each) for each in _checkable(processes) if each.verdict is None and each.pid]
+    num_gone = sum(not (alive or _alive_here)(name) for name in names)
+    now = now_ns()
+    if num_gone < len(names) or any(_is_at_work(process, now) for process in processes):
         return Status("running", num_gone=num_gone)
     return Status("incomplete", "The run was cut off, and no process recorded the reason.")
 
 
-def _of_the_run(sources: Sequence[EventSource]) -> Sequence[EventSource]:
-    """Return the sources without fresh workers that have not taken over yet.
-
-    The launcher records a worker's launch only after it has taken over.
-    """
-    launched = [
-        (event.worker, event.generation)
-        for source in sources
-        if source.worker is None
-        for event in source.of_kind(Launched)
-    ]
-    if not launched:
-        return sources
-    return [
-        source
-        for source in sources
-        if not source.generation or (source.worker, source.generation) in launched
-    ]
-
-
-def _latest_processes(sources: Sequence[EventSource]) -> list[EventSource]:
-    """Return each worker's last process. The first worker's decides how the run ended.
-
-    If a worker was launched again and its new process has not written anything yet, its earlier
-    process does not count.
-    """
-    latest: dict[int, EventSource] = {}
-    newest = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
-    for source in sources:
-        if source.worker is not None:
-            if (source.generation or 0) < newest.get(source.worker, 0):
-                continue
-            known = latest.setdefault(source.worker, source)
-            if (source.generation or 0) > (known.generation or 0):
-                latest[source.worker] = source
-    return [latest[worker] for worker in sorted(latest)]
-
-
-def _failure(sources: Sequence[EventSource]) -> str | None:
-    """Return why the run failed, from the process that was lost first; None if nothing failed."""
-    processes = read_processes(sources).current()
-    cause = first_loss(processes)
-    if cause is None:
-        return None
+def _failure(cause: Process, processes: Sequence[Process]) -> str:
+    """Return why the run failed; `cause` is the process that was lost first."""
     verdict = _BAD_VERDICTS.get(cause.verdict or "", "ended before its time")
     said = cause.reason or f"Worker {cause.worker} {verdict}."
     silent = [each for each in processes if each.is_launched and each.host and not each.is_over]
@@ -143,84 +104,35 @@ def _failure(sources: Sequence[EventSource]) -> str | None:
     return f"No further event came from {names}. Its peers: {said}"
 
 
-def _last_of_each(sources: Sequence[EventSource], kind: type[OfProcess]) -> list[OfProcess]:
-    """Return the launchers' last event of a kind for each worker, of any generation."""
-    latest = {
-        event.worker: event
-        for source in sources
-        if source.worker is None
-        for event in source.of_kind(kind)
-    }
-    return list(latest.values())
+def _checkable(processes: Sequence[Process]) -> list[Process]:
+    """Return the processes of this machine: pids of another one say nothing here.
 
-
-def _last_exits(sources: Sequence[EventSource]) -> list[Exited]:
-    """Return the exits of workers that were not started again afterwards."""
-    launched = {event.worker: event.generation for event in _last_of_each(sources, Launched)}
-    return [
-        event
-        for event in _last_of_each(sources, Exited)
-        if launched.get(event.worker) in (None, event.generation)
-    ]
-
-
-def _is_at_work(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
-    """Return whether the run goes on although no process of it is known to be alive here."""
-    if _is_at_work_elsewhere(sources, exits, now_ns):
-        return True
-    return _is_this_machine(sources) and any(
-        event.verdict == "replaced" and 0 <= now_ns - event.at_ns < _REPLACEMENT_NS
-        for event in exits
-    )
-
-
-def _is_at_work_elsewhere(sources: Sequence[EventSource], exits: list[Exited], now_ns: int) -> bool:
-    """Return whether a process on another machine, whose pid cannot be checked, wrote recently."""
-    gone = {(event.worker, event.generation) for event in exits}
-    for event in _last_of_each(sources, Launched):
-        name = (event.worker, event.generation)
-        if event.host in (None, platform.node()) or name in gone:
-            continue
-        written = [event.at_ns]
-        written += [
-            source.last_ns for source in sources if (source.worker, source.generation) == name
-        ]
-        if any(now_ns - at_ns < _SIGN_OF_LIFE_NS for at_ns in written):
-            return True
-    return False
-
-
-def _processes(sources: Sequence[EventSource], exits: list[Exited]) -> list[ProcessName]:
-    """Return the processes that should run on this machine.
-
-    They are those launched here that have not exited or, without a launcher, those that report.
+    Launchers name the host of each process if there can be several. Otherwise all processes are on
+    the machine that any of them names.
     """
-    gone = {(event.worker, event.generation) for event in exits}
-    if any(source.worker is None for source in sources):
-        named = [
-            ProcessName(event.pid, event.pid_started_ns, None)
-            for event in _last_of_each(sources, Launched)
-            if (event.worker, event.generation) not in gone
-            and event.host in (None, platform.node())
-        ]
-    else:
-        named = [
-            ProcessName(event.pid, None, event.realtime_ns)
-            for source in sources
-            for event in source.of_kind(WorkerStarted)
-        ]
-    return [process for process in named if process.pid]
+    here = (None, platform.node())
+    is_named = any(process.host for process in processes)
+    if not is_named and any(process.machine not in here for process in processes):
+        return []
+    return [process for process in processes if process.host in here]
 
 
-def _is_this_machine(sources: Sequence[EventSource]) -> bool:
-    """Return False if the run was on another host, whose pids cannot be checked here.
+def _is_at_work(process: Process, now_ns: int) -> bool:
+    """Return whether the run goes on by this process, although it is not known to be alive here.
 
-    If launchers name the hosts of their processes, these are checked individually.
+    It has been replaced a moment ago, or it is on another machine and has written recently.
     """
-    if any(event.host for event in _last_of_each(sources, Launched)):
-        return True
-    named = [event.host.name for source in sources for event in source.of_kind(Environment)]
-    return all(name in (None, platform.node()) for name in named)
+    if process.verdict == "replaced":
+        return 0 <= now_ns - (process.exited_ns or 0) < _REPLACEMENT_NS
+    if process.verdict is not None or process.host in (None, platform.node()):
+        return False
+    return now_ns - max(process.launched_ns or 0, process.last_ns) < _SIGN_OF_LIFE_NS
+
+
+def _name(process: Process) -> ProcessName:
+    if process.pid_started_ns is not None:
+        return ProcessName(process.pid or 0, process.pid_started_ns)
+    return ProcessName(process.pid or 0, None, process.joined_ns)
 
 
 def _alive_here(process: ProcessName) -> bool:

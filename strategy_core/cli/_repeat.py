@@ -46,13 +46,13 @@ def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
     """0 if every run finished, 1 if one did not, 130 if stopped; raises LabError."""
     number = _number(args.repeat, bool(args.interleave))
     specs = [spec, _other(spec, args.interleave)] if args.interleave else [spec]
-    for each in specs:  # a plan that was written is kept: the launcher would be too late
-        validation.check(each)
+    # Before the plan, which is kept once it is written.
+    checked = [validation.check(each) for each in specs]
     plan = new_plan(folder, specs)
     with Launcher() as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
-            handle = launcher.launch(asked, run)
+            handle = launcher.launch(checked[specs.index(asked)], run)
             watch(handle, args.json)
             if handle.message:
                 print(f"strategy-lab: {' '.join(handle.message.split())}", file=sys.stderr)

@@ -48,7 +48,7 @@ def try_it(
     with Launcher() as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
-            handle = launcher.launch(asked, run)
+            handle = launcher.launch(tried.launched(asked), run)
             watch(handle, is_json)
             check_end(handle)
 

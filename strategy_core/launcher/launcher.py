@@ -28,6 +28,7 @@ from strategy_core.launcher.run_handle import STOP_GRACE_S, RunHandle
 from strategy_core.launcher.worker_pool import SpareState, WorkerPool
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.validation import CheckedSpec
 from strategy_core.processes.spawner import WORKER_COMMAND
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.layout import worker_folder
@@ -83,7 +84,10 @@ class Launcher:
         return self._workers.without_spare()
 
     def launch(
-        self, spec: RunSpec, run_folder: str | Path, checkpoint: Path | None = None
+        self,
+        spec: RunSpec | CheckedSpec,
+        run_folder: str | Path,
+        checkpoint: Path | None = None,
     ) -> RunHandle:
         """Start a run in a new folder, from a checkpoint if one is given; raises LabError.
 
@@ -91,11 +95,11 @@ class Launcher:
         """
         folder = Path(run_folder)
         with self._starting(folder):
-            validation.check(spec, self.inventory(), None)
-            claim(folder, spec)
+            asked = validation.check(spec, self.inventory()).spec
+            claim(folder, asked)
             with _removed_on_error(folder):
                 handle = RunHandle(
-                    spec, folder, self._workers, SingleHost(), self._stop_grace_s, checkpoint
+                    asked, folder, self._workers, SingleHost(), self._stop_grace_s, checkpoint
                 )
             self._active.append(handle)
             return handle

@@ -149,8 +149,11 @@ class MultiHost:
             self._report(f"waiting for {missing}", now)
 
     def _check_wait(self, group: ProcessGroup, now: float) -> None:
-        """Limit the wait for peers in a step. They may build for longer than a worker may hang:
-        their own launchers watch them."""
+        """End this host's processes if its leader has waited too long for peers in a step.
+
+        Until then, report the wait. The limit is longer than a worker may hang: the peers'
+        launchers watch them, and allow more time while a peer builds a step.
+        """
         since = group.leader.waits_since
         timeout_s = group.hang_timeout_s(self._spec.hang_timeout_s)
         late = self._timeouts.too_late(since, now, timeout_s)

@@ -21,6 +21,7 @@ from strategy_core.launcher.repetition import Outcome, Plan, new_plan
 from strategy_core.launcher.run_handle import RunHandle
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.validation import CheckedSpec
 from strategy_core.processes import protocol
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.analysis.steps import step_times
@@ -58,6 +59,8 @@ class TriedChange:
     """The change in words: `delay 30 ms in replica 1 → none`."""
     plan: Plan
     """Side A is the spec of the recorded run, side B that with the change."""
+    checked: tuple[CheckedSpec, ...]
+    """The specs of the plan, for the launcher."""
     num_pairs: int
     predicted: WhatIf | None
     why_no_prediction: str | None
@@ -66,6 +69,10 @@ class TriedChange:
     @property
     def num_runs(self) -> int:
         return 2 * self.num_pairs
+
+    def launched(self, spec: RunSpec) -> CheckedSpec:
+        """Return what the launcher takes for a spec of the plan."""
+        return self.checked[self.plan.specs.index(spec)]
 
     def agreement(self, outcome: Outcome) -> Agreement:
         """Return prediction and measurement; raises LabError if a side has no finished run."""
@@ -84,7 +91,8 @@ def why_not_tried(
 ) -> str | None:
     """Return why the lab cannot make this change of a run, as sentences; None if it can."""
     try:
-        _specs(profile, segment, changes, inventory)
+        for spec in _specs(profile, segment, changes):
+            validation.check(spec.with_changes({"steps": None}), inventory)
     except LabError as error:
         return str(error)
     return None
@@ -130,7 +138,7 @@ def try_change(
             f"{num_pairs} is not a number of pairs that can be tried",
             advice=f"Give {MIN_PAIRS} to {MOST_PAIRS}: an interval needs {MIN_PAIRS} runs per side",
         )
-    before, after = _specs(profile, segment, changes, inventory)
+    before, after = _specs(profile, segment, changes)
     predicted, why = prediction(profile, segment, changes)
     own = {
         "steps": _num_steps(profile, segment),
@@ -139,12 +147,20 @@ def try_change(
         "capture.keep_xplane": False,
         "capture.contexts": False,
     }
-    plan = new_plan(
-        runs / numbered_name(runs, [profile.name[:_FITS_IN_A_NAME], "try", _short(changes)]),
-        [before.with_changes(own), after.with_changes(own)],
+    specs = [spec.with_changes(own) for spec in (before, after)]
+    checked = tuple(validation.check(spec, inventory) for spec in specs)
+    name = numbered_name(runs, [profile.name[:_FITS_IN_A_NAME], "try", _short(changes)])
+    return TriedChange(
+        run=profile.name,
+        segment=segment,
+        changes=dict(changes),
+        title=", ".join(describe(before.to_json(), after.to_json())),
+        plan=new_plan(runs / name, specs),
+        checked=checked,
+        num_pairs=num_pairs,
+        predicted=predicted,
+        why_no_prediction=why,
     )
-    title = ", ".join(describe(before.to_json(), after.to_json()))
-    return TriedChange(profile.name, segment, dict(changes), title, plan, num_pairs, predicted, why)
 
 
 def refuse_beside_a_run(runs: Path) -> None:
@@ -164,13 +180,11 @@ def check_end(handle: RunHandle) -> None:
 
 def change_title(profile: Profile, segment: int, changes: Mapping[str, Any]) -> str:
     """Return the change in words: `delay 30 ms in replica 1 → none`; raises LabError."""
-    before, after = _specs(profile, segment, changes, None)
+    before, after = _specs(profile, segment, changes)
     return ", ".join(describe(before.to_json(), after.to_json()))
 
 
-def _specs(
-    profile: Profile, segment: int, changes: Mapping[str, Any], inventory: Inventory | None
-) -> tuple[RunSpec, RunSpec]:
+def _specs(profile: Profile, segment: int, changes: Mapping[str, Any]) -> tuple[RunSpec, RunSpec]:
     """Return the spec of the segment, and that with the changes; raises LabError."""
     before = base_spec(profile, segment)
     if not is_about_a_step(changes):
@@ -184,8 +198,6 @@ def _specs(
             f"{profile.name} already ran with {', '.join(changes)} as in this change",
             advice="Give another value",
         )
-    for spec in (before, after):
-        validation.check(spec.with_changes({"steps": None}), inventory)
     return before, after
 
 

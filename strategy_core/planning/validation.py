@@ -1,14 +1,17 @@
 """Checks a spec before anything runs. Free of TensorFlow.
 
-The launcher checks every spec that it starts, so its callers need not; those that plan several
-runs, or show an error beside its field, check earlier. A worker relies on that, checks the devices
-that only its process has seen, and checks the changes that reach it.
+`check` returns a `CheckedSpec`, which the launcher takes as it is: callers that show an error
+beside its field, or plan several runs, check first and hand the answer on. The launcher checks a
+plain RunSpec. Each run of a sweep is one: it may start hours after it was planned, and a file that
+has changed by then costs one run. A worker relies on all this, checks the devices that only its
+process has seen, and checks the changes that reach it.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_core.planning import (
@@ -34,19 +37,38 @@ MAX_WORKLOAD_BYTES = 10_000_000
 """Limit for a workload file. Python's parser takes about 100 times its size in memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedSpec:
+    """A spec that `check` found possible here."""
+
+    spec: RunSpec
+    knows_devices: bool
+    """Whether the machine's devices were known then."""
+
+
 def check(
-    spec: RunSpec, inventory: Inventory | None = None, local_rank: LocalRank | None = None
-) -> None:
+    asked: RunSpec | CheckedSpec,
+    inventory: Inventory | None = None,
+    local_rank: LocalRank | None = None,
+) -> CheckedSpec:
     """Raise SpecError if the run, or one of its scripted changes, is not possible here.
 
     Devices are checked only if `inventory` is given. `local_rank` is this worker's rank among the
-    workers of its run on this machine; None means that all of them are on it.
+    workers of its run on this machine; None means that all of them are on it. Of a CheckedSpec
+    only its devices are checked, if they were not known before.
     """
+    checked = asked if isinstance(asked, CheckedSpec) else _check_request(asked)
+    if inventory is None or checked.knows_devices:
+        return checked
+    check_devices(checked.spec, inventory, local_rank)
+    return CheckedSpec(checked.spec, knows_devices=True)
+
+
+def _check_request(spec: RunSpec) -> CheckedSpec:
     for planned in _with_planned_changes(spec):
         check_fields(planned)
         _check_files(planned)
-    if inventory is not None:
-        check_devices(spec, inventory, local_rank)
+    return CheckedSpec(spec, knows_devices=False)
 
 
 def check_devices(spec: RunSpec, inventory: Inventory, local_rank: LocalRank | None) -> None:

@@ -186,6 +186,9 @@ def seen_strategy() -> Any:
     """
     if tf.distribute.has_strategy():
         return tf.distribute.get_strategy()
+    # By its class, not a trait: another program made it, and a row of the catalog need not fit it.
+    # Not isinstance(o, ...): it asks o for its class, and a dead weakref.proxy raises
+    # ReferenceError.
     alive = [o for o in gc.get_objects() if issubclass(type(o), tf.distribute.Strategy)]
     return max(alive, key=lambda s: s.num_replicas_in_sync, default=tf.distribute.get_strategy())
 

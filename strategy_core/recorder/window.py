@@ -57,6 +57,8 @@ class Window:
         """Start the profiler. Sets `start_ms`, how long that took, and `error` if it fails."""
         begin = time.perf_counter_ns()
         try:
+            # No ProfilerOptions: TensorFlow 2.21 logs that it "expects an i value" and uses none of
+            # them. With host_tracer_level 0 or 1 it records at level 2 all the same.
             tf.profiler.experimental.start(str(self.scratch / self.subfolder))
             private_tf.leave_out_thread_pool_events()
         except Exception as error:  # no profiler error may end the training
@@ -121,6 +123,10 @@ class FollowedWindow(Window):
     `before` is the previous window. Only one profiler session can exist at a time, and the session
     of `before` lasts until its events have left the runtime. `start` retries until then,
     and fails if a session still exists after `before` is written.
+
+    What does not work: `tf.profiler.experimental.stop` and `start` in turns. `stop` returns when
+    the capture is converted and written, about 3 ms per captured step, and the training waits.
+    Nothing tells when the events have left the runtime, so `start` has to try.
     """
 
     def __init__(self, *args: Any, before: Window | None) -> None:

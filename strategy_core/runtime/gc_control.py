@@ -1,7 +1,15 @@
 """Keeps Python's cyclic garbage collection out of latency-sensitive code.
 
-A full collection visits all objects, over a million after the imports. That takes 0.3 s or more, at
-any moment.
+A full collection visits every tracked object: 330,000 once a worker has imported TensorFlow and
+Keras, which took 170 ms of processor time, at whatever step it came due.
+
+- `gc.freeze` after the imports: the same collection then visits only what the run has made (36,000
+  objects and 12 ms with a traced ResNet50).
+- A pause where many objects are made and all are needed until the end, as in tracing a step or
+  writing a graph: each collection there would look at all of them and find nothing.
+
+What does not work: `gc.disable` for the whole run. Each traced `tf.function` leaves cycles, 8,700
+objects and 4 MB for 40 small functions, and a run traces a step per change.
 """
 
 from __future__ import annotations

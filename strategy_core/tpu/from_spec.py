@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_core import tpu
+from strategy_core.planning import strategy_catalog
 from strategy_lab.profiles.run.event_parts import CoreTraffic, Fallback
 from strategy_lab.profiles.run.events import CoresExpanded, StepCheckedForTpu
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -50,10 +51,8 @@ def _pod(num_cores: int) -> ServedPod:
     return ServedPod(cluster, "host", per_host, own_job=resolver.task_type)
 
 
-def core_devices(strategy: tf.distribute.Strategy) -> list[list[str]] | None:
-    """Device names by replica and logical core; None if every replica is a single device."""
-    if not isinstance(strategy, tf.distribute.TPUStrategy):
-        return None
+def core_devices(strategy: tf.distribute.TPUStrategy) -> list[list[str]]:
+    """Device names by replica and logical core."""
     emulated = getattr(strategy.extended, "core_devices", None)
     if emulated is not None:
         return [[str(device) for device in replica] for replica in emulated]
@@ -135,7 +134,8 @@ def _collectives(report: Any) -> list[CoreTraffic]:
 def splitter(strategy: tf.distribute.Strategy, spec: RunSpec) -> Split:
     """Splits a step's features over the replica's cores, if the spec asks for it."""
     axis, cores = spec.tpu.split_axis, spec.tpu.cores_per_replica
-    if not isinstance(strategy, tf.distribute.TPUStrategy) or axis is None or cores == 1:
+    has_cores = strategy_catalog.row(spec.strategy).has_cores
+    if not has_cores or axis is None or cores == 1:
         return lambda features: features
 
     def split(tensor: tf.Tensor) -> tf.Tensor:

@@ -128,7 +128,11 @@ class LoopState:
 
 
 def settle(state: LoopState, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:
-    """Emit the bodies into scratch graphs until their final layouts equal their initial ones."""
+    """Choose layouts of the carried values with which the bodies end as they start.
+
+    Each trial emits the bodies into a scratch graph and adopts the layouts at their end. A layout
+    that still differs after the last trial costs a conversion in each iteration (`pack`).
+    """
     recorder = state._expansion.recorder
     for _ in range(_MAX_TRIALS):
         changed = False

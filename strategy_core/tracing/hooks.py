@@ -32,7 +32,9 @@ def install(session: Session) -> None:
         session.keep_graphs(FirstGraphs())
     Lookup(private_tf.Function, "__call__", hooks.function_call)
     Lookup(private_tf.strategy_base(), "run", hooks.strategy_run)
-    Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)  # overrides Strategy.run
+    # Classes and no traits: another program makes the strategy. The other strategies that have a
+    # `run` of their own call Strategy.run in it; this one does not.
+    Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():
         Lookup(kind, "__next__", hooks.next_batch)

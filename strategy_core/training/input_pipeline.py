@@ -59,13 +59,16 @@ def _from_example(dataset: tf.data.Dataset, first_example: int) -> tf.data.Datas
     return later.map(lambda _seen, batch: batch)
 
 
-def distributed(strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> Iterator[Any]:
+def distributed(
+    strategy: tf.distribute.Strategy, dataset: tf.data.Dataset, *, has_cores: bool = False
+) -> Iterator[Any]:
     """Iterate over (per-replica batch, per-replica shares), fetched ahead of the steps.
 
-    Raises SpecError if the hosts of a TPU pod would have to run Python code of the data set.
+    `has_cores`: whether the devices are TPU cores, which may be on several hosts. Raises SpecError
+    if these would have to run Python code of the data set.
     """
     ahead = for_distribution(with_shares(dataset))
-    if isinstance(strategy, tf.distribute.TPUStrategy) and strategy.extended.num_hosts > 1:
+    if has_cores and strategy.extended.num_hosts > 1:
         _check_can_leave(ahead)
     with private_tf.iterators_without_autotune():
         return iter(strategy.experimental_distribute_dataset(ahead))

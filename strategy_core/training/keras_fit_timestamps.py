@@ -32,9 +32,11 @@ class FitMarks:
         delays_ms: Mapping[int, float],
         *,
         wanted: bool,
+        has_central_copy: bool,
     ) -> None:
         """Add timestamps to the step if `wanted`.
 
+        `has_central_copy`: whether the strategy keeps one copy of each variable for all replicas.
         `delays_ms`: real delays by replica, between its gradients and their all-reduce. They are
         added in any case.
         """
@@ -45,7 +47,7 @@ class FitMarks:
         self._optimizer = optimizer
         self._delays_ms = delays_ms
         self._reduced: dict[int | None, tuple[tf.Tensor, tf.Tensor]] = {}
-        self._kept = _one_per_replica(strategy) if wanted else None
+        self._kept = _one_per_replica(strategy, has_central_copy) if wanted else None
         if wanted:
             self._stock_step = model.train_step
             model.train_step = self._train_step
@@ -95,11 +97,10 @@ class FitMarks:
         return mark([gradient for gradient in gradients if gradient is not None])
 
 
-def _one_per_replica(strategy: tf.distribute.Strategy) -> Any:
+def _one_per_replica(strategy: tf.distribute.Strategy, has_central_copy: bool) -> Any:
     """Storage for each replica's timestamps: one variable with a copy per replica, or a list."""
     empty = tf.zeros([NUM_MARKS + 1], tf.int64)
-    if isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy):
-        # Its variables have a single copy, whatever their synchronization.
+    if has_central_copy:  # whatever the synchronization of a variable
         return [tf.Variable(empty, trainable=False) for _ in range(strategy.num_replicas_in_sync)]
     with strategy.scope():
         return tf.Variable(

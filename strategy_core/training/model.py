@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from strategy_core.planning import strategy_catalog
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.runtime.user_errors import explained
 from strategy_core.training.variable_aggregation import variable_rules
@@ -59,7 +60,7 @@ def _build_both(
     spec: RunSpec, work: Workload, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset | None
 ) -> tuple[Any, Any]:
     with strategy.scope():
-        with variable_rules(strategy):
+        with variable_rules(strategy_catalog.row(spec.strategy)):
             model = work.build_model()
             _check(work, "build_model", "a keras.Model", isinstance(model, keras.Model), model)
             if not model.built or not model.trainable_variables:  # `model.build` may build nothing

@@ -118,9 +118,9 @@ class Segment:
     ) -> SegmentOpened:
         """The event that records the opening of the segment."""
         weights = self.model.trainable_variables
-        cores = from_spec.core_devices(self.strategy)
-        checksum_after = state.checksum(self.take_state()) if checksum_before else None
         row = strategy_catalog.row(self.spec.strategy)
+        cores = from_spec.core_devices(self.strategy) if row.has_cores else None
+        checksum_after = state.checksum(self.take_state()) if checksum_before else None
         return SegmentOpened(
             segment=number,
             strategy=self.spec.strategy,
@@ -158,7 +158,7 @@ def build(
 
     Raises LabError. Does not change any other segment.
     """
-    planned = devices.planned(spec)
+    row, planned = strategy_catalog.row(spec.strategy), devices.planned(spec)
     check_batch(spec.global_batch_size, planned.num_in_step)
     algorithm = collective_algorithms.decide(spec, planned)
     # Build the strategy first: a cluster must be joined before anything else runs ops, such as a
@@ -188,7 +188,7 @@ def build(
         state.put(state.variables(model, optimizer), carried)
     loop: Loop
     parted, steps, traced = None, StepCache(), None
-    if strategy_catalog.row(spec.strategy).has_servers:
+    if row.has_servers:
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
         held = parted.held if parted else Held.whole(model, optimizer)
@@ -198,7 +198,8 @@ def build(
         loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     else:
         traced = _step(spec, planned, algorithm, work, strategy, model, optimizer, steps)
-        loop = CustomLoop(distributed(strategy, dataset), traced.step, agreement)
+        batches = distributed(strategy, dataset, has_cores=row.has_cores)
+        loop = CustomLoop(batches, traced.step, agreement)
     return Segment(
         spec,
         planned,
@@ -254,7 +255,11 @@ def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
         feed = before.loop.feed if dataset is None else dataset
         loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
         return loop
-    batches = before.custom.batches if dataset is None else distributed(strategy, dataset)
+    if dataset is None:
+        batches = before.custom.batches
+    else:
+        has_cores = strategy_catalog.row(spec.strategy).has_cores
+        batches = distributed(strategy, dataset, has_cores=has_cores)
     before.traced = _step(
         spec, before.plan, before.algorithm, before.work, strategy, model, optimizer, before.steps
     )
@@ -277,18 +282,16 @@ def _fit_loop(
     dataset: tf.data.Dataset,
     agreement: CommandAgreement | None,
 ) -> FitLoop:
-    delays_ms = _delays_ms(spec, planned)
-    return FitLoop(
+    marks = FitMarks(
         strategy,
         model,
         optimizer,
-        work,
-        dataset,
-        spec=spec,
-        marks=FitMarks(
-            strategy, model, optimizer, delays_ms, wanted=spec.capture.marks and not spec.xla
-        ),
-        agreement=agreement,
+        _delays_ms(spec, planned),
+        wanted=spec.capture.marks and not spec.xla,
+        has_central_copy=strategy_catalog.row(spec.strategy).has_central_copy,
+    )
+    return FitLoop(
+        strategy, model, optimizer, work, dataset, spec=spec, marks=marks, agreement=agreement
     )
 
 

@@ -20,29 +20,30 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.planning.strategy_catalog import StrategyRow
 
-def variable_rules(strategy: tf.distribute.Strategy) -> AbstractContextManager[None]:
-    """A scope to build a model in, inside `strategy.scope()`."""
-    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
+
+def variable_rules(row: StrategyRow) -> AbstractContextManager[None]:
+    """A scope to build a model in, inside the scope of the strategy that `row` describes."""
+    if row.has_servers:
         return nullcontext()
-    central = isinstance(strategy, tf.distribute.experimental.CentralStorageStrategy)
 
     def create(next_creator: Callable[..., Any], **options: Any) -> Any:
         unruled = options.get("aggregation") in (None, tf.VariableAggregation.NONE)
         if unruled and not options.get("trainable"):
-            options.update(_rule(options.get("dtype"), central))
+            options.update(_rule(options.get("dtype"), row.has_central_copy))
         return next_creator(**options)
 
     return tf.variable_creator_scope(create)
 
 
-def _rule(dtype: Any, central: bool) -> dict[str, Any]:
+def _rule(dtype: Any, has_central_copy: bool) -> dict[str, Any]:
     """The synchronization and aggregation for a non-trainable variable."""
     if tf.as_dtype(dtype).is_floating:
         return {
             "synchronization": tf.VariableSynchronization.ON_READ,
             "aggregation": tf.VariableAggregation.MEAN,
         }
-    if central:
+    if has_central_copy:
         return {"aggregation": tf.VariableAggregation.ONLY_FIRST_REPLICA}
     return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import capture_kinds
+from benchmarks.measuring import capture_kinds
 
 
 def _search(num_examples: int, ms_per_example: float, wanted_ms: float, devices: int) -> int:

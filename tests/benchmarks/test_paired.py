@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.paired import ratio_with_events
+from benchmarks.measuring.paired import ratio_with_events
 
 
 def test_a_small_cost_is_distinguished_from_noise() -> None:

@@ -1,0 +1,1 @@
+"""Real runs with a planted cause, which the advice has to name."""

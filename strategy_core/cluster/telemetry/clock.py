@@ -7,6 +7,11 @@
 The exchange uses UDP on the port number of the leader's gRPC server. That one is TCP, so the two do
 not collide, and a cluster that knows its leader's address needs no further setting. It runs beside
 the training: a few datagrams every two seconds, of which the fastest exchange counts.
+
+What was tried instead, where the true offset was 0: `tf.timestamp` on the other worker's device was
+0.1 to 0.4 ms off. The bounds that the starts and ends of all-reduces give were 0.25 +- 0.46 ms off
+on loopback, and 7 +- 20 ms with a link that delays by 5 ms; they only check the clock
+(`profiles.analysis.clocks`). The quickest of 300 datagrams there and back was 0.02 ms off.
 """
 
 from __future__ import annotations

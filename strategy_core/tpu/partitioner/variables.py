@@ -30,6 +30,11 @@ def on_every_core(op: PartitionedOp) -> list[Value]:
 
 
 def _same_bits(op: PartitionedOp, value: Value) -> tuple[tf.Tensor, ...]:
+    """The operand on each core. What is written is core 0's value on all.
+
+    Each core could compute its own: they would add in different orders, and the copies of the
+    variable would drift apart by the last bit.
+    """
     if op.type in _READS or not isinstance(value, Sharded):
         return op.group.replicate(value).tiles
     return op.group.replicate(op.group.gather(value, 0)).tiles

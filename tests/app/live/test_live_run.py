@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import (
     Exited,
@@ -21,6 +23,7 @@ from strategy_lab.profiles.run.events import (
 )
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from strategy_lab.profiles.run.liveness import process_started_ns
+from strategy_lab.profiles.run.status import derive_status
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -177,6 +180,17 @@ def test_a_run_is_lost_when_its_launcher_says_so_or_has_had_its_time(
         launcher.write(Launched(0, 1, pid, began or 0, False))
     now[0] = after_s
     assert told(live)[0]["status"]["state"] == state
+
+
+def test_a_run_on_another_machine_goes_on_while_it_writes_steps(tmp_path: Path) -> None:
+    now_ns = time.time_ns()
+    launcher = EventLog(tmp_path / LAUNCHER_EVENTS, now_ns=lambda: now_ns - 3600 * 10**9)
+    launcher.write(Launched(0, 0, 7, 1, False, "worker 0", None, "elsewhere"))
+    log = EventLog(worker_folder(tmp_path, 0).events, now_ns=lambda: now_ns)
+    assert told(LiveRun(tmp_path))[0]["status"]["state"] == "incomplete"
+    log.write(step(0, start_ns=now_ns))
+    assert told(LiveRun(tmp_path))[0]["status"]["state"] == "running"
+    assert derive_status(read_sources(tmp_path)).state == "running"
 
 
 def test_a_step_that_does_not_fit_is_left_out_and_the_next_one_shown(

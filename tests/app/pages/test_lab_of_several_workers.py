@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_core.planning import validation
 from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.validation import CheckedSpec
 from strategy_lab.app.components.live import Asked
 from strategy_lab.app.control import watch
 from strategy_lab.app.server import state
@@ -38,7 +40,10 @@ class PretendedCluster(PretendedRun):
 
 
 class ClusterLauncher(PretendedLauncher):
-    def launch(self, spec: RunSpec, folder: Path, _checkpoint: Path | None = None) -> PretendedRun:
+    def launch(
+        self, asked: RunSpec | CheckedSpec, folder: Path, _checkpoint: Path | None = None
+    ) -> PretendedRun:
+        spec = validation.check(asked).spec
         self.launched.append(PretendedCluster(spec, folder))
         return self.launched[-1]
 

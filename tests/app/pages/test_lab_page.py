@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_core.planning import strategy_catalog
+from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.validation import CheckedSpec
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import CommandAnswered, SegmentOpened
@@ -52,6 +53,8 @@ class PretendedLauncher:
         self.devices = devices or (CPU,)
         self.launched: list[PretendedRun] = []
         self.checkpoints: list[Path | None] = []
+        self.are_checked: list[bool] = []
+        """Whether the page handed on what it had checked."""
         self.refuses: LabError | None = None
 
     def inventory(self) -> Inventory:
@@ -61,9 +64,13 @@ class PretendedLauncher:
     def active(self) -> tuple[PretendedRun, ...]:
         return tuple(self.launched)
 
-    def launch(self, spec: RunSpec, folder: Path, checkpoint: Path | None = None) -> PretendedRun:
+    def launch(
+        self, asked: RunSpec | CheckedSpec, folder: Path, checkpoint: Path | None = None
+    ) -> PretendedRun:
         if self.refuses:
             raise self.refuses
+        self.are_checked.append(isinstance(asked, CheckedSpec))
+        spec = validation.check(asked).spec
         self.checkpoints.append(checkpoint)
         self.launched.append(PretendedRun(spec, folder))
         return self.launched[-1]
@@ -105,6 +112,7 @@ def test_run_launches_what_was_chosen_and_shows_it(lab: Path, launcher: Pretende
     at.number_input(key="batch").set_value(64)
     at.number_input(key="learning_rate").set_value(0.01)
     press(at, "Run")
+    assert launcher.are_checked == [True], "the form has checked it; the launcher need not"
     spec = launcher.launched[0].spec
     assert (spec.strategy, spec.devices, spec.global_batch_size) == ("central-storage", "cpu:2", 64)
     assert spec.workload_options == {"learning_rate": 0.01}

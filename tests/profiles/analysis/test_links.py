@@ -23,7 +23,7 @@ from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import LinkBytes
 from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import write_run
-from tests.synthetic_recipe import EPOCH_NS
+from tests.synthetic.recipe import EPOCH_NS
 
 WORKERS = 3
 BYTES = 1_000_000

@@ -17,7 +17,7 @@ from strategy_lab.profiles.clocks.fit import fit_line
 from strategy_lab.profiles.run.event_files import EventSource, source_of
 from tests.event_records import source
 from tests.synthetic import TWO_HOSTS, write_run
-from tests.synthetic_recipe import EPOCH_NS
+from tests.synthetic.recipe import EPOCH_NS
 
 SECOND = 1_000_000_000
 

@@ -113,6 +113,21 @@ def test_one_that_comes_back_alone_takes_its_own_place() -> None:
     assert history.current()[2].state == "starting"
 
 
+def test_each_restart_names_the_lost_process_and_the_next_one() -> None:
+    history = history_of(
+        *GROUP,
+        exited(1, "replaced"),
+        launched(1, 1),
+        exited(2, "killed"),
+        launched(2, 1),
+        of(2, 1, "exited", verdict="crashed"),
+        launched(2, 2),
+    )
+    pairs = [(lost.generation, again.generation) for lost, again in history.restarts()]
+    assert pairs == [(0, 1), (1, 2)]
+    assert {lost.worker for lost, _ in history.restarts()} == {2}
+
+
 @pytest.mark.parametrize(
     "record",
     [

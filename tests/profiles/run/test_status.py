@@ -113,3 +113,10 @@ def test_a_restarted_run_has_not_failed_before_its_first_event() -> None:
     assert state(again, *before, alive=True) == "running"
     assert state(again, *before, alive=False) == "incomplete"
     assert state(again, *before, worker(FINISHED, generation=1)) == "finished"
+
+
+def test_a_process_without_a_launcher_event_counts_by_its_own_words() -> None:
+    """As when the launcher's file of one host was lost."""
+    kept = launcher(launched(1))
+    assert state(kept, worker(FINISHED), worker(number=1)) == "finished"
+    assert state(kept, worker(FAILED), worker(number=1)) == "failed"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.planning import validation
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -41,3 +42,19 @@ def test_data_that_there_are_none_of(tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=rule) as refused:
             validation.check(RunSpec(data=str(tmp_path / name)))
         assert refused.value.field == "data"
+
+
+def test_a_checked_spec_is_checked_again_only_for_devices_that_were_unknown(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("x = 1\n")
+    one_cpu = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
+    spec = RunSpec(workload=str(path), strategy="mirrored", devices="gpu:2")
+    checked = validation.check(spec)
+    path.unlink()
+    assert validation.check(checked) is checked
+    with pytest.raises(SpecError, match="GPU"):
+        validation.check(checked, one_cpu)
+    with pytest.raises(SpecError, match=r"mine\.py"):
+        validation.check(spec)

@@ -15,7 +15,7 @@ WORK = {"a": 100, "again": 100, "b02": 102, "b05": 105, "b10": 110}
 """Matrix products in a step, by side."""
 STEPS = 80
 _TIMEOUT_S = 300.0
-_WORKLOAD = Path(__file__).with_name("gate_workload.py")
+_WORKLOAD = Path(__file__).parents[1] / "programs" / "gate_workload.py"
 Block = dict[str, Profile]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.paired import median_ratio
+from benchmarks.measuring.paired import median_ratio
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab.profiles.run.tail import Tail
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from strategy_lab.profiles.capture.exposed import exposed_columns
 from strategy_lab.profiles.run.injected_delay import OP
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
-from tests.synthetic_recipe import core_devices
+from tests.synthetic.recipe import core_devices
 
 _OPS = ("Conv2D", "BiasAdd", "Relu", "MaxPool", "MatMul", "FusedBatchNormV3", "Conv2DBackpropInput")
 _VARIABLES = (("conv2d/kernel", 0.05), ("dense/kernel", 0.9), ("dense/bias", 0.05))

@@ -1,17 +1,9 @@
-"""A complete run folder with a known truth, without TensorFlow: `write_run(folder, ...)`.
-
-    python -m tests.synthetic RUN --replicas 4 --steps 1000 --straggler 2:30
-
-Every step of a replica is input + compute + wait + transfer + idle, all replicas end a step
-together, and a straggler's extra milliseconds are in its own compute and in the others' wait.
-The same options and seed give the same numbers.
-"""
+"""The writer of a synthetic run: its run.json, events and tables."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +15,9 @@ from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, work
 from strategy_lab.profiles.run.manifest import create_run_file, uid_of
 from strategy_lab.profiles.tables.merged_windows import merge_windows
 from strategy_lab.profiles.tables.recorded import checksum
-from tests import synthetic_tables as tables
-from tests.synthetic_recipe import (
+from tests.synthetic import tables
+from tests.synthetic.recipe import (
     EPOCH_NS,
-    HOSTILE,
     Recipe,
     ahead_ns,
     core_devices,
@@ -35,9 +26,6 @@ from tests.synthetic_recipe import (
     step_phases,
     strategy_of,
 )
-
-__all__ = ["HOSTILE", "TWO_HOSTS", "Recipe", "write_run"]
-
 
 TWO_HOSTS: dict[str, Any] = {
     "replicas": 4,
@@ -342,31 +330,3 @@ def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, sta
     )
     if "merged" not in made.recipe.missing:
         merge_windows(path)
-
-
-def _parse(argv: Sequence[str] | None) -> tuple[str, dict[str, Any]]:
-    parser = argparse.ArgumentParser(description="Write a synthetic run folder.")
-    parser.add_argument("run")
-    plain = {"int": int, "float": float, "str": str, "str | None": str}
-    for item in fields(Recipe):
-        flag = "--" + item.name.replace("_", "-")
-        if item.type == "bool":
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction)
-        elif item.name == "segments":
-            parser.add_argument(flag, type=int)
-        elif item.name == "straggler":
-            parser.add_argument(flag, metavar="REPLICA:MS")
-        elif item.type in plain:
-            parser.add_argument(flag, type=plain[str(item.type)])
-    given = {
-        key: value for key, value in vars(parser.parse_args(argv)).items() if value is not None
-    }
-    if "straggler" in given:
-        replica, _, late = given["straggler"].partition(":")
-        given["straggler"] = (int(replica), float(late))
-    return given.pop("run"), given
-
-
-if __name__ == "__main__":
-    _folder, _options = _parse(None)
-    print(write_run(_folder, **_options))

@@ -1,14 +1,14 @@
 """One worker of the clusters that `benchmarks.cluster` measures.
 
-    python -m benchmarks.cluster_task plain       a MultiWorkerMirroredStrategy program with nothing
-                                                  of the lab: says when its first step is done
-    python -m benchmarks.cluster_task recording FOLDER HIDDEN ROUNDS STEPS
-                                                  blocks of bare and of recorded steps in turns, and
-                                                  of steps with the light marks and nothing else
-    python -m benchmarks.cluster_task fit ROUNDS STEPS
-                                                  Keras `fit`, whose workers agree on commands in a
-                                                  collective of its own: now and then (the lab's
-                                                  way), at every step, never
+    python -m benchmarks.programs.cluster_task plain
+        a MultiWorkerMirroredStrategy program with nothing of the lab: says when its first step is
+        done
+    python -m benchmarks.programs.cluster_task recording FOLDER HIDDEN ROUNDS STEPS
+        blocks of bare and of recorded steps in turns, and of steps with the light marks and
+        nothing else
+    python -m benchmarks.programs.cluster_task fit ROUNDS STEPS
+        Keras `fit`, whose workers agree on commands in a collective of its own: now and then (the
+        lab's way), at every step, never
 
 `TF_CONFIG` says which worker this is. What it finds is one line of JSON on stdout.
 """
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.blocks import children_s, in_turns
+from benchmarks.measuring.blocks import children_s, in_turns
 from strategy_core.processes.parent_death import tie_to
 
 BATCH_SIZE = 1024

@@ -17,8 +17,8 @@ from playwright.sync_api import Browser
 import strategy_core
 from strategy_core.cli.main import main
 from tests import lab_access
-from tests.built_wheel import VERSION
 from tests.dockerfile_steps import REPOSITORY
+from tests.installing.built_wheel import VERSION
 from tests.server_process import server_process
 
 HOMES = {

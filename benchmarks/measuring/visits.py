@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from benchmarks.browser import CHROMIUM, FLAGS
+from benchmarks.measuring.browser import CHROMIUM, FLAGS
 from tests.e2e.drawn import IS_DRAWN
 
 SETTLE_S = 1.5

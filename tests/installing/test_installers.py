@@ -15,9 +15,9 @@ import pytest
 import requests
 
 from tests import lab_access
-from tests.built_wheel import VERSION
+from tests.installing.built_wheel import VERSION
+from tests.installing.stand_in_wheels import write_stand_ins
 from tests.server_process import server_process
-from tests.stand_in_wheels import write_stand_ins
 
 pytestmark = pytest.mark.run
 

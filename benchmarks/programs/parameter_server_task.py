@@ -1,10 +1,10 @@
 """One process of the clusters that `benchmarks.parameter_server` measures.
 
-    python -m benchmarks.parameter_server_task plain PIDS
+    python -m benchmarks.programs.parameter_server_task plain PIDS
                               a coordinator with nothing of the lab: says when its step is done
-    python -m benchmarks.parameter_server_task recording FOLDER ROUNDS STEPS PIDS
+    python -m benchmarks.programs.parameter_server_task recording FOLDER ROUNDS STEPS PIDS
                               blocks of bare and of recorded steps in turns
-    python -m benchmarks.parameter_server_task serve [FOLDER]
+    python -m benchmarks.programs.parameter_server_task serve [FOLDER]
                               a worker or a parameter server: TensorFlow's own; with a folder it
                               records, as the lab's does, between two commands on stdin
 
@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.blocks import in_turns
+from benchmarks.measuring.blocks import in_turns
 from benchmarks.parameter_server import SPEC
 from strategy_core.processes.parent_death import tie_to
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.dockerfile_steps import REPOSITORY
-from tests.test_dockerfile import instructions
+from tests.installing.test_dockerfile import instructions
 
 VERSION = "9.8.7"
 """The tag of the tree that is built."""

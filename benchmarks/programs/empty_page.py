@@ -1,6 +1,6 @@
 """The least that Streamlit can show: a sentence, and one chart without data. Served by itself.
 
-python -m benchmarks.empty_page --port N
+python -m benchmarks.programs.empty_page --port N
 """
 
 from __future__ import annotations

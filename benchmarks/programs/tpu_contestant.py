@@ -1,6 +1,6 @@
 """One side of the TPU benchmark: a strategy in a process of its own, which steps when told to.
 
-    python -m benchmarks.tpu_contestant NAME WORKLOAD CORES
+    python -m benchmarks.programs.tpu_contestant NAME WORKLOAD CORES
 
 Reads one JSON command per line and answers each with a JSON line: `{"trace": 1}` traces the
 workload's training step again (seconds), `{"steps": n}` does n of them (seconds per step, and CPU

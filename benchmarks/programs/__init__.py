@@ -1,0 +1,1 @@
+"""The programs that benchmarks start and measure, each in processes of its own."""

@@ -75,11 +75,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _what_next(folder: Path, *, is_idle: bool) -> str:
     """The last line: what to do with the run."""
-    runs = shlex.quote(str(folder.parent))
+    page = f"strategy-lab ui --runs {shlex.quote(str(folder.parent))}"
     if is_idle:
-        return f"the program has ended. Its attachments: strategy-lab ui --runs {runs}"
+        return f"the program has ended. For what was attached: {page}"
     summary = f"strategy-lab summary {shlex.quote(str(folder))}"
-    return f"{summary} says what limits the program; strategy-lab ui --runs {runs} shows it"
+    return f"recorded into {folder}. What limits the program: {summary}, or {page}"
 
 
 def capture_of(changes: list[str]) -> dict[str, object]:

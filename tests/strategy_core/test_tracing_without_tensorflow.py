@@ -97,7 +97,8 @@ def test_the_end_of_a_program_is_its_own(
     assert first == "strategy-lab: recording into run"
     assert own == plain.stderr
     assert last == (
-        "strategy-lab summary run says what limits the program; strategy-lab ui --runs . shows it\n"
+        "recorded into run. What limits the program: strategy-lab summary run, or "
+        "strategy-lab ui --runs .\n"
     )
     summary = profiles.load(project / "run").summary()
     assert (summary["status"], summary["status_message"]) == (status, message)

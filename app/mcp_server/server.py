@@ -27,6 +27,8 @@ _STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_wor
 _LONGEST_WAIT_S = 600.0
 Args = ParamSpec("Args")
 Run = Annotated[str, Field(description="name of a run, as list_runs gives it")]
+Runs = list[str] | str
+"""One name is a list of one, because agents write it so."""
 Wait = Annotated[float, Field(ge=0, le=_LONGEST_WAIT_S, description="longest wait, in seconds")]
 
 
@@ -76,12 +78,13 @@ def _add_reading(server: MCPServer[Any], answers: Answers) -> None:
         return answers.sql(run, query, limit)
 
     def compare(
-        a: Annotated[list[str], Field(min_length=1, description="runs of side A")],
-        b: Annotated[list[str], Field(min_length=1, description="runs of side B")],
+        a: Annotated[Runs, Field(min_length=1, description="run or runs of side A")],
+        b: Annotated[Runs, Field(min_length=1, description="run or runs of side B")],
     ) -> Json:
         """Is B faster than A, or is it noise? One run a side gives the difference of these two
         runs; several a side, recorded alternately, give a confidence interval."""
-        return answers.compare(a, b)
+        sides = [[side] if isinstance(side, str) else side for side in (a, b)]
+        return answers.compare(*sides)
 
     for tool in (list_runs, summary, findings, definitions, tables, sql, compare):
         server.add_tool(_explained(tool), annotations=_READS)

@@ -40,7 +40,8 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         segment, segment.spec.get("workload") or (profile.spec or {}).get("workload")
     )
     if profile.is_imported:
-        first = ("The ", Strong("imported profile"), f" has {segment.size}: ")
+        size = segment.size if segment.replica_devices else "no known replica"
+        first = ("The ", Strong("imported profile"), f" has {size}: ")
     return *first, *_pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
 
 

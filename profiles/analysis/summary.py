@@ -376,8 +376,12 @@ def _finding(item: Finding) -> Json:
 
 
 def _notes(profile: Profile) -> list[Json]:
-    """What the run noted itself, then what could not be read of it."""
-    own = [{"level": note.level, "message": note.message} for note in profile.events(Note)]
+    """What the run noted itself, then what could not be read of it.
+
+    Several workers may note the same.
+    """
+    noted = dict.fromkeys((note.level, note.message) for note in profile.events(Note))
+    own = [{"level": level, "message": message} for level, message in noted]
     return own + [{"level": "warning", "message": note} for note in profile.notes]
 
 

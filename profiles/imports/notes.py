@@ -14,9 +14,7 @@ from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER
 from strategy_lab.profiles.reporting import units
 
 _MOST_PROBLEMS = 20
-NO_STEPS = (
-    "the profile has no steps: it has no annotations of steps, and no program or call repeats"
-)
+NO_STEPS = "the profile has no annotations of steps, and no program or call in it repeats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +79,11 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
 def _steps(host: HostProfile) -> str:
     steps = host.steps
     if steps.how is None:
-        return f"There is one window without steps: {NO_STEPS}"
+        return f"All events are one window without steps: {NO_STEPS}"
     if steps.is_derived:
         return (
-            f"Steps are derived, for the profile has no annotations of steps: {steps.what}, each "
-            "until the next one begins"
+            f"Steps are derived, because the profile has no annotations of steps: {steps.what}, "
+            "each until the next one begins"
         )
     return f"The {units.counted(len(steps), 'step')} come from {steps.what}"
 

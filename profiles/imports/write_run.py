@@ -93,9 +93,7 @@ def _write_origin(
         for file, host in zip(files.files, hosts, strict=True)
     ]
     log.write(events.Imported(str(source.absolute()), told, known.unknown))
-    log.write(
-        events.Note("info", f"Imported from {source}: the program that it is of is not known")
-    )
+    log.write(events.Note("info", f"Imported from {source}. A profile does not name its program"))
     for note in known.notes:
         log.write(events.Note("info", note))
     for warning in known.warnings:

@@ -81,7 +81,12 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
             elif number == _HOSTNAMES and kind == BYTES and not found.host:
                 found.host = buffer[begin:end].decode("utf-8", "replace")
     except DamagedError as error:
-        found.problems.append(f"The file is damaged or cut off: {error}; what follows is not read")
+        if error.position == 0:
+            found.problems.append("It is no XPlane file, or its first byte is damaged")
+        else:
+            found.problems.append(
+                f"The file is damaged or cut off: {error}; what follows is not read"
+            )
     names = [_names_of(buffer, plane) for plane in planes]
     found.start_ns = next(
         (

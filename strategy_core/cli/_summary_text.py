@@ -29,9 +29,11 @@ def print_summary(summary: dict[str, Any], console: Console | None = None) -> No
     if summary["status_message"]:
         out.print(plain_text(summary["status_message"]))
     environment = summary["environment"]
-    cpus = (environment.get("host") or {}).get("cpus") or units.MISSING
-    tensorflow = environment.get("tensorflow") or "unknown"
-    out.print(plain_text(f"TensorFlow {tensorflow}, {cpus} CPU cores"))
+    cpus = (environment.get("host") or {}).get("cpus")
+    versions = [f"TensorFlow {environment['tensorflow']}"] if environment.get("tensorflow") else []
+    known = [*versions, *([units.counted(cpus, "CPU core")] if cpus else [])]
+    if known:
+        out.print(plain_text(", ".join(known)))
     _print_clocks(summary["clocks"], out)
     if not summary["segments"]:
         out.print("No step was recorded.")

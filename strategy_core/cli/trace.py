@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 from strategy_core.cli._live import open_live_page
@@ -68,7 +70,16 @@ def run(args: argparse.Namespace) -> int:
         settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle)
         os.execve(command[0], command, environment_of(os.environ, settings))
 
-    run_watched(folder, become_program)
+    run_watched(folder, become_program, _what_next(folder, is_idle=args.idle))
+
+
+def _what_next(folder: Path, *, is_idle: bool) -> str:
+    """The last line: what to do with the run."""
+    page = f"strategy-lab ui --runs {shlex.quote(str(folder.parent))}"
+    if is_idle:
+        return f"the program has ended. For what was attached: {page}"
+    summary = f"strategy-lab summary {shlex.quote(str(folder))}"
+    return f"recorded into {folder}. What limits the program: {summary}, or {page}"
 
 
 def capture_of(changes: list[str]) -> dict[str, object]:

@@ -197,7 +197,8 @@ def segment_of(
     strategy: Any, global_batch_size: int | None, number: int = 0, first_step: int = 0
 ) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow reveals it."""
-    devices = [full_name(device) for device in _replica_devices(strategy)]
+    own = [full_name(device) for device in _replica_devices(strategy)]
+    num_workers = max(1, strategy.num_replicas_in_sync // max(1, len(own)))
     name = strategy_name(strategy)
     row = strategy_catalog.find(name)
     num_servers = _num_servers() if row is not None and row.has_servers else 0
@@ -205,11 +206,11 @@ def segment_of(
         segment=number,
         strategy=name,
         num_replicas=strategy.num_replicas_in_sync,
-        num_workers=max(1, strategy.num_replicas_in_sync // max(1, len(devices))),
+        num_workers=num_workers,
         global_batch_size=global_batch_size,
         first_step=first_step,
         started_ns=time.time_ns(),
-        replica_devices=devices,
+        replica_devices=_of_all_workers(own, num_workers),
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
         has_central_copy=None if row is None else row.has_central_copy,
@@ -232,6 +233,23 @@ def _replica_devices(strategy: Any) -> Sequence[str]:
     except RuntimeError:  # the default strategy names none: TensorFlow places its ops
         first = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
         return (first[0].name,)
+
+
+def _of_all_workers(devices: list[str], num_workers: int) -> list[str]:
+    """Devices of the replicas of all processes, by those of this one: each has as many."""
+    if num_workers == 1:
+        return devices
+    cluster = tf.distribute.cluster_resolver.TFConfigClusterResolver().cluster_spec().as_dict()
+    tasks = [
+        (job, index) for job in ("chief", "worker") for index in range(len(cluster.get(job, ())))
+    ]
+    if len(tasks) != num_workers:
+        return devices
+    return [
+        str(tf.DeviceSpec.from_string(device).replace(job=job, task=index).to_string())
+        for job, index in tasks
+        for device in devices
+    ]
 
 
 def strategy_name(strategy: Any) -> str:

@@ -212,6 +212,8 @@ class Recorder:
         if step is self._ahead:
             self._ahead = None
             return
+        if self._tracing is not None:
+            self._tracing.step_begins()
         now_ns = time.monotonic_ns()
         if now_ns >= self._rest_ends_ns:
             now_ns = self._attend(step, now_ns)

@@ -22,6 +22,7 @@ Each costs a quarter of a microsecond in every step.
 MOST_COMPARED = 50
 """Signatures of functions with more than this many are not printed: printing takes long."""
 _SHOWN = 3
+_TENSOR = re.compile(r"TensorSpec\(shape=(<unknown>|\([^)]*\)), dtype=tf\.(\w+)")
 
 
 class TracingWatch:
@@ -38,23 +39,34 @@ class TracingWatch:
 
         kind = type(tf.function(lambda: None))
         alive = [item for item in gc.get_objects() if type(item) is kind and _is_programs(item)]
-        chosen = sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS]
+        self.watch(sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS])
+
+    def watch(self, functions: list[Any]) -> None:
+        """Count the traces of these functions from now on."""
         # Weak references: a model that the program deletes is freed as without a recorder.
-        self._functions = [(weakref.ref(item), _name(item)) for item in chosen]
+        self._functions = [(weakref.ref(item), _name(item)) for item in functions]
         self._counts = self._count()
 
+    def step_begins(self) -> None:
+        """Leave out what was traced between two steps, as by an evaluation."""
+        if self._functions:
+            self._counts = self._count()
+
     def step_done(self, segment: int, step: int) -> list[Retraced]:
-        """The functions that were traced since the last call."""
+        """The functions that were traced again in the step.
+
+        The first trace of a function that a later step calls does not count.
+        """
         counts = self._count()
         if counts == self._counts:
             return []
         before, self._counts = self._counts, counts
         return [
-            Retraced(segment, step, name, now - old, self._what_changed(at, function()))
+            Retraced(segment, step, name, again, self._what_changed(at, function()))
             for at, ((function, name), old, now) in enumerate(
                 zip(self._functions, before, counts, strict=True)
             )
-            if now > old
+            if (again := now - max(old, 1)) > 0
         ]
 
     def _count(self) -> list[int]:
@@ -97,10 +109,24 @@ def _arguments(signature: str) -> dict[str, str]:
 
 def _described(name: str, values: list[str]) -> str:
     literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
-    shown = ", ".join((literals or values)[-_SHOWN:])
     if literals:
+        shown = ", ".join(literals[-_SHOWN:])
         return f"argument `{name}` is a Python value that changes ({shown})"
+    shown = ", ".join(_differing_tensors(values[-_SHOWN:]))
     return f"argument `{name}` changes its shape or type ({shown})"
+
+
+def _differing_tensors(values: list[str]) -> list[str]:
+    """The first tensor in which nested values differ, as `float32 (58, 28, 28, 1)`.
+
+    The values as they are if their tensors are not comparable.
+    """
+    tensors = [_TENSOR.findall(value) for value in values]
+    if len({len(each) for each in tensors}) == 1:
+        for same_place in zip(*tensors, strict=True):
+            if len(set(same_place)) > 1:
+                return list(dict.fromkeys(f"{kind} {shape}" for shape, kind in same_place))
+    return values
 
 
 def _is_programs(function: Any) -> bool:

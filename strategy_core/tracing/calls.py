@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 class Call:
     """An outermost call of the program into TensorFlow, which may turn out to be a step."""
 
-    __slots__ = ("begin_ns", "iterations", "start_ns", "thread", "unit")
+    __slots__ = (
+        "begin_ns", "fetched", "has_gradient", "is_counted", "iterations", "start_ns", "thread",
+        "unit",
+    )  # fmt: skip
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
@@ -26,6 +29,12 @@ class Call:
         self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
         self.iterations: int | None = None
         """Of the unit's optimizer before the call, if one call may do several steps."""
+        self.has_gradient = False
+        """Whether a gradient was computed in it, of an eager step."""
+        self.is_counted = False
+        """Whether it was counted as a step, of an eager step."""
+        self.fetched: list[Fetched] = []
+        """Batches that were taken before it, of an eager step."""
 
 
 class Fetched:
@@ -51,6 +60,8 @@ class OfThread(threading.local):
     """What this thread does at the moment."""
 
     call: Call | None = None
+    eager: Call | None = None
+    """The eager step that began last, until the next batch is taken."""
     scheduled: Call | None = None
     """The first of the calls that a `ClusterCoordinator` has been given since its last `join`."""
     num_scheduled = 0

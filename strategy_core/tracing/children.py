@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from strategy_core.tracing.settings import Settings
 
 _FOLDER = ".left-out"
+_WITHOUT_STEPS = ".without-steps"
 
 
 def is_unrecorded_child(settings: Settings) -> bool:
@@ -36,3 +38,30 @@ def left_out(settings: Settings) -> list[str]:
         "this run. Start it with `strategy-lab trace` to record it in a run of its own."
         for file in found
     ]
+
+
+def report_without_steps(settings: Settings, error: BaseException | None) -> None:
+    """Leave a file from which the first process notes how this one ended before its first step."""
+    if "tensorflow" not in sys.modules:
+        return
+    ended = ""
+    if error is not None:
+        from strategy_core.runtime.error_message import type_and_cause
+
+        ended = type_and_cause(error)
+    folder = Path(settings.run) / _WITHOUT_STEPS
+    folder.mkdir(exist_ok=True)
+    said = json.dumps({"program": Path(sys.argv[0]).name, "ended": ended})
+    (folder / str(os.getpid())).write_text(said, encoding="utf-8")
+
+
+def without_steps(settings: Settings) -> list[str]:
+    """A sentence for each child process that imported TensorFlow and had no step."""
+    folder = Path(settings.run) / _WITHOUT_STEPS
+    found = sorted(folder.iterdir(), key=lambda file: int(file.name)) if folder.is_dir() else []
+    sentences = []
+    for file in found:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        how = f"before its first step, with {told['ended']}" if told["ended"] else "without a step"
+        sentences.append(f"Process {file.name} ({told['program']}), which it started, ended {how}.")
+    return sentences

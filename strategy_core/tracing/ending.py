@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strategy_core.tracing.children import left_out
+from strategy_core.tracing.children import left_out, report_without_steps, without_steps
 from strategy_core.tracing.tracebacks import clean
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def write_fault(session: Session, recording: Recording | None) -> str:
 def _write_without_steps(session: Session, error: BaseException | None) -> None:
     """Write the record of a program in which no step was found."""
     run = Path(session.settings.run)
+    if session.settings.is_child:
+        report_without_steps(session.settings, error)
     if session.settings.is_child or any(run.glob("worker-*")):
         return  # another process has the steps
     from strategy_lab.profiles.run.event_log import EventLog
@@ -99,10 +101,13 @@ def _why_no_step(session: Session) -> str:
             "that run, not in this one."
         )
     if "tensorflow" not in sys.modules:
+        children = without_steps(session.settings)
+        if children:
+            return " ".join(["The program's own process did not import TensorFlow.", *children])
         return "The program did not import TensorFlow."
     said = (
         "No step was found: the program called neither Keras's `fit` nor a `tf.function`, or "
-        "a function in `strategy.run`, that computes gradients."
+        "a function in `strategy.run`, that computes gradients, and computed none eagerly."
     )
     return " ".join([said, *_unknown(session)])
 
@@ -128,8 +133,10 @@ def _unknown(session: Session) -> list[str]:
     if session.num_eager_gradients:
         found.append(
             f"{session.num_eager_gradients} gradients were computed outside of `tf.function` and "
-            "`strategy.run`: where such a step begins and ends is not known. Put "
-            "`@tf.function` on the function that does one step."
+            "`strategy.run`, and are not recorded: the program's steps are functions, or the "
+            "gradient's `tf.GradientTape` had begun in another call. If they are steps, put "
+            "`@tf.function` on the function that does one, or record the program with "
+            "`with strategy_core.record(RUN) as recorder:` and `with recorder.step():`."
         )
     return found
 

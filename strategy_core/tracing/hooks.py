@@ -9,12 +9,14 @@ see any. Only the outermost calls whose end matters get a wrapper: of functions,
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.own_profiler import watch_graph_traces, watch_profiler
@@ -35,6 +37,7 @@ def install(session: Session) -> None:
     # Classes and no traits: another program makes the strategy. The other strategies that have a
     # `run` of their own call Strategy.run in it; this one does not.
     Lookup(tf.distribute.TPUStrategy, "run", hooks.strategy_run)
+    Lookup(tf.GradientTape, "__enter__", hooks.tape)
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():
         Lookup(kind, "__next__", hooks.next_batch)
@@ -48,6 +51,7 @@ class _Hooks:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._eager = EagerSteps(session)
 
     def function_call(self, function: Any, method: Method) -> Method:
         session = self._session
@@ -65,7 +69,16 @@ class _Hooks:
             return method
         return functools.partial(_run, session, strategy, method)
 
+    def tape(self, _tape: Any, method: Method) -> Method:
+        if self._session.may_step_eagerly and tf.executing_eagerly():
+            program = sys._getframe(2)  # of `Lookup.__get__`, which the `with` statement calls
+            self._eager.tape_begins(program.f_code, program.f_lineno)
+        return method
+
     def gradient(self, _tape: Any, method: Method) -> Method:
+        if self._session.may_step_eagerly and tf.executing_eagerly():
+            self._eager.gradient_begins()
+            return functools.partial(part_of_step, self._eager, method)
         self._session.gradient()
         return method
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.fit import Fit
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
@@ -42,10 +43,14 @@ class _Hooks:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._eager = EagerSteps(session)
         self._fits: weakref.WeakKeyDictionary[Any, Fit] = weakref.WeakKeyDictionary()
 
     def apply(self, optimizer: Any, method: Method) -> Method:
-        self._session.applies(optimizer)
+        session = self._session
+        if session.here.eager is not None and session.may_step_eagerly:
+            return functools.partial(part_of_step, self._eager, method)
+        session.applies(optimizer)
         return method
 
     def epoch_iterator(self, iterator: Any, method: Method) -> Method:

@@ -169,6 +169,20 @@ class Recording:
         if call.unit is self._last:
             self.close_step()
 
+    def eager_part_done(self, call: Call) -> None:
+        """A part of the open step has returned; the next batch or tape closes the step."""
+        if self._step is None:
+            return
+        if call.unit not in self._called:
+            self._called.append(call.unit)
+        self._ended_ns = time.monotonic_ns()
+        if self._called[0] is call.unit:
+            self.note(
+                f"Steps are found by {_place(call.unit)}, which runs eagerly: a step lasts from "
+                "its batch, or from the tape's begin if no batch is taken, until the last gradient "
+                "or the optimizer's update"
+            )
+
     def scheduled_done(self, call: Call, num_steps: int) -> None:
         """The steps that the program gave to a `ClusterCoordinator` are done."""
         self._called.append(call.unit)

@@ -67,6 +67,8 @@ class Session:
         self._graphs: FirstGraphs | None = None
         """Graphs for later recordings, if there may be some."""
         self._is_over = False
+        self.has_other_steps = False
+        """Whether it trains by functions or Keras's `fit`: eager gradients are then not steps."""
         self._is_profiled = False
         """Whether the program's own profiler is on."""
         self._is_graph_traced = False
@@ -144,18 +146,24 @@ class Session:
     @guarded
     def begin_call(self, unit: Unit) -> Call:
         """Before an outermost call."""
+        call = self._begin(unit)
+        self.here.call = call
+        self._open_calls.append(call)
+        return call
+
+    def _begin(self, unit: Unit) -> Call:
         call = Call(unit)
         unit.num_calls += 1
         skips = self._skips(unit)
         if self._recording is None and unit.trains and not skips and self._claim(call.thread):
-            self._recorder().known_before(unit)
+            recording = self._recorder()
+            if not unit.is_eager:
+                recording.known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
             self.end_if_due()
         if self._recording is not None and unit.trains and self._is_owner():
             self._enter(self._recording, call)
-        self.here.call = call
-        self._open_calls.append(call)
         return call
 
     def _skips(self, unit: Unit) -> bool:
@@ -239,15 +247,49 @@ class Session:
         """`GradientTape.gradient` is about to be called in this thread."""
         call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
         if call is None:
-            self.num_eager_gradients += not self.is_in_fit
             return
         self._look_at_graph(call.unit, is_gradient=True)
         if call.unit.trains:
             return
-        call.unit.trains = True
+        call.unit.trains = self.has_other_steps = True
         self.first_call(call.unit)
         if not self._skips(call.unit) and self._claim(call.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
+
+    # -- eager steps
+
+    @property
+    def may_step_eagerly(self) -> bool:
+        """Whether a gradient that is computed now is not a part of another call."""
+        is_in_other = self.is_in_call or self._open_calls or self.here.scheduled is not None
+        return not self.is_off and not is_in_other
+
+    def begin_eager(self, unit: Unit) -> Call:
+        """A tape begins to record outside of other calls."""
+        call = self._begin(unit)
+        call.fetched = list(self._fetched.values())
+        return call
+
+    def eager_gradient(self, call: Call) -> None:
+        """The first gradient of an eager step is about to be computed."""
+        is_new, call.unit.trains = not call.unit.trains, True
+        if is_new and not self._skips(call.unit) and self._claim(call.thread):
+            self._recorder().prepare(call.unit, call.fetched)
+
+    def eager_part_done(self, call: Call, error: BaseException | None) -> None:
+        """After a gradient, or an update of variables, of an eager step."""
+        self._fetched.clear()
+        recording, is_counted = self._recording, call.is_counted
+        call.is_counted = True
+        if recording is None or not self._is_owner():
+            self.num_elsewhere += recording is not None and not is_counted
+            self.num_idle_steps += recording is None and not is_counted
+        elif error is not None:
+            recording.drop()
+        else:
+            if not recording.is_in_step and not is_counted:
+                recording.enter(call, call.fetched)  # it turned out to be a step
+            recording.eager_part_done(call)
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""
@@ -308,6 +350,7 @@ class Session:
     def begin_fetch(self, iterator: Any) -> Fetched:
         """Before a batch is taken outside of a call."""
         self.here.is_fetching = True
+        self.here.eager = None
         fetched = Fetched(iterator)
         if self._recording is not None and self._is_owner():
             self._recording.boundary(None)
@@ -393,6 +436,7 @@ class Session:
 
         None as well if the program is about to record itself.
         """
+        self.has_other_steps = True
         if any(type(each).__name__ == "RecorderCallback" for each in callbacks.callbacks):
             return None
         return self._recorder() if self._claim(threading.current_thread()) else None

@@ -7,10 +7,12 @@ from typing import Any
 
 
 class Unit:
-    """A `tf.function`, or a function that runs eagerly in `strategy.run`."""
+    """A `tf.function`, a function that runs eagerly in `strategy.run`, or an eager tape."""
 
-    def __init__(self, name: str, line: str) -> None:
+    def __init__(self, name: str, line: str, *, is_eager: bool = False) -> None:
         self.name = name
+        self.is_eager = is_eager
+        """Whether it is the place of a tape outside of functions."""
         self.line = line
         """`train.py:34`, where it is defined; empty if that is unknown."""
         self.trains = False

@@ -11,6 +11,7 @@ anyway, which is in the same process group.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -30,10 +31,11 @@ _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *_FROM_TERMINAL)
 
 
-def run_watched(run: Path, become_program: Callable[[], NoReturn]) -> NoReturn:
+def run_watched(run: Path, become_program: Callable[[], NoReturn], afterwards: str) -> NoReturn:
     """Run the program in a child process, record its end, and end as it did.
 
-    `become_program` is called in the child, and calls `exec`.
+    `become_program` is called in the child, and calls `exec`. `afterwards` is printed on the
+    standard error once the program has ended.
     """
     parent = os.getpid()
     watched = {signal.SIGCHLD, *_PASSED_ON}
@@ -47,7 +49,9 @@ def run_watched(run: Path, become_program: Callable[[], NoReturn]) -> NoReturn:
     try:
         record_end(run, child, code)
     except (OSError, LabError) as error:
-        print(f"strategy-lab: The end could not be recorded. {error}", file=sys.stderr, flush=True)
+        afterwards = f"The end could not be recorded. {error}"
+    with contextlib.suppress(OSError):  # who reads the standard error may have gone
+        print(f"strategy-lab: {afterwards}", file=sys.stderr, flush=True)
     _end_alike(code)
 
 
@@ -57,8 +61,10 @@ def record_end(run: Path, pid: int, code: int) -> None:
     `code` is the exit code, or the negative number of the signal. Raises OSError or RunFolderError
     if it cannot be written.
     """
+    if not code:
+        return
     events, _end = read_events(worker_folder(run, 0).events)
-    if code and not any(_tells_why(event) for event in events):
+    if not any(_tells_why(event) for event in events):
         append_ending(run, pid, lambda num_steps: _ending(code, num_steps))
 
 

@@ -12,6 +12,7 @@ import pytest
 from strategy_lab.profiles import load
 from strategy_lab.profiles.analysis.findings import gather_facts, main_finding
 from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
 from tests.foreign.both_ways import Ran, Runner, runner
 
@@ -79,6 +80,27 @@ PROGRAMS = {
         limits=("eager-step",),
         says=r"op by op, not as a graph: .* most of them at eager_one_device\.py:(2|30)",
     ),
+    "eager_loop": Expected(
+        10,
+        **UNSPREAD,
+        notes=("Steps are found by `tf.GradientTape` (eager_loop.py:21)",),
+        limits=("eager-step",),
+        says=r"op by op, not as a graph: .* most of them at eager_loop\.py:\d",
+    ),
+    "eager_variables": Expected(
+        12,
+        batch=None,
+        **UNSPREAD,
+        notes=("Steps are found by `tf.GradientTape` (eager_variables.py:14)",),
+        limits=("eager-step",),
+        says="op by op, not as a graph",
+    ),
+    "gradients_beside": Expected(
+        10,
+        **UNSPREAD,
+        notes=("10 gradients were computed outside of",),
+        limits=("between-steps", "dispatch", "short-steps"),
+    ),
     "own_profiler": Expected(
         12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE, **STARTED
     ),
@@ -107,8 +129,8 @@ PROGRAMS = {
         10,
         batch=None,
         **UNSPREAD,
-        limits=("between-steps", "dispatch"),
-        says=r"most of it at train_on_batch\.py:1[4-7]",
+        limits=("between-steps", "dispatch", "short-steps"),
+        says=r"most of it at train_on_batch\.py:1[4-7]|TensorFlow's Python|the Python .*that start",
     ),
     "jit_compile": Expected(8, **UNSPREAD, **NO_OP_SEEN),
     "mixed_precision": Expected(12, **UNSPREAD, **STARTED),
@@ -268,6 +290,17 @@ def test_two_strategies_are_two_segments(programs: Runner) -> None:
     assert sizes[1] == []
     key, said = limit_of(traced.profile, 0)
     assert key == "tiny-batch", said
+
+
+def test_each_worker_of_the_program_knows_the_replicas_of_all(programs: Runner) -> None:
+    """Otherwise the variables of the other workers are on devices that no replica has."""
+    _, traced = both(programs, "own_workers")
+    devices = [f"/job:worker/replica:0/task:{index}/device:CPU:0" for index in range(2)]
+    for source in traced.profile.sources:
+        assert [event.replica_devices for event in source.of_kind(SegmentOpened)] == [devices]
+    rows = traced.profile.table("placement").to_pylist()
+    found = {(row["device"], row["replica"]) for row in rows if row["kind"] == "variable"}
+    assert found == {(device, index) for index, device in enumerate(devices)}
 
 
 def test_steps_after_the_programs_own_profiler_are_captured(programs: Runner) -> None:

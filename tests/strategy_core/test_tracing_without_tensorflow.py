@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from strategy_core.processes.import_path import with_own_code
+from strategy_core.tracing.children import report_without_steps, without_steps
+from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import record_end
 from strategy_lab import profiles
 from strategy_lab.profiles.run.event_log import EventLog
@@ -90,7 +92,14 @@ def test_the_end_of_a_program_is_its_own(
 ) -> None:
     plain, traced = python(project, "-c", code), trace(project, "-c", code)
     assert traced.returncode == plain.returncode
-    assert plain.stderr == traced.stderr.partition("\n")[2]
+    first, _, rest = traced.stderr.partition("\n")
+    own, _, last = rest.rpartition("strategy-lab: ")
+    assert first == "strategy-lab: recording into run"
+    assert own == plain.stderr
+    assert last == (
+        "recorded into run. What limits the program: strategy-lab summary run, or "
+        "strategy-lab ui --runs .\n"
+    )
     summary = profiles.load(project / "run").summary()
     assert (summary["status"], summary["status_message"]) == (status, message)
 
@@ -151,6 +160,23 @@ def test_a_line_that_the_program_was_writing_when_it_was_killed_is_cut(tmp_path:
         file.write(b'{"kind": "no')
     record_end(run, 1, -signal.SIGABRT)
     assert [event["kind"] for event in read_records(path)] == ["finished", "failed"]
+
+
+def test_a_child_that_ends_before_its_first_step_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(str(recorded(tmp_path)), os.getpid())
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    report_without_steps(settings, None)  # without TensorFlow it cannot train
+    assert without_steps(settings) == []
+    monkeypatch.setitem(sys.modules, "tensorflow", sys)
+    monkeypatch.setattr(sys, "argv", ["/work/worker.py"])
+    report_without_steps(settings, ValueError("no batch"))
+    (sentence,) = without_steps(settings)
+    assert sentence == (
+        f"Process {os.getpid()} (worker.py), which it started, ended before its first step, with "
+        "ValueError: no batch."
+    )
 
 
 def test_a_missing_program_and_a_run_that_exists_are_refused(project: Path) -> None:

@@ -88,7 +88,9 @@ def test_a_comparison_is_the_one_of_the_command_line(
 ) -> None:
     paths = [str(folder / "runs" / name) for name in ("even", "late")]
     assert main(["compare", *paths, "--json"]) == 0
-    assert agent.ask("compare", a=["even"], b=["late"]) == json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)
+    assert agent.ask("compare", a=["even"], b=["late"]) == told
+    assert agent.ask("compare", a="even", b="late") == told
 
 
 @pytest.mark.parametrize(

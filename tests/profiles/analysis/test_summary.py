@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -138,3 +144,28 @@ def test_a_runs_bus_bandwidth_is_that_of_its_main_collective(tmp_path: Path) -> 
     (main,) = (use for use in segment["collectives"] if use["op"] == "all-reduce")
     assert segment["busbw_gbps"] == main["busbw_gbps"] > 0
     assert compare_runs(profile, profile).metric("busbw_gbps").a == main["busbw_gbps"]
+
+
+def test_a_note_of_several_workers_is_there_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=20)
+    for worker in range(2):
+        log = EventLog(worker_folder(run, worker).events)
+        log.write(Note("info", "The loss is the number that `step` returns"))
+        log.close()
+    messages = [note["message"] for note in profiles.load(run).summary()["notes"]]
+    assert messages.count("The loss is the number that `step` returns") == 1
+
+
+def test_the_text_of_a_run_without_an_environment_does_not_guess_it(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=20)
+    summary = profiles.load(run).summary()
+    shown: dict[bool, str] = {}
+    for is_known in (True, False):
+        out = io.StringIO()
+        if not is_known:
+            summary["environment"] |= {"tensorflow": None, "host": None}
+        print_summary(summary, Console(file=out, width=120))
+        shown[is_known] = out.getvalue()
+    assert "TensorFlow 2.21.0, 2 CPU cores\n" in shown[True]
+    assert "TensorFlow" not in shown[False].partition("Segment 0")[0]
+    assert "CPU core" not in shown[False].partition("Segment 0")[0]

@@ -115,9 +115,9 @@ def test_without_steps_there_is_one_window_and_the_reason(tmp_path: Path) -> Non
     assert profile.table("spans").num_rows == 2
     segment = profile.summary()["segments"][0]
     assert segment["steps"]["count"] == 0
-    assert "the profile has no steps" in segment["steps"]["wall_ms"]["median_reason"]
-    assert "the profile has no steps" in segment["replicas"][0]["compute_ms_reason"]
-    assert "the profile has no steps" in segment["headline"]
+    assert "no annotations of steps" in segment["steps"]["wall_ms"]["median_reason"]
+    assert "no annotations of steps" in segment["replicas"][0]["compute_ms_reason"]
+    assert "no annotations of steps" in segment["headline"]
 
 
 def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
@@ -180,6 +180,7 @@ def test_a_file_rewritten_as_text_says_so(tmp_path: Path) -> None:
         (lambda path: path.mkdir(), "has no profile in it"),
         (lambda path: path.write_bytes(b""), "has no event"),
         (lambda path: path.write_bytes(b"not a profile"), "damaged"),
+        (lambda path: path.write_bytes(b"this is a text"), "it is no XPlane file"),
         (lambda _path: None, "There is nothing at"),
     ],
 )

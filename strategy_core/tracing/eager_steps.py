@@ -1,0 +1,88 @@
+"""Steps of eager loops: a gradient that is computed outside of other calls.
+
+Nothing in an eager program says where a step begins and ends. A step lasts from the batch, or from
+the `GradientTape`'s begin if no batch was taken, to the end of the last gradient or of the
+optimizer's update after it. It is closed when the next batch is taken or the same tape begins
+again. Gradients of a program whose steps are functions or Keras's `fit` are no steps: such a
+program looks at gradients beside its training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from strategy_core.tracing.faults import guarded
+from strategy_core.tracing.session import Session
+from strategy_core.tracing.units import Unit
+
+Method = Callable[..., Any]
+
+
+class EagerSteps:
+    """Makes steps of the gradients of one traced process."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._units: dict[tuple[CodeType, int], Unit] = {}
+        """By the place of the `with tf.GradientTape()`."""
+
+    @property
+    def is_off(self) -> bool:
+        return self._session.is_off
+
+    @property
+    def faults(self) -> Any:
+        return self._session.faults
+
+    @property
+    def turn(self) -> Any:
+        return self._session.turn
+
+    @guarded
+    def tape_begins(self, code: CodeType, line: int) -> None:
+        """A `GradientTape` begins to record. A further one before a gradient is part of the same
+        step."""
+        session, before = self._session, self._session.here.eager
+        if (before is None or before.has_gradient) and not session.has_other_steps:
+            session.here.eager = session.begin_eager(self._unit(code, line))
+
+    @guarded
+    def gradient_begins(self) -> None:
+        """A gradient is about to be computed."""
+        call = self._session.here.eager
+        if call is None or self._session.has_other_steps:
+            self._session.here.eager = None
+            self._session.num_eager_gradients += 1
+        elif not call.has_gradient:
+            call.has_gradient = True
+            self._session.eager_gradient(call)
+
+    @guarded
+    def part_done(self, error: BaseException | None) -> None:
+        """A gradient was computed, or an optimizer applied; or it raised."""
+        call = self._session.here.eager
+        if call is None or not call.has_gradient:
+            return
+        if error is not None:
+            self._session.here.eager = None
+        self._session.eager_part_done(call, error)
+
+    def _unit(self, code: CodeType, line: int) -> Unit:
+        unit = self._units.get((code, line))
+        if unit is None:
+            place = f"{code.co_filename.rpartition('/')[2]}:{line}"
+            unit = self._units[code, line] = Unit("tf.GradientTape", place, is_eager=True)
+        return unit
+
+
+def part_of_step(steps: EagerSteps, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    """Call what computes a gradient, or applies it."""
+    try:
+        result = method(*args, **kwargs)
+    except BaseException as error:
+        steps.part_done(error)
+        raise
+    steps.part_done(None)
+    return result

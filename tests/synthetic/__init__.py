@@ -7,7 +7,7 @@ together, and a straggler's extra milliseconds are in its own compute and in the
 The same options and seed give the same numbers.
 """
 
-from tests.synthetic.recipe import HOSTILE, Recipe
+from tests.synthetic.recipe import EPOCH_NS, HOSTILE, Recipe
 from tests.synthetic.run import TWO_HOSTS, write_run
 
-__all__ = ["HOSTILE", "TWO_HOSTS", "Recipe", "write_run"]
+__all__ = ["EPOCH_NS", "HOSTILE", "TWO_HOSTS", "Recipe", "write_run"]

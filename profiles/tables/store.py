@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.clocks.estimate import Clocks, estimate_clocks
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.reporting.units import counted
 from strategy_lab.profiles.run.event_decoder import describe_left_out
 from strategy_lab.profiles.run.event_files import EventSource, Kind, read_sources
 from strategy_lab.profiles.run.events import Environment, Imported, SegmentOpened
@@ -62,7 +63,7 @@ from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """A run as it was when it was loaded. Tables are read on first access and cached."""
 
@@ -73,13 +74,13 @@ class Profile:
     files: dict[str, list[Path]]
     """Parquet files by table."""
     status: Status
-    _recorded: Mapping[Path, RecordedFile] = field(default_factory=dict, repr=False)
+    _recorded: Mapping[Path, RecordedFile] = field(default_factory=dict)
     """The rows and checksums that the events report, by file."""
-    _notes: list[str] = field(default_factory=list, repr=False)
-    _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
-    _columns: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict, repr=False)
+    _notes: list[str] = field(default_factory=list)
+    _tables: dict[str, pa.Table] = field(default_factory=dict)
+    _columns: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict)
     """The columns that were read of tables that were not read as a whole."""
-    _answers: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -109,6 +110,11 @@ class Profile:
             _recorded=by_path,
             _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded)],
         )
+
+    def __repr__(self) -> str:
+        """One line: notebooks store this text beside the report, and it would have every event."""
+        segments = counted(len(self.segments), "segment")
+        return f"<Profile {str(self.path)!r}: {self.status.state}, {segments}>"
 
     @property
     def name(self) -> str:

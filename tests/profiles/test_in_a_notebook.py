@@ -49,3 +49,8 @@ def test_a_real_kernel_draws_the_report_below_the_cell(tmp_path: Path) -> None:
     (output,) = notebook.cells[0].outputs
     assert output.output_type == "execute_result"
     assert output.data["text/html"] == profiles.load(run)._repr_html_()
+
+
+def test_the_text_of_a_profile_is_one_line_without_its_events(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30)
+    assert repr(profiles.load(run)) == f"<Profile '{run}': finished, 1 segment>"

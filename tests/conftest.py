@@ -129,6 +129,6 @@ def _tensorflow_only_where_marked(request: pytest.FixtureRequest) -> Iterator[No
     marks = {mark.name for item in request.session.items for mark in item.iter_markers()}
     is_imported = "tensorflow" in sys.modules
     assert not is_imported or marks & {"tf", *DRIVES_THE_OUTSIDE}, (
-        "A test without the mark `tf`, or the module of one, imports TensorFlow. Import it in tests "
-        "marked `tf` only. `python -X importtime -m pytest --collect-only` finds such a module."
+        "A test without the mark `tf`, or its module, imports TensorFlow. Import it in tests that "
+        "have the mark. `python -X importtime -m pytest --collect-only` finds such a module."
     )

@@ -25,21 +25,27 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
+.PHONY: run test in-process together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Tests that neither run TensorFlow, nor start workers or a browser, run side by side. The others
-# use all cores already, and many measure time.
-ALONE := tf or run or browser
-QUICK := not ($(ALONE)) and not slow
+# Tests that start workers or a browser use all cores already, and many measure time: they run alone.
+# Tests of TensorFlow in one process leave a core idle. They run beside style, types and the tests
+# without TensorFlow, and before them, because they take longest.
+ALONE := run or browser
+IN_PROCESS := tf and not ($(ALONE))
+REST := not (tf or $(ALONE))
+QUICK := $(REST) and not slow
 test: $(VENV)/.tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint together
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together
 	$(BIN)/python -m pytest -m "$(ALONE)"
 
+in-process: $(VENV)/.tests
+	$(BIN)/python -m pytest -m "$(IN_PROCESS)"
+
 together: $(VENV)/.tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "not ($(ALONE))"
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(REST)"
 
 # Side by side, because mypy without its cache takes half as long as the tests.
 check: $(VENV)/.tests

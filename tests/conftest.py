@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,3 +120,15 @@ def _no_process_left() -> Iterator[None]:
     with contextlib.suppress(AssertionError):
         wait_until(lambda: not all_below(), 60)
     assert not (left := all_below()), [" ".join(command_of(child)) for child in left]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tensorflow_only_where_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests without TensorFlow import none: that takes seconds in each process and much memory."""
+    yield
+    marks = {mark.name for item in request.session.items for mark in item.iter_markers()}
+    is_imported = "tensorflow" in sys.modules
+    assert not is_imported or marks & {"tf", *DRIVES_THE_OUTSIDE}, (
+        "A test without the mark `tf`, or its module, imports TensorFlow. Import it in tests that "
+        "have the mark. `python -X importtime -m pytest --collect-only` finds such a module."
+    )

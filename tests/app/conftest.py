@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit import config
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner import script_runner
 
 from strategy_lab.app.server import state
+from strategy_lab.app.server.asgi_app import server_options
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +27,32 @@ def _one_scan() -> Iterator[None]:
     scan = "scan_component_manifests"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, scan, cache(getattr(manifest_scanner, scan)))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _labs_options() -> Iterator[None]:
+    """Scripts run as in the lab's server. By default Streamlit rewrites each page's syntax tree to
+    show the values of its expressions, which takes half the time of a small page."""
+    before = {}
+    for name, value in server_options("127.0.0.1", 0).items():
+        if name.startswith("runner."):
+            before[name] = config.get_option(name)
+            config.set_option(name, value)
+    yield
+    for name, value in before.items():
+        config.set_option(name, value)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_keras_to_clear() -> Iterator[None]:
+    """After each run of a script, Streamlit clears the session of an imported Keras.
+
+    The lab's server imports no Keras. A process that also runs TensorFlow's tests has it, and would
+    search its whole heap for garbage after each run of a page, which takes 0.4 s.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(script_runner, "_clean_problem_modules", lambda: None)
         yield
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.marks import may_select
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
@@ -22,7 +24,7 @@ def _eight_cores() -> list[str]:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A run without TensorFlow's tests does not start it to collect them."""
     del collection_path
-    return True if "not tf" in str(config.getoption("markexpr", "")) else None
+    return None if may_select(config, "tf") or may_select(config, "tf", "run") else True
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:

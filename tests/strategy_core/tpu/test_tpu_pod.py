@@ -12,7 +12,7 @@ from strategy_core import tpu
 from tests.processes import children_of
 from tests.timeouts import MAX_WAIT_S
 
-pytestmark = pytest.mark.run
+pytestmark = [pytest.mark.tf, pytest.mark.run]
 
 DEVICES = [f"/job:worker/replica:0/task:{t}/device:CPU:{k}" for t in (0, 1) for k in (0, 1)]
 

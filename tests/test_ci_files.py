@@ -20,6 +20,8 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 from tests.synthetic.recipe import Recipe, spec_of
 
+pytestmark = pytest.mark.slow
+
 CI = Path(__file__).parents[1] / "ci"
 ACTION = yaml.safe_load((CI / "github/action.yml").read_text("utf-8"))
 JOB = yaml.safe_load((CI / "gitlab/strategy-lab.yml").read_text("utf-8"))[".strategy-lab-gate"]

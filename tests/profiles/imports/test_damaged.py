@@ -20,6 +20,7 @@ def test_an_intact_profile_is_imported(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "run")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_damaged_profile_becomes_a_run_or_one_sentence(seed: int, tmp_path: Path) -> None:
     ended = set()

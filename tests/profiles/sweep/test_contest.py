@@ -61,6 +61,7 @@ def test_equal_leaders_use_the_whole_budget_and_are_not_told_apart() -> None:
     assert {item.state for item in found.table} == {"fastest", "not distinguishable"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.02, 0.05])
 def test_equal_configurations_are_separated_in_at_most_one_of_twenty_sweeps(spread: float) -> None:
     wrong = 0

@@ -64,6 +64,7 @@ def _same_timeline(one: Timeline, other: Timeline) -> None:
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
 
 
+@pytest.mark.slow
 @given(
     options=st.fixed_dictionaries(
         {

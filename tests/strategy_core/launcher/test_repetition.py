@@ -105,6 +105,7 @@ def test_equal_runs_need_no_more_than_the_first_ones(tmp_path: Path) -> None:
     assert (outcome.num_runs, len(machine.names)) == (6, 12)
 
 
+@pytest.mark.slow
 def test_runs_that_differ_need_more(tmp_path: Path) -> None:
     machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
     said: list[str] = []

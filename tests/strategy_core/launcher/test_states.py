@@ -191,6 +191,7 @@ class AnyRun(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SPECS)
 def test_no_order_of_events_leads_to_an_illegal_state(kind: str) -> None:
     machine = type("Run", (AnyRun,), {"spec": SPECS[kind]})

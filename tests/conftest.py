@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,11 @@ from tests.timeouts import MAX_WAIT_S, wait_until
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
 settings.load_profile("lab")
+
+# A shell without job control starts what runs in the background with SIGINT ignored. Processes that
+# tests start would inherit that, and those that Ctrl-C should end would never end.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 StateMachine.is_strict = True  # in production an illegal transition is noted, not raised
 

@@ -18,7 +18,7 @@ from strategy_lab.app.server.cache import KeptNewest, OnceEach
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.run.layout import RUN_FILE, launcher_files, worker_folders
-from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.tables.store import Profile, load
 
 Answer = TypeVar("Answer")
@@ -36,7 +36,7 @@ class OpenRun:
     num_bytes: int = 0
     """Size of the files that the profile was read from."""
     _answers: OnceEach[Any] = field(default_factory=OnceEach, repr=False, compare=False)
-    _judged: OnceEach[OpenRun] = field(default_factory=OnceEach, repr=False, compare=False)
+    _by_status: OnceEach[OpenRun] = field(default_factory=OnceEach, repr=False, compare=False)
 
     def ask(self, question: Callable[..., Answer], *args: Hashable) -> Answer:
         """`question(profile, *args)`, computed once per run state; raises what it raises."""
@@ -44,6 +44,11 @@ class OpenRun:
         key = (name, tuple(map(_hashable, args)))
         answer: Answer = self._answers.get(key, lambda: question(self.profile, *args))
         return answer
+
+    def with_status(self, status: Status) -> OpenRun:
+        """The same files under another status; answers are kept once per status."""
+        changed = replace(self.profile, status=status)
+        return self._by_status.get(status, lambda: OpenRun(changed, f"{self.stamp} {status.state}"))
 
 
 def open_run(path: Path) -> OpenRun:
@@ -54,10 +59,7 @@ def open_run(path: Path) -> OpenRun:
         return opened
     # Whether a process still lives is no part of the files.
     status = derive_status(opened.profile.sources)
-    if status == opened.profile.status:
-        return opened
-    changed = replace(opened.profile, status=status)
-    return opened._judged.get(status, lambda: OpenRun(changed, f"{stamp} {status.state}"))
+    return opened if status == opened.profile.status else opened.with_status(status)
 
 
 def stamp_of(run: Path) -> str:

@@ -141,4 +141,4 @@ def _num_traces(function: Any) -> int:
 
 
 def _name(function: Any) -> str:
-    return str(getattr(function, "__name__", None) or getattr(function, "_name", "a tf.function"))
+    return str(getattr(function, "__name__", None) or getattr(function, "name", "a tf.function"))

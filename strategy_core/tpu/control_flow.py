@@ -17,7 +17,7 @@ from strategy_core.private_tf import tpu as private_tf
 from strategy_core.tpu import collectives
 from strategy_core.tpu.cloning import function_names
 from strategy_core.tpu.graph_order import has_effect
-from strategy_core.tpu.loop_state import LoopState, settle
+from strategy_core.tpu.loop_state import LoopState
 
 _BODIES = {
     "While": ("cond", "body"),
@@ -93,7 +93,7 @@ def emit_branch(expansion: Any, op: tf.Operation, graph: Any) -> bool:
         with _only(expansion, replicas):
             state = LoopState(expansion, replicas, range(len(op.outputs)))
             state.shapes = {k: output.shape for k, output in enumerate(op.outputs)}
-            settle(state, [_emission(expansion, body, arguments, op) for body in bodies])
+            state.settle([_emission(expansion, body, arguments, op) for body in bodies])
             chosen = expansion.dense(op.inputs[0], replicas[0])
             flat = _choose(chosen, [_branch(expansion, b, arguments, op, state) for b in bodies])
             for k, values in state.unpack(flat).items():
@@ -139,7 +139,7 @@ def _loop_state(
             expansion.emit_body(body)
             return [expansion.values_of(output) for output in body.outputs]
 
-        settle(state, [once])
+        state.settle([once])
     return state
 
 

@@ -46,6 +46,21 @@ class LoopState:
                 self._take(k, values[k])
         return self.layouts != before
 
+    def settle(self, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:
+        """Choose layouts of the carried values with which the bodies end as they start.
+
+        Each trial emits the bodies into a scratch graph and adopts the layouts at their end. A
+        layout that still differs after the last trial costs a conversion per iteration (`pack`).
+        """
+        recorder = self._expansion.recorder
+        for _ in range(_MAX_TRIALS):
+            changed = False
+            for body in bodies:
+                with recorder.paused(), private_tf.FuncGraph("trial").as_default():
+                    changed |= self.merge(body())
+            if not changed:
+                return
+
     def pack(self, values: list[list[Any]]) -> list[tf.Tensor]:
         """The carried values in their layouts, as a flat list."""
         flat: list[tf.Tensor] = []
@@ -125,19 +140,3 @@ class LoopState:
         if k in self._element_shapes or self.shapes[k].rank is None:
             return tf.TensorShape([] if k in self._element_shapes else None)
         return tf.TensorShape(tile_shape(self._shape(k), layout, core))
-
-
-def settle(state: LoopState, bodies: Sequence[Callable[[], list[list[Any]]]]) -> None:
-    """Choose layouts of the carried values with which the bodies end as they start.
-
-    Each trial emits the bodies into a scratch graph and adopts the layouts at their end. A layout
-    that still differs after the last trial costs a conversion in each iteration (`pack`).
-    """
-    recorder = state._expansion.recorder
-    for _ in range(_MAX_TRIALS):
-        changed = False
-        for body in bodies:
-            with recorder.paused(), private_tf.FuncGraph("trial").as_default():
-                changed |= state.merge(body())
-        if not changed:
-            return

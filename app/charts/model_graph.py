@@ -38,7 +38,7 @@ _Cell = tuple[float, float, int, str, bool, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _BlockPosition:
     """Where a block is: the row of its bar, and the bar's two ends."""
 
     row: float
@@ -68,7 +68,7 @@ def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing)
     largest = max(totals, default=0.0) or 1.0
     height = 1 + max(rows, default=0)
     chart = figure(height=60 + ROW_PX * height, barmode="overlay", showlegend=False)
-    spots: list[_Spot] = []
+    spots: list[_BlockPosition] = []
     cells: dict[str, list[_Cell]] = {device: [] for device in picture.devices}
     for block, row in zip(picture.blocks, rows, strict=True):
         left = at = _RIGHT if block.part in _ON_RIGHT else 0.0
@@ -79,7 +79,7 @@ def model_graph(picture: ModelPicture, names: Mapping[str, str], sizing: Sizing)
             folded = block.title if len(block.layers) > 1 else ""
             cells[share.device].append((at, width, row, text, value is not None, folded))
             at += width
-        spots.append(_Spot(row, left, max(at, left + 0.05)))
+        spots.append(_BlockPosition(row, left, max(at, left + 0.05)))
     for number, (device, own) in enumerate(cells.items()):
         _add_device(chart, label(names[device], 30), device_colour(number), own)
     _add_titles(chart, picture.blocks, spots, totals, sizing)
@@ -140,7 +140,7 @@ def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]
 def _add_titles(
     chart: go.Figure,
     blocks: Sequence[Block],
-    spots: Sequence[_Spot],
+    spots: Sequence[_BlockPosition],
     totals: Sequence[float],
     sizing: Sizing,
 ) -> None:
@@ -168,7 +168,10 @@ def _add_titles(
 
 
 def _add_arrows(
-    chart: go.Figure, picture: ModelPicture, spots: Sequence[_Spot], names: Mapping[str, str]
+    chart: go.Figure,
+    picture: ModelPicture,
+    spots: Sequence[_BlockPosition],
+    names: Mapping[str, str],
 ) -> None:
     shown = picture.moves[:MOST_ARROWS]
     largest = max((move.bytes or 0.0 for move in shown), default=0.0)
@@ -224,7 +227,7 @@ _Point = tuple[float, float]
 _Curve = tuple[_Point, _Point, _Point, _Point]
 
 
-def _way(source: _Spot, target: _Spot) -> _Curve:
+def _way(source: _BlockPosition, target: _BlockPosition) -> _Curve:
     """A cubic Bezier curve that leaves and reaches bars along their rows, where no title is."""
     margin = _END if source.is_right else _RIGHT - 0.1
     begin, end = source.right + 0.01, target.right + 0.01

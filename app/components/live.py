@@ -21,7 +21,7 @@ from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 _live = Packaged("live")
 
 
-class Asked(NamedTuple):
+class ViewerRequest(NamedTuple):
     """What the viewer just asked for."""
 
     kill: int | None
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     """A step to show on the timeline."""
 
 
-def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> Asked:
+def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> ViewerRequest:
     """Show the run; its data come by the lab's own WebSocket, not through Streamlit."""
     result = _live(
         key="live",
@@ -52,5 +52,5 @@ def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> 
             "labels": {key: found.label for key, found in DEFINITIONS.items()},
         },
     )
-    kill, step = (getattr(result, name, None) for name in Asked._fields)
-    return Asked(kill if type(kill) is int else None, step if type(step) is int else None)
+    kill, step = (getattr(result, name, None) for name in ViewerRequest._fields)
+    return ViewerRequest(kill if type(kill) is int else None, step if type(step) is int else None)

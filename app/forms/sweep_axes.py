@@ -26,7 +26,7 @@ _LOOPS = {"custom": "Custom training loop", "fit": "Keras fit"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class SweepRequest:
     """What the form asks for."""
 
     document: dict[str, Any]
@@ -39,7 +39,7 @@ class Asked:
         return parse_spec(self.document)
 
 
-def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> Asked:
+def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> SweepRequest:
     """Draw the form."""
     usual = default_axes(RunSpec(), inventory)
     left, middle, right = st.columns(3, gap="large")
@@ -57,7 +57,9 @@ def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> Asked:
         budget = _budget()
     if axes["global_batch_size"]:
         document["global_batch_size"] = axes["global_batch_size"][0]
-    return Asked(document, {field: values for field, values in axes.items() if values}, budget)
+    return SweepRequest(
+        document, {field: values for field, values in axes.items() if values}, budget
+    )
 
 
 def fit_or_loop(inventory: Inventory) -> None:

@@ -17,7 +17,7 @@ import segno
 from strategy_core.lecture.course import Scene
 from strategy_core.lecture.question import Question
 from strategy_lab.app.lecture.room import Room, RoomError
-from strategy_lab.app.lecture.shown import Shown
+from strategy_lab.app.lecture.shown import EvaluatedScene
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
 
@@ -27,7 +27,7 @@ HOLD_S = 2.0
 """The same for the lecturer's page: at its end the lab's server waits for open requests."""
 REVEALED = "The answer is shown already, so this one came too late"
 
-Evaluate = Callable[[Scene], Shown]
+Evaluate = Callable[[Scene], EvaluatedScene]
 
 
 class Lecture:
@@ -42,7 +42,7 @@ class Lecture:
         self.live = ""
         """What the live recording of this scene does or why it failed; empty if there is none."""
         self._recorded, self._live = recorded, live
-        self._shown: dict[int, asyncio.Future[Shown]] = {}
+        self._shown: dict[int, asyncio.Future[EvaluatedScene]] = {}
         self._revealed: set[int] = set()
         self._version = 0
         """Counts every change, also of the answers."""
@@ -61,7 +61,7 @@ class Lecture:
     def is_revealed(self) -> bool:
         return self.at in self._revealed
 
-    async def shown(self) -> Shown:
+    async def shown(self) -> EvaluatedScene:
         """The question of the current scene, with its evidence."""
         while True:
             at = self.at
@@ -69,7 +69,7 @@ class Lecture:
             if at == self.at:  # or the lecture went on while it was computed
                 return found
 
-    async def _scene(self, at: int) -> Shown:
+    async def _scene(self, at: int) -> EvaluatedScene:
         if at not in self._shown:  # pages that ask at the same time share one computation
             work = asyncio.to_thread(self._recorded, self.scenes[at])
             self._shown[at] = asyncio.ensure_future(work)
@@ -208,7 +208,7 @@ def _qr_code(link: str) -> str:
     return segno.make(link, error="m", micro=False).svg_data_uri(border=3, light="white", scale=8)
 
 
-def _done(found: Shown) -> asyncio.Future[Shown]:
+def _done(found: EvaluatedScene) -> asyncio.Future[EvaluatedScene]:
     future = asyncio.get_running_loop().create_future()
     future.set_result(found)
     return future

@@ -29,7 +29,7 @@ Launch = Callable[[RunSpec, str], RunHandle]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EvaluatedScene:
     """One scene, evaluated."""
 
     question: Question
@@ -44,7 +44,7 @@ class Shown:
     """Name of the live run, which the pages of the lab show."""
 
 
-def as_recorded(scene: Scene) -> Shown:
+def as_recorded(scene: Scene) -> EvaluatedScene:
     """Compute a scene from the recording that comes with the lab."""
     recording = scene.recording
     if isinstance(recording, Program):
@@ -57,7 +57,7 @@ def as_recorded(scene: Scene) -> Shown:
     )
 
 
-def recorded_live(scene: Scene, launch: Launch, runs: Path) -> Shown:
+def recorded_live(scene: Scene, launch: Launch, runs: Path) -> EvaluatedScene:
     """Record a scene on this machine and compute it from that; raises LabError."""
     recording = scene.recording
     if isinstance(recording, Program):
@@ -71,14 +71,16 @@ def _comes_with_the_lab(tensorflow: str) -> str:
     return f"Recorded earlier, with TensorFlow {tensorflow}; comes with the lab."
 
 
-def _of_trace(scene: Scene, trace: Trace, origin: str) -> Shown:
+def _of_trace(scene: Scene, trace: Trace, origin: str) -> EvaluatedScene:
     question = scene.ask(trace)
     step = question.step or 1
-    return Shown(question, origin, lambda: stepper_page(trace, step=step), str(trace["source"]))
+    return EvaluatedScene(
+        question, origin, lambda: stepper_page(trace, step=step), str(trace["source"])
+    )
 
 
-def _of_run(scene: Scene, profile: Profile, origin: str, run: str | None = None) -> Shown:
-    return Shown(
+def _of_run(scene: Scene, profile: Profile, origin: str, run: str | None = None) -> EvaluatedScene:
+    return EvaluatedScene(
         scene.ask(profile), origin, lambda: step_page(profile), setup=_setup(profile), run=run
     )
 

@@ -47,7 +47,7 @@ from strategy_lab.profiles.analysis.stragglers import (
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import Floats
 from strategy_lab.profiles.tables.mark_rows import first_replica
@@ -111,7 +111,7 @@ class LiveNumbers:
                 known.event = step
         return own, changed
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WrittenEvent) -> None:
         """Note what an event that is no step says of the steps."""
         event = told.event
         if isinstance(event, SegmentOpened) and not told.worker:

@@ -35,7 +35,7 @@ from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.run.status import Status, status_of
-from strategy_lab.profiles.run.tail import Tail, Told
+from strategy_lab.profiles.run.tail import Tail, WrittenEvent
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.multi_worker_steps import LiveSteps
 
@@ -206,7 +206,7 @@ class LiveRun:
     def _is_status_due(self) -> bool:
         return self._clock() - self._status_at >= STATUS_EVERY_S
 
-    def _take(self, told: Told) -> None:
+    def _take(self, told: WrittenEvent) -> None:
         event = told.event
         self._activity.take(told)
         if self._origin_ns is None:
@@ -222,7 +222,7 @@ class LiveRun:
         if event.kind in TOLD and len(self._news) < MAX_NEWS:
             self._append_news(told)
 
-    def _append_news(self, told: Told) -> None:
+    def _append_news(self, told: WrittenEvent) -> None:
         """Append an event to the news, with what it means."""
         event, document = told.event, told.to_json()
         news = {name: document.get(name) for name in TOLD[event.kind]}
@@ -269,7 +269,7 @@ class LiveRun:
         told = self._numbers.told(self._group.titles, self._group.served.walls_ms())
         self._numbers_text = dumps(plain(told))
 
-    def _summary(self, told: Told, window: WindowCaptured) -> dict[str, Any]:
+    def _summary(self, told: WrittenEvent, window: WindowCaptured) -> dict[str, Any]:
         """Breakdown and traffic of a capture window, or why it has none."""
         if window.error:
             return {}

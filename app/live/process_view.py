@@ -15,7 +15,7 @@ from strategy_lab.profiles.run.events import (
     SegmentOpened,
 )
 from strategy_lab.profiles.run.process_history import ENDED_EARLY, Process, ProcessHistory
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 
 
 class ProcessView:
@@ -33,7 +33,7 @@ class ProcessView:
         self._loss: Loss | None = None
         self._text: str | None = None
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WrittenEvent) -> None:
         """Update a process from an event."""
         self.note_time(told)
         event = told.event
@@ -52,7 +52,7 @@ class ProcessView:
             self.version += 1
             self._text = None
 
-    def note_time(self, told: Told) -> None:
+    def note_time(self, told: WrittenEvent) -> None:
         """Note when a process wrote something, be it a step."""
         if told.worker is not None and told.generation is not None:
             self.history.wrote(told.worker, told.generation, told.event.at_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from strategy_lab.profiles.run.events import LinkBytes, MemorySampled, ResourcesSampled
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 
 _RESIDENT = "process-resident"
 
@@ -29,7 +29,7 @@ class ResourceView:
         self._machines: dict[int, ResourcesSampled] = {}
         """By the lowest number of a process on the machine: each has one launcher."""
 
-    def take(self, told: Told) -> bool:
+    def take(self, told: WrittenEvent) -> bool:
         """Update from an event. Returns whether it was a sample."""
         event, worker = told.event, str(told.worker)
         match event:

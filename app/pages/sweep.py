@@ -10,7 +10,7 @@ from strategy_core.planning.inventory import Inventory
 from strategy_lab.app.control.sweep_progress import begin, show_progress
 from strategy_lab.app.forms import trusted_paths
 from strategy_lab.app.forms.field_errors import FieldErrors
-from strategy_lab.app.forms.sweep_axes import Asked, fit_or_loop, pick_axes
+from strategy_lab.app.forms.sweep_axes import SweepRequest, fit_or_loop, pick_axes
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.sweep_results import show_files, show_results
 from strategy_lab.app.widgets.text import as_html, as_markdown
@@ -109,7 +109,7 @@ def _configure(known: list[str]) -> None:
             field_errors.show(error)
 
 
-def _planned(asked: Asked, inventory: Inventory, field_errors: FieldErrors) -> Sweep | None:
+def _planned(asked: SweepRequest, inventory: Inventory, field_errors: FieldErrors) -> Sweep | None:
     try:
         runs = state.lab().runs
         return new_sweep(asked.base(), asked.axes, inventory, runs, asked.budget)

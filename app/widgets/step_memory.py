@@ -10,7 +10,7 @@ from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (
     DeviceStepMemory,
-    Holder,
+    HeldTensor,
     StepMemory,
     peak_sentence,
     step_memory,
@@ -76,7 +76,7 @@ def show_step_memory(opened: OpenRun, segment: int) -> None:
 
 def _table(item: DeviceStepMemory, name: str) -> str:
     rows = [_row(each.name, each.kind, each.op, each.bytes, item) for each in item.holders]
-    rest: tuple[Holder, ...] = item.holders[MOST_ROWS:]
+    rest: tuple[HeldTensor, ...] = item.holders[MOST_ROWS:]
     if rest:
         total = sum(each.bytes for each in rest)
         rows[MOST_ROWS:] = [_row(f"{len(rest):,} more", "", None, total, item)]

@@ -42,7 +42,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldUp:
+class SegmentCauses:
     """The causes of a segment, the longest first, and of how many steps they are means."""
 
     num_steps: int
@@ -56,7 +56,7 @@ class HeldUp:
         return sum(cause.held_ms for cause in self.of_kind(*kinds))
 
 
-def held_up(profile: Profile, segment: int) -> HeldUp:
+def held_up(profile: Profile, segment: int) -> SegmentCauses:
     """The causes in the typical captured steps of a segment."""
     steps = typical_captured_steps(profile, segment)
     rows = of_segment(profile.table("causes"), segment).to_pylist()
@@ -67,7 +67,7 @@ def held_up(profile: Profile, segment: int) -> HeldUp:
             key = tuple(row[name] for name in ("kind", "name", "detail", "replica", "device"))
             groups.setdefault(key, []).append(row)
     found = [_one(members, len(steps)) for members in groups.values()]
-    return HeldUp(len(steps), tuple(sorted(found, key=lambda cause: -cause.held_ms)))
+    return SegmentCauses(len(steps), tuple(sorted(found, key=lambda cause: -cause.held_ms)))
 
 
 def _one(rows: list[dict[str, object]], num_steps: int) -> Cause:

@@ -11,7 +11,7 @@ import numpy as np
 from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
-from strategy_lab.profiles.analysis.causes import HeldUp, held_up
+from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
@@ -87,7 +87,7 @@ class Facts:
     stragglers: Stragglers
     input: InputShare
     capture: CaptureCost
-    held_up: HeldUp
+    held_up: SegmentCauses
     retracing: Retracing
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""

@@ -39,7 +39,7 @@ AT_ONCE_MS = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class FollowingEnd:
     """A process that ended because another one was lost."""
 
     title: str
@@ -56,7 +56,7 @@ class Loss:
     worker: int
     title: str
     message: str
-    noticed: tuple[Noticed, ...]
+    noticed: tuple[FollowingEnd, ...]
     why: str | None
 
     @property
@@ -99,14 +99,14 @@ def _why(segment: SegmentOpened | None) -> str | None:
     return WHY_HOSTS if is_pod(segment) else WHY_PEERS
 
 
-def _noticed(process: Process, cause: Process) -> Noticed:
+def _noticed(process: Process, cause: Process) -> FollowingEnd:
     after_ms = None
     if process.failed is not None and process.lost_ns and cause.lost_ns:
         after_ms = (process.lost_ns - cause.lost_ns) / 1e6
-    return Noticed(process.title, after_ms, process.failed)
+    return FollowingEnd(process.title, after_ms, process.failed)
 
 
-def _sentence(noticed: Noticed) -> str:
+def _sentence(noticed: FollowingEnd) -> str:
     title = noticed.title.capitalize()
     if noticed.error is None:
         return f"{title} reported nothing; the launcher ended it."

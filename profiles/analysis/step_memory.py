@@ -25,7 +25,7 @@ NO_TENSORS = "no captured step of this segment has the sizes of its tensors"
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class HeldTensor:
     """A tensor, or all variables of one name, held at the peak."""
 
     kind: str
@@ -49,7 +49,7 @@ class DeviceStepMemory:
     at_ms: tuple[float, ...]
     bytes: tuple[int, ...]
     """What is held from each time of `at_ms` on."""
-    holders: tuple[Holder, ...]
+    holders: tuple[HeldTensor, ...]
     """What is held at the peak, the largest first."""
 
 
@@ -96,16 +96,16 @@ def step_memory(profile: Profile, segment: int) -> StepMemory:
     return StepMemory(segment, step, devices, rows[-1]["source"])
 
 
-def _variables(profile: Profile, segment: int) -> dict[tuple[int, str], list[Holder]]:
+def _variables(profile: Profile, segment: int) -> dict[tuple[int, str], list[HeldTensor]]:
     """Return the variables by process and device; without a device if a size is not known."""
-    found: dict[tuple[int, str], list[Holder]] = defaultdict(list)
+    found: dict[tuple[int, str], list[HeldTensor]] = defaultdict(list)
     unknown = set()
     for row in of_segment(profile.table("placement"), segment).to_pylist():
         if row["kind"] == "variable":
             key = row["worker"], row["device"] or ""
             if row["bytes"] is None:
                 unknown.add(key)
-            found[key].append(Holder("variable", row["name"], row["op"], row["bytes"] or 0))
+            found[key].append(HeldTensor("variable", row["name"], row["op"], row["bytes"] or 0))
     return {key: holders for key, holders in found.items() if key not in unknown}
 
 
@@ -113,7 +113,7 @@ def _of_device(
     worker: int,
     device: str,
     rows: list[dict[str, Any]],
-    variables: list[Holder] | None,
+    variables: list[HeldTensor] | None,
     origin_ns: int,
 ) -> DeviceStepMemory:
     changes: dict[int, int] = defaultdict(int)
@@ -125,7 +125,7 @@ def _of_device(
     totals = list(accumulate((changes[at] for at in times), initial=always))[1:]
     top = max(range(len(times)), key=totals.__getitem__)
     tensors = [
-        Holder("tensor", row["name"], row["op"], row["bytes"])
+        HeldTensor("tensor", row["name"], row["op"], row["bytes"])
         for row in rows
         if row["start_ns"] <= times[top] < row["end_ns"]
     ]

@@ -43,7 +43,7 @@ def _send(profile: Profile, address: str) -> str:
             gauge.set(metric.value, about | {"num_replicas": item.segment.num_replicas})
     exporter = OTLPMetricExporter(endpoint=endpoint, timeout=TIMEOUT_S)
     # It logs why it failed, and returns only that it did.
-    said = _Said()
+    said = _ExporterLog()
     logger = logging.getLogger("opentelemetry.exporter.otlp.proto.http.metric_exporter")
     logger.addHandler(said)
     try:
@@ -73,7 +73,7 @@ def _endpoint(address: str) -> str:
     return parts._replace(path=path).geturl()
 
 
-class _Said(logging.Handler):
+class _ExporterLog(logging.Handler):
     """Keeps what the exporter logs."""
 
     def __init__(self) -> None:

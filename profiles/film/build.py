@@ -15,7 +15,7 @@ from strategy_lab.profiles.film.critical_path import critical_path
 from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.notes import notes
 from strategy_lab.profiles.film.poster import poster
-from strategy_lab.profiles.film.rows import Own, Rows, rows_of
+from strategy_lab.profiles.film.rows import OwnStep, Rows, rows_of
 from strategy_lab.profiles.film.scene import Exchange, Flight, Layout, Node, Scene, ShownOp
 from strategy_lab.profiles.film.served import served_flights, served_phases, server_bytes
 from strategy_lab.profiles.film.shown_ops import shown_ops
@@ -112,7 +112,7 @@ def _replica(rows: Rows, replica: int, groups: dict[int, int], names: Names) -> 
     )
 
 
-def _phases(rows: Rows, replica: int, own: Own, is_own: Bools) -> list[tuple[str, Intervals]]:
+def _phases(rows: Rows, replica: int, own: OwnStep, is_own: Bools) -> list[tuple[str, Intervals]]:
     spans = rows.spans
     table = rows.collectives
     mine = np.asarray(pc.fill_null(pc.equal(table["replica"], replica), False))

@@ -21,7 +21,7 @@ Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnStep:
     """A replica's own step: from when to when, and how that is known."""
 
     worker: int
@@ -40,7 +40,7 @@ class Rows:
     step: FilmStep
     start_ns: int
     length_ns: int
-    own: dict[int, Own]
+    own: dict[int, OwnStep]
     """By replica; bounds count from the start."""
     spans: pa.Table
     """Those that overlap the film; `start_ns` counts from its start."""
@@ -73,7 +73,7 @@ def rows_of(profile: Profile, step: FilmStep) -> Rows:
     return Rows(segment, step, start, end - start, own, *tables)
 
 
-def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, Own]:
+def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, OwnStep]:
     if has_servers(segment):
         return _of_closure(profile, segment, step)
     if step.source == "marks":
@@ -85,7 +85,7 @@ def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict
     found = {}
     for at, source in enumerate(texts(rows, "source")):
         is_measured = source != "marks"
-        found[int(ints(rows, "replica")[at])] = Own(
+        found[int(ints(rows, "replica")[at])] = OwnStep(
             int(ints(rows, "worker")[at]),
             texts(rows, "device")[at],
             (int(starts[at]), int(ends[at])),
@@ -95,12 +95,12 @@ def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict
     return found
 
 
-def _of_marks(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, Own]:
+def _of_marks(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, OwnStep]:
     rows, _ = uncaptured_ranks(profile)
     rows = rows.only((rows.segment == step.segment) & (rows.step == step.step))
     devices = dict(enumerate(segment.replica_devices))
     return {
-        replica: Own(worker, devices.get(replica), (begun, begun + wall), "marks")
+        replica: OwnStep(worker, devices.get(replica), (begun, begun + wall), "marks")
         for replica, worker, begun, wall in zip(
             *(each.tolist() for each in (rows.replica, rows.worker, rows.start_ns, rows.wall_ns)),
             strict=True,
@@ -108,7 +108,7 @@ def _of_marks(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[
     }
 
 
-def _of_closure(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, Own]:
+def _of_closure(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, OwnStep]:
     """Workers of parameter servers do not share steps: all are shown during one worker's step."""
     row = _of_step(profile.table("closures"), step).slice(0, 1)
     begun = int(ints(row, "start_ns")[0])
@@ -117,7 +117,7 @@ def _of_closure(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dic
     if np.isfinite(length_ms):
         ended = begun + round(length_ms * 1e6)
     return {
-        replica: Own(replica + 1, device, (begun, ended), "marks")
+        replica: OwnStep(replica + 1, device, (begun, ended), "marks")
         for replica, device in enumerate(segment.replica_devices)
     }
 

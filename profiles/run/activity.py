@@ -17,7 +17,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WindowCaptured,
 )
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 
 STARTING = "The processes import TensorFlow, connect and build the model."
 RESTARTING = "New processes start from the last checkpoint."
@@ -120,7 +120,7 @@ class Activity:
             return TRACING
         return _SENTENCES[doing]
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WrittenEvent) -> None:
         """Update from an event of the leader, worker 0, or of a launcher."""
         event = told.event
         if told.worker is None:
@@ -146,7 +146,7 @@ class Activity:
                 if command == "stop":
                     self._stop_ns = (self._stop_ns or event.at_ns) if status == "applied" else None
 
-    def _take_from_launcher(self, told: Told) -> None:
+    def _take_from_launcher(self, told: WrittenEvent) -> None:
         event = told.event
         if isinstance(event, CommandSent) and event.command == "stop":
             self._stop_ns = self._stop_ns or event.at_ns

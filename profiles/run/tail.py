@@ -24,7 +24,7 @@ from strategy_lab.profiles.run.layout import launcher_files, worker_folders
 from strategy_lab.profiles.user_input.text import shown, whole_or_none
 
 
-class Told(NamedTuple):
+class WrittenEvent(NamedTuple):
     """An event and its writer. `worker` and `generation` are None if a launcher wrote it."""
 
     event: Event
@@ -70,12 +70,12 @@ class Cursor:
         return cls(offsets)
 
 
-def read_since(run: Path, cursor: Cursor) -> tuple[list[Told], Cursor]:
+def read_since(run: Path, cursor: Cursor) -> tuple[list[WrittenEvent], Cursor]:
     """Return the events after `cursor`, oldest first, and the new cursor.
 
     Returns no events if the folder does not exist (yet).
     """
-    told: list[Told] = []
+    told: list[WrittenEvent] = []
     offsets = dict(cursor.offsets)
     for path, worker, generation in _event_files(run):
         file = path.relative_to(run).as_posix()
@@ -86,7 +86,7 @@ def read_since(run: Path, cursor: Cursor) -> tuple[list[Told], Cursor]:
             new, offsets[file] = read_events(path, start)
         except OSError:
             continue  # removed or temporarily unreadable: the next read tries again
-        told += [Told(event, worker, generation) for event in new]
+        told += [WrittenEvent(event, worker, generation) for event in new]
     told.sort(key=_written_ns)
     return told, Cursor(offsets)
 
@@ -98,7 +98,7 @@ class Tail:
         self.run = Path(run)
         self.cursor = cursor or Cursor()
 
-    def read(self) -> list[Told]:
+    def read(self) -> list[WrittenEvent]:
         """Return the events since the last read, oldest first."""
         told, self.cursor = read_since(self.run, self.cursor)
         return told
@@ -118,5 +118,5 @@ def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:
     return files
 
 
-def _written_ns(told: Told) -> int:
+def _written_ns(told: WrittenEvent) -> int:
     return told.event.at_ns

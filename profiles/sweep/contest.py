@@ -51,7 +51,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class NextRun:
     """A run to make."""
 
     configuration: int
@@ -59,14 +59,14 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepProgress:
     """How far a sweep has come."""
 
     left: tuple[int, ...]
     """Configurations that may still win, or won."""
     stopped: dict[int, str] = field(default_factory=dict)
     """Why the others stopped."""
-    turn: Turn | None = None
+    turn: NextRun | None = None
     """The run that comes next; None when the sweep is over."""
     ended: str = ""
     """Why it is over: the end of a sentence."""
@@ -76,7 +76,7 @@ class Standing:
     """Of the intervals that compare the leaders; None before they are compared."""
 
 
-def standing(sweep: Sweep) -> Standing:
+def standing(sweep: Sweep) -> SweepProgress:
     """Derive what comes next from the runs that were made."""
     runs = {(run.configuration, run.round): run for run in sweep.runs}
     stopped = {item.configuration: item.reason for item in sweep.pruned}
@@ -86,10 +86,12 @@ def standing(sweep: Sweep) -> Standing:
     for number in range(1, sweep.budget.rounds + 1):
         missing = [index for index in _order(sweep, left, number) if (index, number) not in runs]
         if missing and not _is_spent(sweep):
-            turn = Turn(missing[0], number)
-            return Standing(tuple(left), stopped, turn, rest_of_round=tuple(missing), level=level)
+            turn = NextRun(missing[0], number)
+            return SweepProgress(
+                tuple(left), stopped, turn, rest_of_round=tuple(missing), level=level
+            )
         if missing:
-            return Standing(tuple(left), stopped, ended="the time was used", level=level)
+            return SweepProgress(tuple(left), stopped, ended="the time was used", level=level)
         failed = {index: runs[index, number].failure for index in left}
         stopped |= {index: f"failed: {why}" for index, why in failed.items() if why is not None}
         left = [index for index in left if failed[index] is None]
@@ -103,7 +105,7 @@ def standing(sweep: Sweep) -> Standing:
         left = [index for index in left if index not in stopped]
         if len(left) < 2:
             break
-    return Standing(tuple(left), stopped, ended=_ending(sweep, left), level=level)
+    return SweepProgress(tuple(left), stopped, ended=_ending(sweep, left), level=level)
 
 
 def throughputs(runs: Sequence[MeasuredRun]) -> Log:
@@ -131,7 +133,7 @@ def ratio(one: int, other: int, logs: Log, level: float) -> Ratio | None:
     return Ratio(math.exp(found.middle), math.exp(found.low), math.exp(found.high), len(both))
 
 
-def runs_left(sweep: Sweep, now: Standing) -> tuple[float, float]:
+def runs_left(sweep: Sweep, now: SweepProgress) -> tuple[float, float]:
     """About how many runs are to come: if the leaders separate at the first look, and if never."""
     if now.turn is None:
         return 0.0, 0.0
@@ -146,7 +148,7 @@ def runs_left(sweep: Sweep, now: Standing) -> tuple[float, float]:
     return least, most
 
 
-def seconds_left(sweep: Sweep, now: Standing) -> tuple[float, float] | None:
+def seconds_left(sweep: Sweep, now: SweepProgress) -> tuple[float, float] | None:
     """About how long that takes, from the runs so far; None before the first one."""
     if not sweep.runs:
         return None

@@ -15,7 +15,7 @@ from strategy_lab.profiles.analysis.compare.student_t import student_t
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import (
     Ratio,
-    Standing,
+    SweepProgress,
     leader,
     ratio,
     standing,
@@ -64,7 +64,7 @@ class Results:
     """The answer of a sweep, as far as it has come."""
 
     sweep: Sweep
-    now: Standing
+    now: SweepProgress
     table: tuple[Result, ...]
     """Every configuration, the fastest first, the failed ones last."""
 
@@ -128,7 +128,7 @@ def results(sweep: Sweep) -> Results:
     return Results(sweep, now, tuple(sorted(found, key=_place)))
 
 
-def _state(index: int, best: int | None, now: Standing, runs: Sequence[MeasuredRun]) -> State:
+def _state(index: int, best: int | None, now: SweepProgress, runs: Sequence[MeasuredRun]) -> State:
     if now.stopped.get(index, "").startswith("failed"):
         return "failed"
     if index in now.stopped:

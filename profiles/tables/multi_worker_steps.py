@@ -23,7 +23,7 @@ from strategy_lab.profiles.run.events import (
 )
 from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.run.step_columns import StepColumns
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.tables.mark_phases import PhasesMs, split_step
 from strategy_lab.profiles.tables.mark_rows import first_replica, read_mark_rows
@@ -62,7 +62,7 @@ class LiveSteps:
         self._told: dict[int, list[Event]] = {}
         self._clocks: Clocks | None = None
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WrittenEvent) -> None:
         """Update segments and clocks from an event other than a step."""
         event = told.event
         if isinstance(event, SegmentOpened):

@@ -51,7 +51,7 @@ class OpUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TransferGroup:
     """Collectives or sends of one kind that begin in the range."""
 
     kind: str
@@ -72,7 +72,7 @@ class Selection:
     """Numbers of the first and the last captured step in the range, or empty."""
     num_ops: int
     replicas: list[ReplicaPart]
-    moved: list[Moved]
+    moved: list[TransferGroup]
     ops: list[OpUse]
     """The largest self time first, at most `MAX_OPS`."""
     num_op_rows: int
@@ -273,7 +273,7 @@ def _ops(
 
 def _collectives(
     timeline: Timeline, chosen: Sequence[int], from_ns: int, to_ns: int
-) -> list[Moved]:
+) -> list[TransferGroup]:
     """Each collective counts once, however many of its ranks begin in the range."""
     links = timeline.links
     rows = [row for number in chosen for row in timeline.tracks[number].rows]
@@ -283,7 +283,9 @@ def _collectives(
     return _moved(timeline.link_ops, links["op"][ranks[first]], links["bytes"][ranks[first]])
 
 
-def _sends(timeline: Timeline, chosen: Sequence[int], from_ns: int, to_ns: int) -> list[Moved]:
+def _sends(
+    timeline: Timeline, chosen: Sequence[int], from_ns: int, to_ns: int
+) -> list[TransferGroup]:
     sends = timeline.sends
     begins = (sends["start"] >= from_ns) & (sends["start"] < to_ns)
     rows = [row for number in chosen for row in timeline.tracks[number].rows]
@@ -292,9 +294,9 @@ def _sends(timeline: Timeline, chosen: Sequence[int], from_ns: int, to_ns: int) 
     return _moved(["send"], np.zeros(len(sizes), np.int64), sizes)
 
 
-def _moved(kinds: Sequence[str], kind: Ints, sizes: Ints) -> list[Moved]:
+def _moved(kinds: Sequence[str], kind: Ints, sizes: Ints) -> list[TransferGroup]:
     return [
-        Moved(
+        TransferGroup(
             kind=kinds[number],
             count=int((kind == number).sum()),
             bytes=int(sizes[kind == number].sum()) if (sizes[kind == number] >= 0).all() else None,

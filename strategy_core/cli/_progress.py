@@ -20,7 +20,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 
 _RECENT_STEPS = 20
 
@@ -34,7 +34,7 @@ class JsonLines:
     def __exit__(self, *exception: Any) -> None:
         return None
 
-    def show(self, told: Told) -> None:
+    def show(self, told: WrittenEvent) -> None:
         print(json.dumps(told.to_json()), flush=True)
 
 
@@ -64,7 +64,7 @@ class ProgressBar:
     def __exit__(self, *exception: Any) -> None:
         self._progress.__exit__(*exception)
 
-    def show(self, told: Told) -> None:
+    def show(self, told: WrittenEvent) -> None:
         match told.event:
             case WorkerStarted():
                 self._progress.update(self._task, description="opening")

@@ -15,8 +15,8 @@ from strategy_core.cli import run as run_here
 from strategy_core.cli._options import add_output
 from strategy_core.cli._run_request import Request, add_spec_arguments, read_request
 from strategy_core.cli._watching import report, watch
-from strategy_core.cluster.discovery.resolve import FORMS, Wanted, resolve
-from strategy_core.cluster.discovery.task_address import Place, strategy_in_cluster
+from strategy_core.cluster.discovery.resolve import FORMS, RequestedCluster, resolve
+from strategy_core.cluster.discovery.task_address import OwnTask, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -79,7 +79,7 @@ def request_of(args: argparse.Namespace) -> Request:
     return request
 
 
-def default_folder(place: Place, spec: RunSpec) -> Path:
+def default_folder(place: OwnTask, spec: RunSpec) -> Path:
     """Return the default run folder, which is the same on every host of the run."""
     return Path("runs") / f"{Path(spec.workload).stem}-{spec.strategy}-{place.run_id(spec)}"
 
@@ -104,8 +104,8 @@ def _under_ray(args: argparse.Namespace, request: Request) -> int:
     return 0 if outcome.status in ("finished", "stopped") else 1
 
 
-def _wanted(request: Request) -> Wanted:
-    return Wanted(
+def _wanted(request: Request) -> RequestedCluster:
+    return RequestedCluster(
         workers=int(request.value("workers")),
         parameter_servers=int(request.value("parameter_servers")),
         timeout_s=float(request.value("cluster.start_timeout_s")),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.processes import protocol
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_files import EventSource, read_sources
@@ -36,7 +36,7 @@ def claim(folder: Path, spec: RunSpec) -> None:
     create_run_file(folder, spec.to_json())
 
 
-def claim_part(folder: Path, spec: RunSpec, place: Place) -> None:
+def claim_part(folder: Path, spec: RunSpec, place: OwnTask) -> None:
     """Make one process's part of `folder` its own; raises RunFolderError.
 
     Hosts may share the folder, and whichever comes first names the run; or each has its own, to be

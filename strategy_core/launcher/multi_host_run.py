@@ -23,7 +23,7 @@ from strategy_core.cluster.discovery.peer_probe import (
     ProbeTimeouts,
     silent_peers,
 )
-from strategy_core.cluster.discovery.task_address import Place, split_address
+from strategy_core.cluster.discovery.task_address import OwnTask, split_address
 from strategy_core.cluster.network.isolation import Network
 from strategy_core.launcher.deployment import GroupStart, start_process
 from strategy_core.launcher.inbox import Inbox
@@ -51,7 +51,7 @@ _COMMANDS_EVERY_S = 0.5
 class Part:
     """One host's process of a run."""
 
-    place: Place
+    place: OwnTask
     checkpoint: Path | None = None
     """The checkpoint to start from, the same in all processes; None for a new run."""
     report: Callable[[str], None] = lambda _sentence: None
@@ -201,7 +201,7 @@ def check_multi_host(spec: RunSpec) -> None:
         )
 
 
-def _exposure(place: Place) -> Note:
+def _exposure(place: OwnTask) -> Note:
     """Any program that reaches the port of a TensorFlow server can have it run any op."""
     _, port = split_address(place.task.address)
     said = (

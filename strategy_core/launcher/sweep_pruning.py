@@ -11,7 +11,7 @@ from strategy_lab.profiles.prediction.scaling import predict_scaling
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.spec_changes import flatten
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
-from strategy_lab.profiles.sweep.contest import Turn
+from strategy_lab.profiles.sweep.contest import NextRun
 from strategy_lab.profiles.sweep.record import MeasuredRun, Sweep
 from strategy_lab.profiles.tables.store import load
 
@@ -21,7 +21,7 @@ _MAY_DIFFER = ("devices", "workers", "global_batch_size")
 """Fields in which a configuration differs from one on fewer replicas with the same batch each."""
 
 
-def why_pruned(sweep: Sweep, turn: Turn, runs: Path) -> str | None:
+def why_pruned(sweep: Sweep, turn: NextRun, runs: Path) -> str | None:
     """Return why a configuration cannot win, with the numbers; None if it may, or nothing tells.
 
     Only its first run can be left out, and that of the reference never.

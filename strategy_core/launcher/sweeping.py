@@ -29,7 +29,7 @@ from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.run.new_name import numbered_name, plain_name
 from strategy_lab.profiles.run.tags import LONGEST_TAG, set_tags
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
-from strategy_lab.profiles.sweep.contest import MOST_ROUNDS, Turn
+from strategy_lab.profiles.sweep.contest import MOST_ROUNDS, NextRun
 from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Pruned, Sweep, save
 from strategy_lab.profiles.sweep.results import Results, results
 from strategy_lab.profiles.tables.store import load
@@ -67,7 +67,7 @@ Launch = Callable[[RunSpec, Path], Handle]
 class Progress:
     """The run that is made now."""
 
-    turn: Turn
+    turn: NextRun
     handle: Handle
 
 
@@ -178,7 +178,7 @@ class Sweeping:
             is_late = limit_s is not None and self.sweep.seconds >= limit_s
             if index in done or is_late or self.is_cancelled:
                 continue
-            made = self._make(Turn(index, 1))
+            made = self._make(NextRun(index, 1))
             if made is None:
                 break
             verified = [*self.sweep.verified, made]
@@ -186,7 +186,7 @@ class Sweeping:
             save(self.sweep, self._runs)
         return results(self.sweep)
 
-    def _make(self, turn: Turn) -> MeasuredRun | None:
+    def _make(self, turn: NextRun) -> MeasuredRun | None:
         """Make and measure one run; None if it was cancelled."""
         folder = self._runs / run_name(self.sweep, turn)
         put_aside_unfinished(folder)
@@ -226,7 +226,7 @@ class Sweeping:
                 handle.wait(None)
         return is_stopped or handle.status != "stopped"
 
-    def _failed(self, turn: Turn, folder: Path, began: float, why: str) -> MeasuredRun:
+    def _failed(self, turn: NextRun, folder: Path, began: float, why: str) -> MeasuredRun:
         return MeasuredRun(
             turn.configuration,
             turn.round,
@@ -243,13 +243,13 @@ def run_spec(sweep: Sweep, configuration: int) -> RunSpec:
     return parse_spec(sweep.base).with_changes(changes | own)
 
 
-def run_name(sweep: Sweep, turn: Turn) -> str:
+def run_name(sweep: Sweep, turn: NextRun) -> str:
     """`sweep-digits-cnn-1-c2-mirrored-4-devices-1`: sweep, configuration from 1, round."""
     label = plain_name(sweep.configurations[turn.configuration].label, _FITS_IN_A_NAME)
     return f"{sweep.name}-c{turn.configuration + 1}-{label}-{turn.round}"
 
 
-def measured(turn: Turn, folder: Path, seconds: float) -> MeasuredRun:
+def measured(turn: NextRun, folder: Path, seconds: float) -> MeasuredRun:
     """Return the measured step of one run of a sweep."""
     try:
         opened, timed = chosen_segment(load(folder))

@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.cluster.discovery.resolve import resolve
-from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.planning import strategy_catalog
@@ -281,7 +281,7 @@ def full_name(device: str) -> str:
     return str(named.to_string())
 
 
-def _place() -> Place | None:
+def _place() -> OwnTask | None:
     """This process's task according to TF_CONFIG, or None if TF_CONFIG is missing or invalid."""
     try:
         return resolve("TF_CONFIG")

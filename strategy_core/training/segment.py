@@ -26,8 +26,8 @@ from strategy_core.training.model import build_model
 from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
 from strategy_core.training.parameter_server.coordinator import coordinator_loop
 from strategy_core.training.parameter_server.sharded_weights import (
-    Held,
     PartedModel,
+    StepVariables,
     check_parts,
 )
 from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
@@ -191,7 +191,7 @@ def build(
     if row.has_servers:
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
-        held = parted.held if parted else Held.whole(model, optimizer)
+        held = parted.held if parted else StepVariables.whole(model, optimizer)
         loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
         notes += told
     elif spec.loop == "fit":
@@ -251,7 +251,7 @@ def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
     """
     spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
     if isinstance(before.loop, CoordinatorLoop):
-        held = before.parted.held if before.parted else Held.whole(model, optimizer)
+        held = before.parted.held if before.parted else StepVariables.whole(model, optimizer)
         feed = before.loop.feed if dataset is None else dataset
         loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
         return loop

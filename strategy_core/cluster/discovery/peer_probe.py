@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 
-from strategy_core.cluster.discovery.task_address import Place, split_address
+from strategy_core.cluster.discovery.task_address import OwnTask, split_address
 from strategy_core.cluster.tasks import Task
 from strategy_core.processes.timeouts import BUILDING_FACTOR
 from strategy_lab.profiles.errors import LabError
@@ -29,7 +29,7 @@ _GONE_AFTER = 4
 class PeerProbe:
     """Interprets the answers of a cluster's ports for the task at `place`."""
 
-    def __init__(self, place: Place, timeout_s: float, now: float) -> None:
+    def __init__(self, place: OwnTask, timeout_s: float, now: float) -> None:
         self._tasks = place.cluster.tasks
         self._own = place.process
         self._timeout_s = timeout_s
@@ -82,7 +82,7 @@ class ProbeTimeouts:
     two events while it computes. So other workers wait a little longer than that.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: OwnTask) -> None:
         peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
         self._peers = " or ".join(_named(task) for task in peers)
 
@@ -106,7 +106,7 @@ class PeerProber:
     Its properties are those of `PeerProbe`, safe for use by other threads.
     """
 
-    def __init__(self, place: Place, probe: PeerProbe) -> None:
+    def __init__(self, place: OwnTask, probe: PeerProbe) -> None:
         self._place = place
         self._probe = probe
         self._lock = threading.Lock()
@@ -154,7 +154,7 @@ def answers(address: str) -> bool:
         return False
 
 
-def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> str:
+def silent_peers(place: OwnTask, *, answers: Callable[[str], bool] = answers) -> str:
     """The other tasks of a cluster whose ports do not answer, as text; may be empty."""
     peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
     with ThreadPoolExecutor(len(peers) or 1) as threads:
@@ -163,7 +163,7 @@ def silent_peers(place: Place, *, answers: Callable[[str], bool] = answers) -> s
     return " and ".join(gone)
 
 
-def check_own_port(place: Place) -> None:
+def check_own_port(place: OwnTask) -> None:
     """Raise LabError if this task's port is in use, so that its server could not start."""
     _, port = split_address(place.task.address)
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
@@ -180,7 +180,7 @@ def check_own_port(place: Place) -> None:
 
 
 def wait_for_names(
-    place: Place,
+    place: OwnTask,
     timeout_s: float,
     *,
     is_known: Callable[[str], bool] | None = None,

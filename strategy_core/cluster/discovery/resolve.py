@@ -25,7 +25,7 @@ from typing import Any
 
 from strategy_core.cluster.discovery.own_host import own_index
 from strategy_core.cluster.discovery.task_address import (
-    Place,
+    OwnTask,
     at_process,
     place_from_addresses,
     place_from_roles,
@@ -47,7 +47,7 @@ Ask = Callable[[Mapping[str, Any], float], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedCluster:
     """The cluster that a run needs, for engines that only list the tasks running now."""
 
     workers: int = 1
@@ -64,18 +64,18 @@ class Wanted:
 
 def resolve(
     text: str,
-    wanted: Wanted | None = None,
+    wanted: RequestedCluster | None = None,
     *,
     index: int | None = None,
     environment: Mapping[str, str] | None = None,
     ask: Ask | None = None,
-) -> Place:
+) -> OwnTask:
     """This process's place in the cluster that `text` names; raises LabError.
 
     `index` is its number among the run's processes. It overrides the engine's, and is required if
     neither the engine nor this host's addresses determine it.
     """
-    wanted = wanted or Wanted()
+    wanted = wanted or RequestedCluster()
     told = os.environ if environment is None else environment
     name, _, options = text.partition(":")
     kind = name.strip().lower()
@@ -111,18 +111,18 @@ def _found(told: Mapping[str, str]) -> str:
     )
 
 
-def _of_tf_config(told: Mapping[str, str], index: int | None) -> Place:
+def _of_tf_config(told: Mapping[str, str], index: int | None) -> OwnTask:
     text = told.get("TF_CONFIG", "").strip()
     if not text:
         raise SpecError("TF_CONFIG is not set", field="cluster")
     return _of_document(text, "TF_CONFIG", index, told.get(JOB, ""))
 
 
-def _of_file(path: Path, index: int | None) -> Place:
+def _of_file(path: Path, index: int | None) -> OwnTask:
     return _of_document(read_text(path, "The cluster file"), str(path), index, "")
 
 
-def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
+def _of_document(text: str, source: str, index: int | None, job: str) -> OwnTask:
     """The place from `{"cluster": {...}, "task": {...}}`, as in TF_CONFIG; `task` is optional."""
     try:
         document = parse_json(text)
@@ -142,7 +142,7 @@ def _of_document(text: str, source: str, index: int | None, job: str) -> Place:
     return _found_among(cluster, source, index, job=job)
 
 
-def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> Place:
+def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> OwnTask:
     """The place of process `index` or, without it, of the process with this host's address."""
     first = next((role for role in ("chief", "worker") if roles.get(role)), "worker")
     place = place_from_roles(roles, first, 0, source, **more)
@@ -153,7 +153,7 @@ def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **mor
 
 def _of_engine(
     kind: str, answer: Mapping[str, Any], index: int | None, told: Mapping[str, str]
-) -> Place:
+) -> OwnTask:
     more = {"job": _job_of(kind, told), "environment": answer.get("environment") or {}}
     task = answer.get("task")
     if task and index is None:
@@ -179,7 +179,7 @@ def _whole(value: object, source: str) -> int:
         ) from None
 
 
-def _request(kind: str, text: str, wanted: Wanted) -> dict[str, Any]:
+def _request(kind: str, text: str, wanted: RequestedCluster) -> dict[str, Any]:
     """The child's request: the engine, its options, and the number of tasks of each role."""
     options = {}
     for part in filter(None, text.split(",")):

@@ -22,7 +22,7 @@ _ROLES = ("chief", "worker", "ps")
 
 
 @dataclass(frozen=True)
-class Place:
+class OwnTask:
     """One task of a cluster whose processes are started separately, each on its own host."""
 
     cluster: Cluster
@@ -70,7 +70,7 @@ def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
 
 def place_from_roles(
     addresses: Mapping[str, Any], role: str, index: int, engine: str, **more: Any
-) -> Place:
+) -> OwnTask:
     """The place of task `role` `index` in a cluster described as in `TF_CONFIG`.
 
     Raises SpecError if no run can be in that cluster.
@@ -88,14 +88,14 @@ def place_from_roles(
     wanted = _as_in_run(lists, role, index)
     for process, task in enumerate(tasks):
         if (task.role, task.index) == wanted:
-            return Place(Cluster(tuple(tasks)), process, engine, **more)
+            return OwnTask(Cluster(tuple(tasks)), process, engine, **more)
     sizes = ", ".join(f"{len(found)} {job}" for job, found in lists.items())
     raise SpecError(f"{engine} has no task {role} {index}; it has {sizes}")
 
 
 def place_from_addresses(
     addresses: Sequence[str], num_servers: int, process: int, engine: str
-) -> Place:
+) -> OwnTask:
     """The place of a process in a cluster given by its addresses, in the order of the run's
     processes.
 
@@ -113,7 +113,7 @@ def place_from_addresses(
     return at_process(place_from_roles(roles, first, 0, engine), process)
 
 
-def at_process(place: Place, process: int) -> Place:
+def at_process(place: OwnTask, process: int) -> OwnTask:
     """The place of another process of the same cluster; raises SpecError."""
     last = len(place.cluster) - 1
     if not 0 <= process <= last:

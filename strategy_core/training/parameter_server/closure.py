@@ -23,7 +23,7 @@ from strategy_core.recorder.marks import mark
 from strategy_core.training.parameter_server.injected_delay import delayed
 from strategy_core.training.parameter_server.push_accounting import Pushes, answered, updates
 from strategy_core.training.parameter_server.result_encoding import Answer, Carried, carry
-from strategy_core.training.parameter_server.sharded_weights import Held
+from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_core.training.train_step import NO_GRADIENT, per_example
 from strategy_core.training.workload import Workload
 from strategy_lab.profiles.errors import SpecError
@@ -60,7 +60,7 @@ def read_done(answer: Answer) -> Done:
 def build_step(
     strategy: tf.distribute.Strategy,
     model: Any,
-    held: Held,
+    held: StepVariables,
     workload: Workload,
     take_batch: Callable[[Any], Any],
     *,
@@ -101,7 +101,7 @@ ReplicaStep = Callable[[Any], tuple[tf.Tensor, list[tf.Tensor]]]
 
 def _lesson(
     model: Any,
-    held: Held,
+    held: StepVariables,
     workload: Workload,
     delays_ms: Mapping[int, float],
     pushes: Pushes,
@@ -146,7 +146,7 @@ def _lesson(
 
 def _own(
     model: Any,
-    held: Held,
+    held: StepVariables,
     workload: Workload,
     delays_ms: Mapping[int, float],
     _pushes: Pushes,

@@ -10,7 +10,7 @@ import tensorflow as tf
 from strategy_core.training.parameter_server.closure import build_step
 from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
 from strategy_core.training.parameter_server.push_accounting import Pushes
-from strategy_core.training.parameter_server.sharded_weights import Held
+from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_core.training.parameter_server.variable_placement import served
 from strategy_core.training.parameter_server.worker_input import Feed
 from strategy_core.training.workload import Workload
@@ -37,7 +37,7 @@ def coordinator_loop(
     spec: RunSpec,
     strategy: tf.distribute.Strategy,
     model: Any,
-    held: Held,
+    held: StepVariables,
     work: Workload,
     source: tf.data.Dataset | Feed,
 ) -> tuple[CoordinatorLoop, list[str]]:

@@ -37,7 +37,7 @@ ELEMENTWISE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StepVariables:
     """The variables that a step pulls and pushes to."""
 
     weights: list[list[Any]]
@@ -50,7 +50,7 @@ class Held:
     """The model's variable name by the path of a shard or state."""
 
     @classmethod
-    def whole(cls, model: Any, optimizer: Any) -> Held:
+    def whole(cls, model: Any, optimizer: Any) -> StepVariables:
         """The model's own variables, which live on the servers."""
         weights = [[variable] for variable in model.trainable_variables]
         return cls(weights, list(model.non_trainable_variables), optimizer, {})
@@ -98,7 +98,7 @@ class PartedModel:
             for variable, parts in zip(variables, served, strict=True)
             for part in parts
         }
-        self.held = Held(weights, states, own, names)
+        self.held = StepVariables(weights, states, own, names)
         self._slots = _slots(optimizer, model.trainable_variables, own, weights)
         self.hand_out()
 
@@ -141,7 +141,7 @@ def check_parts(work: Workload) -> None:
         )
 
 
-def _zip(variables: Sequence[Any], held: Held) -> list[tuple[Any, Any]]:
+def _zip(variables: Sequence[Any], held: StepVariables) -> list[tuple[Any, Any]]:
     return list(zip(variables, held.states, strict=True))
 
 

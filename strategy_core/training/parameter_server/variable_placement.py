@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from strategy_core.training.parameter_server.push_accounting import Pushes
-from strategy_core.training.parameter_server.sharded_weights import Held
+from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_lab.profiles.run.event_parts import ServedVariable, Server
 from strategy_lab.profiles.run.events import VariablesServed
 
@@ -22,7 +22,7 @@ _SERVER = re.compile(r"/job:ps/.*/task:(\d+)/")
 
 def served(
     segment: int,
-    held: Held,
+    held: StepVariables,
     pushes: Pushes | None,
     *,
     num_workers: int,
@@ -38,7 +38,7 @@ def served(
     return VariablesServed(segment, servers, rows, feed)
 
 
-def _all(held: Held) -> Iterator[tuple[Role, Any, int, int]]:
+def _all(held: StepVariables) -> Iterator[tuple[Role, Any, int, int]]:
     """Role, variable, index of the shard, number of shards."""
     for parts in held.weights:
         for number, part in enumerate(parts):

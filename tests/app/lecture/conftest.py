@@ -8,7 +8,7 @@ from strategy_core.lecture.course import Scene
 from strategy_core.lecture.question import Question
 from strategy_core.lecture.recording import Program
 from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.shown import Shown
+from strategy_lab.app.lecture.shown import EvaluatedScene
 from strategy_lab.profiles.errors import LabError
 
 
@@ -21,11 +21,11 @@ SCENES = tuple(
 )
 
 
-def recorded(scene: Scene) -> Shown:
-    return Shown(question(scene.name), "Recorded.", lambda: "picture")
+def recorded(scene: Scene) -> EvaluatedScene:
+    return EvaluatedScene(question(scene.name), "Recorded.", lambda: "picture")
 
 
-def no_live(_scene: Scene) -> Shown:
+def no_live(_scene: Scene) -> EvaluatedScene:
     raise LabError("No process can be started")
 
 

@@ -12,7 +12,7 @@ import pytest
 from strategy_core.lecture.course import Scene
 from strategy_lab.app.lecture.lecture import Lecture
 from strategy_lab.app.lecture.room import Room, RoomError
-from strategy_lab.app.lecture.shown import Shown
+from strategy_lab.app.lecture.shown import EvaluatedScene
 from tests.app.lecture.conftest import SCENES, recorded
 
 
@@ -99,7 +99,7 @@ def test_an_answer_is_news_for_the_lecturer_and_not_for_phones(lecture: Lecture)
 def test_a_page_that_asks_while_the_lecture_goes_on_gets_the_new_scene() -> None:
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow(scene: Scene) -> Shown:
+    def slow(scene: Scene) -> EvaluatedScene:
         if scene.name == "one":
             begun.set()
             may_end.wait()
@@ -121,7 +121,7 @@ def test_a_page_that_asks_while_the_lecture_goes_on_gets_the_new_scene() -> None
 def test_pages_that_ask_at_once_share_one_computation() -> None:
     asked: list[str] = []
 
-    def slow(scene: Scene) -> Shown:
+    def slow(scene: Scene) -> EvaluatedScene:
         asked.append(scene.name)
         return recorded(scene)
 
@@ -141,7 +141,7 @@ async def live(lecture: Lecture) -> None:
 
 
 def test_a_live_recording_that_fails_leaves_the_one_of_the_lab(lecture: Lecture) -> None:
-    async def tried() -> Shown:
+    async def tried() -> EvaluatedScene:
         await live(lecture)
         return await lecture.shown()
 
@@ -150,7 +150,7 @@ def test_a_live_recording_that_fails_leaves_the_one_of_the_lab(lecture: Lecture)
 
 
 def test_a_live_recording_replaces_the_one_of_the_lab() -> None:
-    def now(scene: Scene) -> Shown:
+    def now(scene: Scene) -> EvaluatedScene:
         return replace(recorded(scene), origin="Live.")
 
     async def tried() -> tuple[str, str]:
@@ -162,7 +162,7 @@ def test_a_live_recording_replaces_the_one_of_the_lab() -> None:
 
 
 def test_a_live_recording_with_other_choices_is_not_used() -> None:
-    def now(scene: Scene) -> Shown:
+    def now(scene: Scene) -> EvaluatedScene:
         found = recorded(scene)
         return replace(found, question=replace(found.question, choices=("d", "e", "f")))
 

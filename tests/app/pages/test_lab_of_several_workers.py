@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.validation import CheckedSpec
-from strategy_lab.app.components.live import Asked
+from strategy_lab.app.components.live import ViewerRequest
 from strategy_lab.app.control import watch
 from strategy_lab.app.server import state
 from strategy_lab.profiles.run.event_log import EventLog
@@ -233,7 +233,7 @@ def test_a_process_is_killed_where_its_run_is_our_own(
 ) -> None:
     at, run, _ = running(lab, launcher, **CLUSTER)
     monkeypatch.setattr(
-        watch, "live_view", lambda _run, can_kill, **_: Asked(1 if can_kill else None, None)
+        watch, "live_view", lambda _run, can_kill, **_: ViewerRequest(1 if can_kill else None, None)
     )
     rerun(at)
     assert run.asked == [("kill", 1)]

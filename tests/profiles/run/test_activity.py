@@ -15,7 +15,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WindowCaptured,
 )
-from strategy_lab.profiles.run.tail import Told
+from strategy_lab.profiles.run.tail import WrittenEvent
 
 NOW_NS = 1_000_000
 
@@ -36,7 +36,7 @@ def activity_after(*events: Event, worker: int = 0) -> Activity:
     activity = Activity()
     for event in events:
         is_launchers = isinstance(event, (CommandSent, Launched))
-        activity.take(Told(event, *((None, None) if is_launchers else (worker, 0))))
+        activity.take(WrittenEvent(event, *((None, None) if is_launchers else (worker, 0))))
     return activity
 
 
@@ -122,8 +122,8 @@ def test_a_restart_from_a_checkpoint_starts_and_drops_unanswered_changes() -> No
 def test_a_replacement_that_did_its_first_step_before_it_took_over_runs() -> None:
     activity = activity_after(launched(), *START, CHANGE)
     for event in (segment(1), step(1), answer(1)):
-        activity.take(Told(event, 0, 1))
-    activity.take(Told(launched(1)))
+        activity.take(WrittenEvent(event, 0, 1))
+    activity.take(WrittenEvent(launched(1)))
     assert activity.doing(NOW_NS) == Doing.RUNNING
 
 

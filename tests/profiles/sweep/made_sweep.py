@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import Turn, standing
+from strategy_lab.profiles.sweep.contest import NextRun, standing
 from strategy_lab.profiles.sweep.record import Budget, Configuration, MeasuredRun, Sweep
 
 BATCH = 64
@@ -31,7 +31,7 @@ def made_sweep(num: int, *, reference: int = 0, budget: Budget | None = None) ->
     )
 
 
-def played(sweep: Sweep, rate: Callable[[Turn], float | str], most: int = 1000) -> Sweep:
+def played(sweep: Sweep, rate: Callable[[NextRun], float | str], most: int = 1000) -> Sweep:
     """The sweep with at most `most` further runs; a text is why a run failed."""
     runs = list(sweep.runs)
     for _ in range(most):
@@ -43,7 +43,7 @@ def played(sweep: Sweep, rate: Callable[[Turn], float | str], most: int = 1000) 
     return msgspec.structs.replace(sweep, runs=runs)
 
 
-def made_run(sweep: Sweep, turn: Turn, rate: float | str) -> MeasuredRun:
+def made_run(sweep: Sweep, turn: NextRun, rate: float | str) -> MeasuredRun:
     name = f"{sweep.name}-c{turn.configuration + 1}-{turn.round}"
     if isinstance(rate, str):
         return MeasuredRun(turn.configuration, turn.round, name, 5.0, failure=rate)

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from strategy_lab.profiles.sweep.contest import Turn, runs_left, seconds_left, standing
+from strategy_lab.profiles.sweep.contest import NextRun, runs_left, seconds_left, standing
 from strategy_lab.profiles.sweep.record import Budget
 from strategy_lab.profiles.sweep.results import results
 from tests.profiles.sweep.made_sweep import made_run, made_sweep, played, rounds_of
 
 
-def rates(*means: float, spread: float = 0.01, seed: int = 0) -> Callable[[Turn], float]:
+def rates(*means: float, spread: float = 0.01, seed: int = 0) -> Callable[[NextRun], float]:
     dice = random.Random(seed)
     return lambda turn: means[turn.configuration] * math.exp(dice.gauss(0, spread))
 
@@ -80,7 +80,7 @@ def test_a_true_difference_of_ten_per_cent_is_found() -> None:
 
 
 def test_a_failed_configuration_stops_with_its_reason_and_the_others_go_on() -> None:
-    def rate(turn: Turn) -> float | str:
+    def rate(turn: NextRun) -> float | str:
         return "out of memory" if turn.configuration == 2 else 100.0 + turn.configuration
 
     sweep = played(made_sweep(3), rate)

@@ -17,7 +17,7 @@ import yaml
 
 from strategy_core.cli import worker
 from strategy_core.cluster.discovery.resolve import resolve
-from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.launcher.multi_host_run import check_multi_host
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.timeouts import MAX_WAIT_S
@@ -25,7 +25,7 @@ from tests.timeouts import MAX_WAIT_S
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"
 
 
-def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Place, RunSpec]:
+def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[OwnTask, RunSpec]:
     """What `strategy-lab worker ...` would do in that environment."""
     assert command[:2] == ["strategy-lab", "worker"]
     parser = argparse.ArgumentParser()
@@ -37,7 +37,7 @@ def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[Place
     return place, spec
 
 
-def are_one_run(parts: Sequence[tuple[Place, RunSpec]]) -> bool:
+def are_one_run(parts: Sequence[tuple[OwnTask, RunSpec]]) -> bool:
     ids = {place.run_id(spec) for place, spec in parts}
     numbers = [place.process for place, _ in parts]
     return len(ids) == 1 and numbers == list(range(len(parts[0][0].cluster)))

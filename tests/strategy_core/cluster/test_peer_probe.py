@@ -15,12 +15,12 @@ from strategy_core.cluster.discovery.peer_probe import (
     silent_peers,
     wait_for_names,
 )
-from strategy_core.cluster.discovery.task_address import Place, place_from_addresses
+from strategy_core.cluster.discovery.task_address import OwnTask, place_from_addresses
 from strategy_lab.profiles.errors import LabError
 from tests.e2e.following import wait_until
 
 
-def place(*addresses: str, own: int = 0, servers: int = 0) -> Place:
+def place(*addresses: str, own: int = 0, servers: int = 0) -> OwnTask:
     return place_from_addresses(addresses, servers, own, "--cluster")
 
 

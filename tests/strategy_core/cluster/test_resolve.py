@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from strategy_core.cluster.discovery.own_host import own_index
-from strategy_core.cluster.discovery.resolve import Wanted, resolve
-from strategy_core.cluster.discovery.task_address import Place
+from strategy_core.cluster.discovery.resolve import RequestedCluster, resolve
+from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
@@ -23,7 +23,7 @@ def tf_config(cluster: Mapping[str, Any], role: str = "worker", index: int = 0) 
     return {"TF_CONFIG": json.dumps(document)}
 
 
-def tasks(place: Place) -> list[tuple[str, int, str]]:
+def tasks(place: OwnTask) -> list[tuple[str, int, str]]:
     return [(task.role, task.index, task.address) for task in place.cluster.tasks]
 
 
@@ -100,7 +100,7 @@ def test_addresses_on_the_command_line_are_in_the_order_of_processes() -> None:
     place = resolve("a:1,b:2, c:3", index=2)
     assert [title for title, *_ in tasks(place)] == ["worker"] * 3
     assert place.process == 2
-    with_server = resolve("a:1,b:2,c:3", Wanted(parameter_servers=1), index=0)
+    with_server = resolve("a:1,b:2,c:3", RequestedCluster(parameter_servers=1), index=0)
     assert [task.title for task in with_server.cluster.tasks] == [
         "coordinator",
         "worker 0",
@@ -142,7 +142,7 @@ def test_an_engine_is_asked_for_what_the_run_wants() -> None:
         asked.append((request, timeout_s))
         return {"cluster": TWO, "task": {"type": "worker", "index": 1}}
 
-    wanted = Wanted(workers=2, parameter_servers=0, timeout_s=5)
+    wanted = RequestedCluster(workers=2, parameter_servers=0, timeout_s=5)
     place = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
     assert asked == [
         (

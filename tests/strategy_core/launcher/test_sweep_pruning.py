@@ -9,7 +9,7 @@ import pytest
 
 from strategy_core.launcher.sweep_pruning import why_pruned
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import Turn, standing
+from strategy_lab.profiles.sweep.contest import NextRun, standing
 from strategy_lab.profiles.sweep.record import (
     Budget,
     Configuration,
@@ -56,7 +56,7 @@ def sweep_of_workers(folder: Path, fastest: float, **options: object) -> Sweep:
 
 def test_what_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
     sweep = sweep_of_workers(tmp_path, fastest=1e6)
-    why = why_pruned(sweep, Turn(2, 1), tmp_path)
+    why = why_pruned(sweep, NextRun(2, 1), tmp_path)
     assert why is not None
     assert why.startswith("left out: predicted ")
     assert "best measured 1.00 ms, 1,000,000 examples/s" in why
@@ -67,20 +67,20 @@ def test_what_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
 
 
 def test_what_may_win_runs(tmp_path: Path) -> None:
-    assert why_pruned(sweep_of_workers(tmp_path, fastest=100.0), Turn(2, 1), tmp_path) is None
+    assert why_pruned(sweep_of_workers(tmp_path, fastest=100.0), NextRun(2, 1), tmp_path) is None
 
 
 @pytest.mark.parametrize(
     ("turn", "changes"),
     [
-        (Turn(2, 2), {}),  # it has run once
-        (Turn(3, 1), {}),  # nothing with fewer replicas
-        (Turn(2, 1), {"prunes": False}),
-        (Turn(2, 1), {"reference": 2}),
+        (NextRun(2, 2), {}),  # it has run once
+        (NextRun(3, 1), {}),  # nothing with fewer replicas
+        (NextRun(2, 1), {"prunes": False}),
+        (NextRun(2, 1), {"reference": 2}),
     ],
 )
 def test_without_a_prediction_nothing_is_left_out(
-    turn: Turn, changes: dict[str, object], tmp_path: Path
+    turn: NextRun, changes: dict[str, object], tmp_path: Path
 ) -> None:
     sweep = msgspec.structs.replace(sweep_of_workers(tmp_path, fastest=1e6), **changes)
     assert why_pruned(sweep, turn, tmp_path) is None
@@ -88,7 +88,7 @@ def test_without_a_prediction_nothing_is_left_out(
 
 def test_a_recording_that_allows_no_prediction_leaves_nothing_out(tmp_path: Path) -> None:
     sweep = sweep_of_workers(tmp_path, fastest=1e6, marks=False)
-    assert why_pruned(sweep, Turn(2, 1), tmp_path) is None
+    assert why_pruned(sweep, NextRun(2, 1), tmp_path) is None
 
 
 def test_runs_on_few_replicas_come_first_in_the_first_round(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import Turn
+from strategy_lab.profiles.sweep.contest import NextRun
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
 from strategy_lab.profiles.sweep.results import results
 from strategy_lab.profiles.sweep.text import verified_text
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_what_predictions_left_out_is_checked_at_the_end(
     left_out: int, slower: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def why_pruned(_sweep: Sweep, turn: Turn, _runs: Path) -> str | None:
+    def why_pruned(_sweep: Sweep, turn: NextRun, _runs: Path) -> str | None:
         return "left out: made up" if turn.configuration == left_out else None
 
     monkeypatch.setattr(sweeping, "why_pruned", why_pruned)

@@ -39,7 +39,7 @@ _HEADERS = {
 
 
 class Verdict(enum.Enum):
-    """What becomes of a request."""
+    """Whether a request is answered, and if not, how it is refused."""
 
     PASS = enum.auto()
     ENTER = enum.auto()
@@ -97,7 +97,7 @@ class Gate:
 
 
 def judge(connection: HTTPConnection, access: Access) -> Verdict:
-    """What becomes of a request or WebSocket; looks at headers and address only."""
+    """Decide about a request or WebSocket by its headers and address alone."""
     headers = connection.headers
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     local_address = (connection.scope.get("server") or [None])[0]

@@ -22,7 +22,7 @@ _live = Packaged("live")
 
 
 class ViewerRequest(NamedTuple):
-    """What the viewer just asked for."""
+    """The controls that the viewer just used."""
 
     kill: int | None
     """The number of a process to kill; offered only if `can_kill`."""

@@ -19,7 +19,7 @@ _PACKAGE = "strategy-lab"
 
 
 class Packaged:
-    """A component of ours, by the name of its folder under `app/frontend`."""
+    """A component of the lab, named after its folder under `app/frontend`."""
 
     def __init__(self, folder: str) -> None:
         self.name = f"{_PACKAGE}.{folder}"

@@ -1,4 +1,4 @@
-"""Begins a sweep, shows how far it is with the time left, cancels it, and lets it go on."""
+"""Starts a sweep, shows its progress and the time left, cancels and resumes it."""
 
 from __future__ import annotations
 

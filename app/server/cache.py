@@ -76,7 +76,7 @@ class KeptNewest(Generic[Value]):
         return None if entry is None else entry.value.known(entry.version)
 
     def names(self) -> list[str]:
-        """What is kept, the one asked for last at the end."""
+        """The names of what is kept, the one used last at the end."""
         with self._lock:
             return list(self._kept)
 

@@ -25,7 +25,7 @@ _MOST_REASON_BYTES = 123
 
 
 async def healthz(_request: Request) -> Response:
-    """200 as soon as the server answers; asked without a token, so it says nothing else."""
+    """Return 200 as soon as the server answers. Needs no token, so it says nothing else."""
     return JSONResponse({"status": "ok"})
 
 

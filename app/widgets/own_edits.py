@@ -1,4 +1,4 @@
-"""A what-if of one's own: edits that are chosen one by one, alone and all together."""
+"""A what-if that the user composes: edits chosen one by one, each alone and all together."""
 
 from __future__ import annotations
 

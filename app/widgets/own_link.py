@@ -1,4 +1,4 @@
-"""Hardware of one's own for a prediction: its figures, each with its source, and their file."""
+"""The user's hardware for a prediction: its figures, each with its source, and their file."""
 
 from __future__ import annotations
 

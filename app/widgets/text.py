@@ -1,4 +1,4 @@
-"""Names and messages from a run are text and nothing else, wherever the page shows them."""
+"""Names and messages from a run are shown as plain text, never as Markdown or HTML."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _moments(rows: pa.Table, origin: int) -> Moments | None:
 
 
 def _absences(profile: Profile, rows: pa.Table, origin: int) -> tuple[Absence, ...]:
-    """Workers whose process ended early and was started again, as the launcher tells it."""
+    """Workers whose process ended early and was started again, from the launcher's events."""
     last, known = int(ints(rows, "finished_ns").max()), set(ints(rows, "worker").tolist())
     found = []
     for lost, again in read_processes(profile.sources).restarts():

@@ -118,7 +118,7 @@ def _move(
 
 
 def _how(before: set[str], after: set[str]) -> How:
-    """A copy that stays on its device has not moved, whatever became of the others."""
+    """A copy that stays on its device has not moved, even if other copies have."""
     if after < before:
         return "fewer copies"
     return "more copies" if before < after else "moved"

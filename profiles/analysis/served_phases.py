@@ -39,7 +39,7 @@ class ServedPhases:
 
 
 def served_phases(profile: Profile, segment: SegmentOpened) -> tuple[ServedPhases, ...]:
-    """One per worker whose steps tell their parts; the first step of each is left out."""
+    """One per worker whose steps recorded their parts; the first step of each is left out."""
     rows = of_segment(profile.table("closures"), segment.segment)
     workers = np.unique(ints(rows, "worker")).tolist()
     found = (_of_worker(rows, number, segment.replica_devices) for number in workers)

@@ -1,4 +1,4 @@
-"""Where things lie in a run folder. One writer per file; append-only, or written whole and renamed.
+"""The files of a run folder. One writer per file; append-only, or written whole and renamed.
 
 RUN/
   run.json                          the spec and the run's identity, written whole, once

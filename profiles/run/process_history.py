@@ -216,7 +216,7 @@ class ProcessHistory:
 
 
 def first_loss(processes: Sequence[Process]) -> Process | None:
-    """Return the process whose loss explains the others' ends; None if none was lost.
+    """Return the process whose loss explains the others' ends; None if no process was lost.
 
     One launcher of all processes names it. Of several launchers each names its own: the first loss
     counts, and a process that only reported losing a peer counts last.

@@ -60,7 +60,7 @@ class NextRun:
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep has come."""
+    """Progress of a sweep: what was left out, the next run, or why it ended."""
 
     left: tuple[int, ...]
     """Configurations that may still win, or won."""

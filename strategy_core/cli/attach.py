@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Return the exit code: 0 if everything was recorded that was asked for."""
+    """Return the exit code: 0 if every requested step was recorded."""
     if args.install:
         print(f"{startup_file.install()} was written: programs wait if STRATEGY_LAB is 1")
         return 0

@@ -1,4 +1,4 @@
-"""`strategy-lab trace`: a program of one's own, unchanged, recorded into a run folder."""
+"""`strategy-lab trace`: records an unchanged program into a run folder."""
 
 from __future__ import annotations
 

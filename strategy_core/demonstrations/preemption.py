@@ -37,7 +37,7 @@ PREEMPT_AT = 20
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the demonstration saw."""
+    """What the demonstration observed."""
 
     preempted: int
     """The worker that got SIGTERM."""

@@ -109,7 +109,7 @@ def _trainer(spec: RunSpec, config: dict[str, Any], cpus: float, storage: Path) 
 
 
 def run_task(config: dict[str, Any]) -> None:
-    """One process of the run, where Ray has put it: launches, watches and reports on its worker.
+    """One process of the run, on the node that Ray chose: starts and watches its worker.
 
     A failure is reported and not raised: Ray would end the others before they reported theirs.
     """

@@ -113,7 +113,7 @@ def new_plan(folder: Path, specs: Sequence[RunSpec]) -> Plan:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a repetition came."""
+    """The runs that a repetition made: those that finished, and those that failed."""
 
     num_runs: int
     """Runs a side that were wanted at the end."""

@@ -251,7 +251,7 @@ class RunControl:
             self.stop_by = now + self._stop_grace_s
 
     def _stop_if_full(self, now: float) -> None:
-        """Stop a run without a number of steps whose record has become too large."""
+        """Stop a run without a number of steps once its record has become too large."""
         leader = self.group.leader
         if self.stop_by is not None or not leader.spec:
             return

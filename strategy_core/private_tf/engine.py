@@ -35,7 +35,7 @@ def mirrored_strategy(
     cross_device_ops: Any = None,
     options: Any = None,
 ) -> tf.distribute.MirroredStrategy:
-    """A MirroredStrategy whose collectives share no key with any other's in this process.
+    """A MirroredStrategy whose collective keys no other strategy in this process uses.
 
     Every stock MirroredStrategy numbers its collective groups from 1 and their instances from
     100, so the second one in a process meets the first one's instances and aborts with "Shape
@@ -298,7 +298,7 @@ def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeou
 def build_for_fit(
     model: Any, strategy: tf.distribute.Strategy, element_spec: tuple[Any, Any]
 ) -> None:
-    """Build the loss and the metrics of a compiled model whose replicas are several.
+    """Build the loss and the metrics of a compiled model that has several replicas.
 
     Keras 3 builds them from the mean of the replicas' parts of the first batch, which there is
     only where all parts are of one size and of numbers. An empty batch tells it as much.

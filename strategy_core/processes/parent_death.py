@@ -60,7 +60,7 @@ def take_stdin() -> BinaryIO:
 
 
 def print_into(folder: Path) -> None:
-    """From here on everything printed, by Python or by C++, goes to the worker's folder."""
+    """Redirect everything that Python or C++ prints to the worker's folder."""
     folder.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()

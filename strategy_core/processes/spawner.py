@@ -22,7 +22,7 @@ _STARTED_WITHIN_S = 60.0
 
 
 class Spawner:
-    """Starts worker processes from one thread that lives as long as the spawner.
+    """Starts worker processes from one thread that runs as long as the spawner exists.
 
     PR_SET_PDEATHSIG ends a child when the *thread* that started it ends. Starting a worker from the
     thread that asks for it was tried: a thread of a web page ends with its request, and the kernel

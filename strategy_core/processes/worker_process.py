@@ -78,7 +78,7 @@ class WorkerProcess:
                 os.killpg(self.pid, signal.SIGKILL)
 
     def poll(self) -> int | None:
-        """Exit code, negative for a signal; None while it lives."""
+        """Exit code, negative for a signal; None while the process runs."""
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:

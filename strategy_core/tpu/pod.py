@@ -26,7 +26,7 @@ _STOP_TIMEOUT_S = 5.0
 
 
 class ServedPod:
-    """A pod whose host processes were started elsewhere.
+    """A pod with host processes that were started separately.
 
     Args:
       cluster: all processes of the cluster; the hosts are the tasks of `job`.

@@ -31,7 +31,7 @@ _LATE_S = 2.0
 
 @dataclass(slots=True)
 class Request:
-    """What `attach` asked for."""
+    """The recording that `attach` requested."""
 
     number: int
     run: Path

@@ -1,4 +1,4 @@
-"""A process that a coordinator drives: TensorFlow's own server, which does what it is sent.
+"""A process that runs TensorFlow's own server and executes what a coordinator sends.
 
 A worker or a parameter server of ParameterServerStrategy has one device, a host of a TPU pod one
 for each of its cores.

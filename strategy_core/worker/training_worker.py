@@ -69,7 +69,7 @@ class _RunEnded(Exception):  # noqa: N818 - not an error
 
 
 class WorkerRun:
-    """The run that a `Run` command asked for."""
+    """The run of one `Run` command."""
 
     def __init__(self, command: protocol.Run, commands: CommandReader, say: Say) -> None:
         self._commands = commands
@@ -179,7 +179,7 @@ class WorkerRun:
         return self._agreement.agreed()
 
     def _first_step(self) -> None:
-        """The step that shows that this worker can do the run: the launcher hears of it."""
+        """Report the first finished step to the launcher: this worker can do the run."""
         self._training.run_step()
         self._say({"opened": True, "step": self._training.step})
         if self._asked is not None and self._is_leader:

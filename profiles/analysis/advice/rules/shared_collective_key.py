@@ -1,4 +1,4 @@
-"""The run failed because collectives of different sizes met.
+"""The run failed because two strategies used one key for collectives of different sizes.
 
 ## What it does
 

@@ -66,7 +66,7 @@ def initialize_tpu_system(resolver: Any = None) -> Any:
 
 
 def shutdown_tpu_system(resolver: Any = None) -> None:
-    """Like `tf.tpu.experimental.shutdown_tpu_system`, which this calls for a resolver of a real TPU.
+    """Like `tf.tpu.experimental.shutdown_tpu_system`, which serves the resolver of a real TPU.
 
     Emulated cores hold no resources, so variables keep their values, and a later step works. It
     warns that it would fail on a TPU.

@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from strategy_core.contexts.trace import ContextTrace, Entry
 from strategy_core.private_tf import contexts as private_tf
+from strategy_core.private_tf import frame_names
 
 Method = Callable[..., Any]
 Hook = Callable[[ContextTrace, str, Method], Method]
@@ -180,8 +181,7 @@ def _inside_tensorflow() -> bool:
         caller = caller.f_back if caller else None
     module = caller.f_globals.get("__name__", "") if caller else ""
     # The caller is AutoGraph if it makes one of the user's own calls.
-    through_autograph = module.startswith("tensorflow.python.autograph")
-    return module.startswith(("tensorflow.", "keras.")) and not through_autograph
+    return frame_names.is_library(module) and not frame_names.is_autograph(module)
 
 
 def _enter(trace: ContextTrace, name: str, method: Method) -> Method:

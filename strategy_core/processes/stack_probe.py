@@ -16,6 +16,8 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from strategy_core.private_tf.frame_names import is_file_of_tensorflow, is_input_file
+
 _STDERR = 2
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
@@ -23,8 +25,6 @@ _OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
 _OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
 """The last frame of the main thread's stack, or the ellipsis of a very deep one."""
 _IN_STEP = re.compile(r"strategy_core/training/(?:custom_loop|keras_fit)\.py$")
-_IN_TENSORFLOW = re.compile(r"/tensorflow/python/")
-_IN_INPUT = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,6 @@ def read(stderr: str) -> StackSample | None:
     return StackSample(
         f"in {own[2]}, {Path(own[0]).name} line {own[1]}",
         is_in_step=any(map(_IN_STEP.search, files)) and bool(_OF_OTHERS.search(files[0])),
-        is_in_input=any(map(_IN_INPUT.search, files)),
-        is_in_tensorflow=_IN_TENSORFLOW.search(files[0]) is not None,
+        is_in_input=any(map(is_input_file, files)),
+        is_in_tensorflow=is_file_of_tensorflow(files[0]),
     )

@@ -12,6 +12,7 @@ import re
 import weakref
 from typing import Any
 
+from strategy_core.private_tf.frame_names import is_library
 from strategy_lab.profiles.run.events import Retraced
 
 MOST_FUNCTIONS = 16
@@ -132,8 +133,7 @@ def _differing_tensors(values: list[str]) -> list[str]:
 def _is_programs(function: Any) -> bool:
     """Whether to watch a function: it was traced already, or is not one of TensorFlow's helpers."""
     module = str(getattr(function.python_function, "__module__", ""))
-    is_library = module.partition(".")[0] in ("tensorflow", "keras")
-    return not is_library or _num_traces(function) > 0
+    return not is_library(module) or _num_traces(function) > 0
 
 
 def _num_traces(function: Any) -> int:

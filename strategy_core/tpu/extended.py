@@ -13,6 +13,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.private_tf import tpu as private_tf
+from strategy_core.private_tf.frame_names import is_tpu_embedding
 from strategy_core.tpu import bridge
 from strategy_core.tpu.assignment import PlacedAssignment, host_of
 from strategy_core.tpu.report import ExpansionReport
@@ -168,7 +169,7 @@ def _refuse_embeddings() -> None:
     with "No registered 'IsTPUEmbeddingInitialized' OpKernel".
     """
     asking = sys._getframe(2).f_globals.get("__name__", "")
-    if asking.startswith("tensorflow.python.tpu.tpu_embedding"):
+    if is_tpu_embedding(asking):
         raise NotImplementedError(
             "The emulated TPU has no embedding hardware, which TPUEmbedding needs. Use "
             "tf.keras.layers.Embedding (or a tf.Variable and tf.nn.embedding_lookup) in the "

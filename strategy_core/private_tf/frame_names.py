@@ -1,0 +1,42 @@
+"""Files and modules of TensorFlow that the lab recognises on Python's stack.
+
+There is no public way to ask whether a call comes from TensorFlow, or what it waits for. If a
+release moves one of these, the lab says less: a hang is explained by the step alone, or a refusal
+of the emulated TPU comes from the hardware that is missing. Imports no TensorFlow, because the
+launcher reads stacks, too. `tests/strategy_core/private_tf/test_frame_names.py` has each of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FILE = re.compile(r"/tensorflow/python/")
+_INPUT_FILE = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$")
+_AUTOGRAPH = "tensorflow.python.autograph"
+_TPU_EMBEDDING = "tensorflow.python.tpu.tpu_embedding"
+_LIBRARIES = ("tensorflow", "keras")
+
+
+def is_file_of_tensorflow(path: str) -> bool:
+    """Whether code at this path runs or waits for an op."""
+    return _FILE.search(path) is not None
+
+
+def is_input_file(path: str) -> bool:
+    """Whether code at this path fetches a batch from a `tf.data` or distributed iterator."""
+    return _INPUT_FILE.search(path) is not None
+
+
+def is_library(module: str) -> bool:
+    """Whether a module is one of TensorFlow or Keras."""
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def is_autograph(module: str) -> bool:
+    """Whether a module of TensorFlow makes the calls of the user's code that it converted."""
+    return module.startswith(_AUTOGRAPH)
+
+
+def is_tpu_embedding(module: str) -> bool:
+    """Whether a module defines TPUEmbedding, TPUEmbeddingForServing or their relatives."""
+    return module.startswith(_TPU_EMBEDDING)

@@ -1,0 +1,114 @@
+"""The frames that TensorFlow puts on Python's stack are recognised: each here is a real one."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from strategy_core.private_tf import frame_names
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+
+def files_while(wait: Callable[[Callable[[], None]], object]) -> list[str]:
+    """The files on this thread's stack, innermost first, while `wait` waits for what it calls."""
+    waiting = threading.get_ident()
+    files: list[str] = []
+
+    def look() -> None:
+        frame = sys._current_frames()[waiting]
+        files.extend(each.filename for each in inspect.getouterframes(frame, context=0))
+
+    wait(look)
+    return files
+
+
+def batches(look: Callable[[], None]) -> Any:
+    def examples() -> Iterable[float]:
+        look()
+        yield 1.0
+
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_generator(examples, output_signature=tf.TensorSpec([]))
+
+
+def test_a_wait_for_a_batch_is_recognised():
+    files = files_while(lambda look: next(iter(batches(look).batch(1))))
+    assert any(map(frame_names.is_input_file, files))
+
+
+def test_a_wait_for_a_distributed_batch_is_recognised():
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+
+    def wait(look: Callable[[], None]) -> object:
+        return next(iter(strategy.experimental_distribute_dataset(batches(look).batch(1))))
+
+    files = files_while(wait)
+    assert any(map(frame_names.is_input_file, files))
+
+
+def test_a_wait_for_an_op_is_recognised_and_is_no_wait_for_input():
+    import tensorflow as tf
+
+    def wait(look: Callable[[], None]) -> object:
+        @tf.function
+        def step() -> None:
+            tf.numpy_function(look, [], [])
+
+        return step()
+
+    files = files_while(wait)
+    assert any(map(frame_names.is_file_of_tensorflow, files))
+    assert not any(map(frame_names.is_input_file, files))
+
+
+def test_a_call_by_autograph_is_told_from_other_calls_by_tensorflow():
+    import tensorflow as tf
+
+    callers: list[str] = []
+
+    def called() -> None:
+        frame = inspect.currentframe()
+        while frame is not None:
+            callers.append(str(frame.f_globals.get("__name__", "")))
+            frame = frame.f_back
+
+    @tf.function
+    def converted() -> None:
+        called()
+
+    converted()
+    of_tensorflow = [name for name in callers if frame_names.is_library(name)]
+    assert any(map(frame_names.is_autograph, of_tensorflow))
+    assert not all(map(frame_names.is_autograph, of_tensorflow))
+
+
+def test_modules_of_tensorflow_and_keras_are_told_from_the_programs_own():
+    import keras
+    import tensorflow as tf
+
+    assert frame_names.is_library(tf.Variable.__module__)
+    assert frame_names.is_library(keras.Model.__module__)
+    assert not frame_names.is_library("tensorflow_datasets.core")
+    assert not frame_names.is_library(__name__)
+
+
+def test_the_classes_that_need_embedding_hardware_are_recognised():
+    import tensorflow as tf
+
+    embedding = tf.tpu.experimental.embedding
+    for kind in (
+        embedding.TPUEmbedding,
+        embedding.TPUEmbeddingForServing,
+        embedding.TPUEmbeddingV0,
+    ):
+        assert frame_names.is_tpu_embedding(kind.__module__), kind
+    assert not frame_names.is_tpu_embedding(tf.distribute.TPUStrategy.__module__)

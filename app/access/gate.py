@@ -144,6 +144,15 @@ def _peer(connection: HTTPConnection) -> int | None:
     return uid_of(client and (client.host, client.port), server)
 
 
+def _is_by_https(connection: HTTPConnection) -> bool:
+    """Whether the browser asked by https, of the lab or of a proxy in front of it.
+
+    Anyone can send the proxy's header: it may only restrict what the sender itself gets.
+    """
+    told = connection.headers.get("x-forwarded-proto", "")
+    return "https" in (connection.url.scheme, told.strip().lower())
+
+
 def _is_visit(connection: HTTPConnection) -> bool:
     """Whether a browser asks for a page of its own (a tab, not a frame), as a person does."""
     if connection.scope["type"] != "http" or connection.scope["method"] != "GET":
@@ -169,7 +178,7 @@ def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASG
                     path="/",
                     httponly=True,
                     samesite="strict",
-                    secure=connection.url.scheme == "https",
+                    secure=_is_by_https(connection),
                 )
             return answer
         case Verdict.AGAIN:

@@ -51,6 +51,7 @@ class LectureHost:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # the limit per address needs the connection's own
             limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=_ENDS_WITHIN_S,
         )

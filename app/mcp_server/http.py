@@ -38,5 +38,10 @@ def serve_http(server: MCPServer[Any], port: int) -> None:
         flush=True,
     )
     uvicorn.run(
-        Gate(app, access), host=HOST, port=access.port, log_level="warning", access_log=False
+        Gate(app, access),
+        host=HOST,
+        port=access.port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,  # the gate needs the connection's own address
     )

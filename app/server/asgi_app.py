@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -26,6 +27,7 @@ from strategy_lab.app.server.beside import end_after
 from strategy_lab.app.server.browser import Opening
 from strategy_lab.app.server.no_delay import send_at_once
 from strategy_lab.app.server.preload import preload_soon
+from strategy_lab.app.server.proxies import trust_no_proxy
 from strategy_lab.app.server.routes import build_routes
 from strategy_lab.app.server.theme import theme_options
 from strategy_lab.profiles.errors import SpecError
@@ -151,6 +153,7 @@ def serve(
     # One that ends with its program is not for others.
     known = None if beside else registered(runs, addresses(access)[0])
     app = create_app(access, opening, middleware, known)
+    trust_no_proxy(os.environ)
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
         app.run(config=server_options(access.host, access.port))

@@ -13,9 +13,12 @@ import sys
 import sysconfig
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
+
+from strategy_core.runtime.gc_control import postponed
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
@@ -27,6 +30,14 @@ because a thread that runs Python delays the sampler until it releases the lock.
 `sys.setswitchinterval` applies to the whole process, so `stop` restores it.
 """
 MOST_SAMPLES = 20_000
+_NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
+"""Context in which the sampler may walk another thread's frames.
+
+Python 3.11 makes frame objects when they are asked for, by `_current_frames` and `f_back`. The
+allocation can start a garbage collection, whose finalizers and callbacks release Python's lock. The
+other thread then leaves the frame that the object is being made for, and the sampler reads freed
+memory. From 3.12 on, a collection starts between two instructions only.
+"""
 _LINE_CHARACTERS = 100
 _MAX_FRAMES = 200
 """Limit on the frames that one sample looks at, so that a deep recursion does not prolong it."""
@@ -97,11 +108,12 @@ class PythonSampler:
 
     def _look(self) -> bool:
         """Take one sample; False if the thread has ended."""
-        frame = sys._current_frames().get(self._thread)
-        if frame is None:
-            return False
-        self._at_ns.append(time.time_ns())
-        place = place_of(frame)
+        with _NO_COLLECTION:
+            frame = sys._current_frames().get(self._thread)
+            if frame is None:
+                return False
+            self._at_ns.append(time.time_ns())
+            place = place_of(frame)
         self._place.append(self._places.setdefault(place, len(self._places)))
         return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 from starlette.routing import Route, WebSocketRoute
 
 from strategy_lab.app.access.gate import HEALTH
+from strategy_lab.app.access.policy import Access, cookie_name
 from strategy_lab.app.server.routes import build_routes
 from tests.attacks.victim import RUN, Answer, Victim
 
@@ -144,7 +146,8 @@ def path_traversal(lab: Victim) -> None:
 def another_user(lab: Victim) -> None:
     """Another user looks for the token, connects without it, and with a cookie that came to them.
 
-    The owner's browser sends the lab's cookie to every port of 127.0.0.1, theirs included.
+    The owner's browser sends the lab's cookie to every port of 127.0.0.1, theirs included. Headers
+    of proxies name a connection of the owner's; /proc/net/tcp shows its port to every user.
 
     Needs root, to become that user.
     """
@@ -153,14 +156,30 @@ def another_user(lab: Victim) -> None:
         return
     context = get_context("fork")
     mine, theirs = context.Pipe()
-    child = context.Process(target=_as_nobody, args=(lab, theirs))
-    child.start()
-    found = mine.recv() if mine.poll(60) else ["the other user's program gave no answer"]
-    child.join(60)
+    with socket.create_connection(("127.0.0.1", lab.port)) as of_the_owner:
+        port = of_the_owner.getsockname()[1]
+        child = context.Process(target=_as_nobody, args=(lab, port, theirs))
+        child.start()
+        found = mine.recv() if mine.poll(60) else ["the other user's program gave no answer"]
+        child.join(60)
     assert found == [], found
 
 
-def _as_nobody(lab: Victim, answer: object) -> None:
+def cookie_of_another_user(lab: Victim) -> None:
+    """A cookie that is not for this user, with headers that name a client on another machine.
+
+    The lab knows no user of such a client. Becoming another user needs no rights here.
+    """
+    theirs = Access(token=lab.token).cookie_value(None)
+    stolen = {"Cookie": f"{cookie_name(lab.host)}={theirs}"}
+    for headers in (stolen, *(stolen | named for named in _as_a_proxy("198.51.100.7:9"))):
+        for target in (*PAGES, *ROUTES):
+            refuse(lab.ask(target, headers), 401)
+        for path in SOCKETS:
+            assert lab.listen(path, headers) in ("HTTP 401", "HTTP 403", "closed 4401"), path
+
+
+def _as_nobody(lab: Victim, owner_port: int, answer: object) -> None:
     found: list[str] = []
     stolen = lab.cookie
     try:
@@ -168,7 +187,7 @@ def _as_nobody(lab: Victim, answer: object) -> None:
         os.setgroups([])
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)
-        found = _search(lab, stolen)
+        found = _search(lab, stolen, owner_port)
     except BaseException as error:  # the parent fails with it
         found = [repr(error)]
     finally:
@@ -176,7 +195,7 @@ def _as_nobody(lab: Victim, answer: object) -> None:
         os._exit(0)
 
 
-def _search(lab: Victim, stolen: dict[str, str]) -> list[str]:
+def _search(lab: Victim, stolen: dict[str, str], owner_port: int) -> list[str]:
     """What another user finds: nothing, where all is well."""
     token = str(lab.token).encode()
     told = [
@@ -187,7 +206,12 @@ def _search(lab: Victim, stolen: dict[str, str]) -> list[str]:
     ]
     own = [Path("/proc", str(lab.pid), name) for name in ("mem", "fd", "environ", "cwd")]
     readable = [path for path in own if os.access(path, os.R_OK)]
-    tries = [{}, stolen, stolen | {"Origin": f"http://{lab.host}"}]
+    tries = [
+        {},
+        stolen,
+        stolen | {"Origin": f"http://{lab.host}"},
+        *(stolen | headers for headers in _as_a_proxy(f"127.0.0.1:{owner_port}")),
+    ]
     answering = [
         target
         for target in (*PAGES, *ROUTES)
@@ -202,6 +226,14 @@ def _search(lab: Victim, stolen: dict[str, str]) -> list[str]:
         *(f"{target} answers without the token" for target in answering),
         *(f"{path} is open without the token" for path in listening),
     ]
+
+
+def _as_a_proxy(client: str) -> Iterator[dict[str, str]]:
+    """The headers by which proxies say whose request they pass on."""
+    yield {"X-Forwarded-For": client, "X-Forwarded-Proto": "http", "X-Real-IP": client}
+    yield {"X-Forwarded-For": f"{client}, 127.0.0.1"}
+    yield {"X-Forwarded-For": f"198.51.100.7, {client}"}
+    yield {"Forwarded": f'for="{client}"', "X-Client-IP": client, "True-Client-IP": client}
 
 
 def _bytes(path: Path) -> bytes:
@@ -334,6 +366,9 @@ def open_room(lab: Victim) -> Iterator[tuple[Victim, str]]:
 
 
 Attack = Callable[[Victim], None]
+_BY_USER: tuple[Attack, ...] = (
+    (another_user, cookie_of_another_user) if sys.platform == "linux" else ()
+)
 ON_LOOPBACK: tuple[Attack, ...] = (
     framing,
     cross_site_requests,
@@ -345,14 +380,14 @@ ON_LOOPBACK: tuple[Attack, ...] = (
     path_traversal,
     code_of_a_lecture,
     answers_of_others,
-    *([another_user] if sys.platform == "linux" else []),
+    *_BY_USER,
 )
 EVERYWHERE: tuple[Attack, ...] = (every_address, *ON_LOOPBACK)
 ON_AGENTS_SERVER: tuple[Attack, ...] = (
     agents_server,
     no_origin_and_no_token,
     dns_rebinding,
-    *([another_user] if sys.platform == "linux" else []),
+    *_BY_USER,
 )
 WITHOUT_TOKEN: tuple[Attack, ...] = (
     framing,

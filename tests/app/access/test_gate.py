@@ -205,3 +205,10 @@ def test_an_error_of_the_app_has_the_headers_too(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(app, "_runtime", None)
     assert Client(app).get("/", COOKIE).headers["x-frame-options"] == "DENY"  # type: ignore[index]
     assert Client(app).get("/").status == 401
+
+
+def test_behind_a_proxy_that_speaks_https_the_cookie_is_sent_by_https_alone() -> None:
+    for told, is_secure in (({"x-forwarded-proto": "https"}, True), ({}, False)):
+        answer = client().get(f"/?token={LAB.token}", TAB | told)
+        cookie = (answer.headers or {})["set-cookie"].lower()
+        assert ("secure" in cookie.split("; ")) is is_secure

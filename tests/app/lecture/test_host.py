@@ -6,17 +6,21 @@ import asyncio
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 
 import pytest
 
+from strategy_lab.app.lecture import answer_app
 from strategy_lab.app.lecture.host import LectureHost
 from strategy_lab.app.lecture.lecture import Lecture
+from strategy_lab.app.lecture.rate_limit import RateLimit
 from strategy_lab.profiles.errors import LabError
 
 
-def fetch(port: int, path: str) -> int:
+def fetch(port: int, path: str, headers: Mapping[str, str] | None = None) -> int:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=dict(headers or {}))
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -62,3 +66,21 @@ def test_a_port_that_is_taken_is_named(lecture: Lecture) -> None:
         port = taken.getsockname()[1]
         with pytest.raises(LabError, match=f"port {port}.*--lecture-port"):
             asyncio.run(LectureHost(lecture, port).open())
+
+
+def test_a_client_has_one_limit_whatever_address_its_headers_name(
+    lecture: Lecture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_app, "RateLimit", lambda **_: RateLimit(burst=2, per_second=0))
+
+    async def answers() -> list[int]:
+        host = LectureHost(lecture)
+        port = await host.open()
+        assert lecture.room is not None
+        path = f"/{lecture.room.code}"
+        named = [{"X-Forwarded-For": f"198.51.100.{number}"} for number in range(3)]
+        found = [await asyncio.to_thread(fetch, port, path, headers) for headers in named]
+        await host.close()
+        return found
+
+    assert asyncio.run(answers()) == [200, 200, 429]

@@ -2,13 +2,55 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from importlib.util import find_spec
 from types import FrameType, SimpleNamespace
 from typing import Any
 
+from strategy_core.processes.import_path import with_own_code
 from strategy_core.recorder.python_sampler import PythonSampler, place_of
 from strategy_lab.profiles.run import event_log
+from tests.timeouts import MAX_WAIT_S
+
+# Frames come and go and collections are frequent, also in the sampler's thread. There each one lets
+# the program go on for a while, as a finalizer that waits for something does.
+_COLLECTING = """
+import gc, threading, time
+from strategy_core.recorder import python_sampler
+
+python_sampler.EVERY_S, python_sampler.MOST_SAMPLES = 0.0005, 500
+
+def is_sampling():
+    return any(thread.name == "python-sampler" for thread in threading.enumerate())
+
+def collected(phase, info):
+    if threading.current_thread().name == "python-sampler":
+        time.sleep(0.0005)
+
+def function(num_locals):
+    names = "".join(f"a{i}, " for i in range(num_locals))
+    values = "depth, " * num_locals
+    code = f"def run(depth, others):\\n {names} = {values}\\n kept = [object(), [depth]]\\n"
+    code += " if depth: others[depth % len(others)](depth - 1, others)\\n return kept\\n"
+    space = {}
+    exec(code, space)
+    return space["run"]
+
+gc.callbacks.append(collected)
+gc.set_threshold(10)
+sampler = python_sampler.PythonSampler()
+sampler.start()
+number = 0
+while is_sampling():
+    number += 1
+    others = [function(size) for size in (1 + number % 5, 3, 7, 15, 40)]
+    for _ in range(100):
+        others[-1](30, others)
+sampler.stop()
+assert len(sampler.samples()["at_ns"]) == 500
+"""
 
 
 def _frame() -> FrameType:
@@ -91,3 +133,17 @@ def test_what_the_lab_reads_itself_is_not_the_programs_own_work() -> None:
         lab = _as_if_in(path, source, numpy=library["numpy"])
         space = _as_if_in("/work/train.py", "def step():\n    return f()\n", f=lab["read"])
         assert place_of(space["step"]()) == ("call", "/work/train.py", 2)
+
+
+def test_collections_of_garbage_while_the_stack_is_read_do_no_harm() -> None:
+    """Python 3.11 collects while it makes the frame objects that the sampler asks for."""
+    command = [sys.executable, "-c", _COLLECTING]
+    ended = subprocess.run(
+        command,
+        check=False,
+        env=with_own_code(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=MAX_WAIT_S,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -14,6 +14,7 @@ from pydantic import Field
 import strategy_core.planning
 from strategy_lab.app.mcp_server.answers import MOST_ROWS, Answers, Json
 from strategy_lab.app.mcp_server.starting import Starting
+from strategy_lab.app.mcp_server.strict_server import StrictServer
 from strategy_lab.profiles.errors import LabError
 
 INSTRUCTIONS = (
@@ -34,7 +35,7 @@ Wait = Annotated[float, Field(ge=0, le=_LONGEST_WAIT_S, description="longest wai
 
 def build_server(answers: Answers, starting: Starting | None = None) -> MCPServer[Any]:
     """The server with the tools that read, and with `starting` those that start runs."""
-    server: MCPServer[Any] = MCPServer(
+    server = StrictServer(
         "strategy-lab",
         title="Strategy Lab",
         instructions=INSTRUCTIONS,

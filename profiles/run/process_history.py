@@ -219,13 +219,15 @@ def first_loss(processes: Sequence[Process]) -> Process | None:
     """Return the process whose loss explains the others' ends; None if no process was lost.
 
     One launcher of all processes names it. Of several launchers each names its own: the first loss
-    counts, and a process that only reported losing a peer counts last.
+    counts, and a process that only reported losing a peer counts last. Without a launcher, as in
+    the workers of a traced program, the first error counts.
     """
 
     def rank(process: Process) -> tuple[bool, bool, bool, int]:
         lost_ns = process.lost_ns
         is_ended = process.state is ProcessState.ENDED
-        return is_ended, process.lost_a_peer, lost_ns is None, lost_ns or 0
+        since_ns = lost_ns or process.failed_ns or 0
+        return is_ended, process.lost_a_peer, lost_ns is None, since_ns
 
     return min((each for each in processes if each.state in ENDED_EARLY), key=rank, default=None)
 

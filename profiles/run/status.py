@@ -79,7 +79,7 @@ def status_of(
     processes = history.latest()
     cause = first_loss(processes)
     end = processes[0].finished if processes else None
-    if end and end != "replaced" and (cause is None or processes[0].failed is None):
+    if end and end != "replaced" and not _hides(cause, processes[0]):
         return Status(end)
     if cause:
         return Status("failed", _failure(cause, processes))
@@ -93,10 +93,24 @@ def status_of(
     return Status("incomplete", "The run was cut off, and no process recorded the reason.")
 
 
+def _hides(cause: Process | None, leader: Process) -> bool:
+    """Return whether the end that the leader recorded is not that of the run.
+
+    A launcher judges the run by its leader. Without one, each worker of a program records its own
+    end: a worker that failed by an error of its own fails the run, also if the user then stopped
+    the others.
+    """
+    if cause is None:
+        return False
+    return leader.failed is not None or not (leader.is_launched or cause.lost_a_peer)
+
+
 def _failure(cause: Process, processes: Sequence[Process]) -> str:
     """Return why the run failed; `cause` is the process that was lost first."""
     verdict = _BAD_VERDICTS.get(cause.verdict or "", "ended before its time")
     said = cause.reason or f"Worker {cause.worker} {verdict}."
+    if not cause.is_launched and any(process.worker for process in processes):
+        said = f"{cause.title[0].upper()}{cause.title[1:]}: {said}"
     silent = [each for each in processes if each.is_launched and each.host and not each.is_over]
     if not cause.lost_a_peer or not silent:
         return said

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -23,12 +24,28 @@ from strategy_lab.profiles.tables.schema import TABLES
 
 
 def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
-    """Return every segment once, in order, as recorded by the worker with the lowest number."""
+    """Return every segment once, in order, as recorded by the worker with the lowest number.
+
+    A program whose batches are known once they have arrived records their size with its steps.
+    """
     found: dict[int, SegmentOpened] = {}
     for source in sources:
         for segment in source.of_kind(SegmentOpened):
-            found.setdefault(segment.segment, segment)
+            if segment.segment not in found:
+                found[segment.segment] = _with_batch_of_steps(segment, source.steps)
     return tuple(found[number] for number in sorted(found))
+
+
+def _with_batch_of_steps(segment: SegmentOpened, steps: StepColumns) -> SegmentOpened:
+    """Return the segment with the examples of most of its steps if it opened without a size."""
+    if segment.global_batch_size is not None:
+        return segment
+    examples = steps.examples[(steps.segment == segment.segment) & (steps.examples != UNKNOWN)]
+    if not len(examples):
+        return segment
+    sizes, counts = np.unique(examples, return_counts=True)
+    most = sizes[counts == counts.max()][-1]  # an epoch of two batches: the full one
+    return msgspec.structs.replace(segment, global_batch_size=int(most))
 
 
 def segments_table(segments: Sequence[SegmentOpened]) -> pa.Table:

@@ -12,6 +12,8 @@ from typing import NoReturn
 from strategy_core.cli._live import open_live_page
 from strategy_core.cli._options import add_output, add_runs, add_set
 from strategy_core.cli._run_request import read_changes
+from strategy_core.cluster.discovery.resolve import place_in_cluster
+from strategy_core.launcher.claim import claim_part
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
@@ -59,7 +61,12 @@ def run(args: argparse.Namespace) -> int:
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
     folder = args.output or args.runs / numbered_name(args.runs, [name])
-    create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+    place = None if args.idle else place_in_cluster()
+    if place is not None:
+        claim_part(folder, None, place)
+    else:
+        create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+    worker = None if place is None else place.process
     told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
     print(f"strategy-lab: {told}", file=sys.stderr, flush=True)
     if args.live:
@@ -67,10 +74,10 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
 
     def become_program() -> NoReturn:
-        settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle)
+        settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle, worker)
         os.execve(command[0], command, environment_of(os.environ, settings))
 
-    run_watched(folder, become_program, _what_next(folder, is_idle=args.idle))
+    run_watched(folder, worker, become_program, _what_next(folder, is_idle=args.idle))
 
 
 def _what_next(folder: Path, *, is_idle: bool) -> str:

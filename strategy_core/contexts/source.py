@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 
 from strategy_core.private_tf import contexts as private_tf
+from strategy_core.runtime.library_files import is_library_file
 
-_LIBRARIES = tuple(
-    {str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib")}
-)
-_INSTALLED = {"site-packages", "dist-packages"}
-"""Folders of installed packages.
-
-`_LIBRARIES` does not include the packages of other virtual environments and of the system, which a
-virtual environment may also use.
-"""
 _HERE = Path(__file__).resolve().parent
 
 
@@ -61,6 +52,4 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return False
     path = Path(file).resolve()
-    if path.parent == _HERE or not _INSTALLED.isdisjoint(path.parts):
-        return False
-    return not str(path).startswith(_LIBRARIES)
+    return path.parent != _HERE and not is_library_file(str(path))

@@ -36,11 +36,12 @@ def claim(folder: Path, spec: RunSpec) -> None:
     create_run_file(folder, spec.to_json())
 
 
-def claim_part(folder: Path, spec: RunSpec, place: OwnTask) -> None:
+def claim_part(folder: Path, spec: RunSpec | None, place: OwnTask) -> None:
     """Make one process's part of `folder` its own; raises RunFolderError.
 
     Hosts may share the folder, and whichever comes first names the run; or each has its own, to be
-    collected later. Either way it is the run that was asked for here, in the same cluster.
+    collected later. Either way it is the run that was asked for here, in the same cluster. A
+    traced program has no spec.
     """
     cluster = {"run_id": place.run_id(spec), "tasks": place.cluster.to_json()}
     _check_is_no_file(folder)
@@ -50,7 +51,10 @@ def claim_part(folder: Path, spec: RunSpec, place: OwnTask) -> None:
             raise RunFolderError(f"{folder} holds other files", advice=_OTHER)
         _check_space(folder)
         try:
-            create_run_file(folder, spec.to_json(), cluster=cluster)
+            if spec is None:
+                create_run_file(folder, recorded_by="record", cluster=cluster)
+            else:
+                create_run_file(folder, spec.to_json(), cluster=cluster)
         except RunFolderError:
             if not (folder / RUN_FILE).exists():
                 raise
@@ -58,7 +62,9 @@ def claim_part(folder: Path, spec: RunSpec, place: OwnTask) -> None:
     if found is None or msgspec.to_builtins(found.cluster) != cluster:
         raise RunFolderError(
             f"{folder} holds another run, or this one with other flags or in another cluster",
-            advice="Name another folder, or give the same flags on every host",
+            advice="Name another folder, or give the same flags on every host"
+            if spec is not None
+            else "Name another folder, or give every worker a TF_CONFIG with the same cluster",
         )
     try:
         worker_folder(folder, place.process).path.mkdir()

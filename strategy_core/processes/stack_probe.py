@@ -21,7 +21,10 @@ from strategy_core.private_tf.frame_names import is_file_of_tensorflow, is_input
 _STDERR = 2
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x", re.MULTILINE)
 _FRAME = re.compile(r'File "(.+)", line (\d+) in (\S+)')
-_OF_OTHERS = re.compile(r"/(?:site-packages|lib/python[\d.]+)/|^<")
+_OF_OTHERS = re.compile(
+    r"/(?:site-packages|dist-packages|lib/python[\d.]+|tensorflow/python|keras/src)/|^<"
+)
+"""Files of libraries. The launcher, which has no TensorFlow, cannot ask where it was imported."""
 _OUTERMOST = re.compile(r" in (?:<module>|_run_module_as_main)$|^  \.\.\.$", re.MULTILINE)
 """The last frame of the main thread's stack, or the ellipsis of a very deep one."""
 _IN_STEP = re.compile(r"strategy_core/training/(?:custom_loop|keras_fit)\.py$")

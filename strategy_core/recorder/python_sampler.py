@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import linecache
 import sys
-import sysconfig
 import threading
 import time
 from contextlib import nullcontext
@@ -19,6 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from strategy_core.runtime.gc_control import postponed
+from strategy_core.runtime.library_files import is_framework_file, is_library_file
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
@@ -44,10 +44,6 @@ _MAX_FRAMES = 200
 
 _FOLDERS = ("strategy_core", "strategy_lab", "profiles", "app")
 _LAB = tuple(str(Path(__file__).parents[2] / name) for name in _FOLDERS)
-_PATHS = sysconfig.get_paths()
-_LIBRARIES = tuple(
-    {_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen "}
-)
 # Methods that copy a tensor to the host.
 _READ_BACK = frozenset(
     {"numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__format__"}
@@ -162,7 +158,7 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
         path, name = current.f_code.co_filename, current.f_code.co_name
         if path.startswith(_LAB):
             return "call"  # what the lab itself reads is no work of the program
-        if "/tensorflow/" in path or "/keras/" in path:
+        if is_framework_file(path):
             is_read_back |= name in _READ_BACK
             is_tensorflow = True
         current = current.f_back
@@ -172,4 +168,4 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
 
 
 def _is_library(path: str) -> bool:
-    return path.startswith(_LIBRARIES) or path.startswith(_LAB) or "/site-packages/" in path
+    return path.startswith(_LAB) or is_library_file(path)

@@ -1,4 +1,8 @@
-"""Processes that the program starts: workers of a cluster join its run, others are named in it."""
+"""Processes that the program starts: workers of a cluster join its run, others are named in it.
+
+A worker of a cluster writes its end into a record of its own, also if it fails before its first
+step.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from strategy_core.tracing.settings import Settings
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.run.layout import WorkerFolder
 
 _FOLDER = ".left-out"
 _WITHOUT_STEPS = ".without-steps"
@@ -19,6 +27,31 @@ def is_unrecorded_child(settings: Settings) -> bool:
     A run has one folder per worker, and only TF_CONFIG gives a child process a worker's number.
     """
     return settings.is_child and not os.environ.get("TF_CONFIG")
+
+
+def claim_worker(settings: Settings) -> WorkerFolder | None:
+    """The folder of this process's worker if the process is that worker, and has no record yet.
+
+    The first process of a worker claims its folder. Processes that a worker starts inherit its
+    TF_CONFIG, and find the folder taken.
+    """
+    if not os.environ.get("TF_CONFIG") or settings.waits:
+        return None
+    from strategy_lab.profiles.run.layout import worker_folder
+
+    if settings.worker is not None and not settings.is_child:
+        return worker_folder(Path(settings.run), settings.worker)  # the command has claimed it
+    from strategy_core.cluster.discovery.resolve import place_in_cluster  # takes long to import
+
+    place = place_in_cluster()
+    if place is None:
+        return None
+    found = worker_folder(Path(settings.run), place.process)
+    try:
+        found.path.mkdir()
+    except OSError:
+        return None
+    return found
 
 
 def report_unrecorded(settings: Settings) -> None:

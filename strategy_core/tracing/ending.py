@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -16,12 +15,15 @@ from strategy_core.tracing.tracebacks import clean
 if TYPE_CHECKING:
     from strategy_core.tracing.recording import Recording
     from strategy_core.tracing.session import Session
+    from strategy_lab.profiles.run.events import Failed
+    from strategy_lab.profiles.run.layout import WorkerFolder
 
 
 def ending_error() -> BaseException | None:
     """Return the exception that ends this process, if one does."""
     # `multiprocessing` ends a child while its exception is on the way
-    return getattr(sys, "last_value", None) or sys.exc_info()[1]
+    error = getattr(sys, "last_value", None) or sys.exc_info()[1]
+    return None if isinstance(error, SystemExit) and not error.code else error
 
 
 def write_ending(session: Session, error: BaseException | None) -> None:
@@ -35,15 +37,13 @@ def write_ending(session: Session, error: BaseException | None) -> None:
 
 def close_recording(session: Session, recording: Recording, error: BaseException | None) -> None:
     """Close a session's recording, which may have left it."""
-    from strategy_lab.profiles.run.events import Failed
-
     recording.close_step()
     recording.take_profiler_back()
     recording.take_graphs_back()
     for sentence in _unknown(session):
         recording.note(sentence)
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        recording.recorder.write(Failed(*failure_of(error)))
+        recording.recorder.write(failed_by(error))
         recording.recorder.close("finished")
     else:
         recording.recorder.close("stopped" if error is not None else "finished")
@@ -54,6 +54,7 @@ def write_fault(session: Session, recording: Recording | None) -> str:
     from strategy_core.tracing.late_ending import append_ending
     from strategy_lab.profiles.errors import LabError
     from strategy_lab.profiles.run.events import Failed
+    from strategy_lab.profiles.run.layout import worker_folder
 
     error = session.faults.error
     what = f"{type(error).__name__}: {error}".partition("\n")[0]
@@ -68,30 +69,49 @@ def write_fault(session: Session, recording: Recording | None) -> str:
     except Exception:  # the recorder is the broken part: write past it
         pass
     with suppress(OSError, LabError):
-        append_ending(Path(session.settings.run), os.getpid(), lambda _num_steps: ending)
+        record = session.worker_record or worker_folder(Path(session.settings.run), 0)
+        append_ending(record, os.getpid(), lambda _num_steps: ending)
     return said
 
 
 def _write_without_steps(session: Session, error: BaseException | None) -> None:
     """Write the record of a program in which no step was found."""
-    run = Path(session.settings.run)
-    if session.settings.is_child:
-        report_without_steps(session.settings, error)
-    if session.settings.is_child or any(run.glob("worker-*")):
-        return  # another process has the steps
+    from strategy_core.tracing.late_ending import worker_started
     from strategy_lab.profiles.run.event_log import EventLog
-    from strategy_lab.profiles.run.events import Failed, Finished, Note, WorkerStarted
-    from strategy_lab.profiles.run.layout import worker_folder
-    from strategy_lab.profiles.run.manifest import uid_of
+    from strategy_lab.profiles.run.events import Finished, Note
+    from strategy_lab.profiles.run.layout import WORKER_EVENTS, worker_folder
 
-    log = EventLog(worker_folder(run, 0).events)
-    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns(), uid_of(run)))
-    log.write(Note("warning", _why_no_step(session)))
+    run = Path(session.settings.run)
+    record = _record_without_steps(session, error)
+    if record is None:
+        if session.settings.is_child:
+            report_without_steps(session.settings, error)
+        if session.settings.is_child or any(run.glob(f"worker-*/{WORKER_EVENTS}")):
+            return  # another process has the steps
+        record = worker_folder(run, 0)
+    log = EventLog(record.events)
+    log.write(worker_started(record, os.getpid()))
+    if not record.worker:
+        log.write(Note("warning", _why_no_step(session)))
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        log.write(Failed(*failure_of(error)))
+        log.write(failed_by(error))
     else:
         log.write(Finished("stopped" if error is not None else "finished", 0))
     log.close()
+
+
+def _record_without_steps(session: Session, error: BaseException | None) -> WorkerFolder | None:
+    """The folder of the worker that this process is; None if its end is not a worker's."""
+    settings = session.settings
+    if not settings.is_child:
+        return session.claim_worker() if settings.worker is not None else None
+    if error is None or isinstance(error, KeyboardInterrupt):
+        return None
+    # A worker's own helpers may fail before that has imported TensorFlow, and claimed its folder.
+    is_started_by_program = os.getppid() == settings.pid
+    if is_started_by_program or "tensorflow" in sys.modules:
+        return session.claim_worker()
+    return None
 
 
 def _why_no_step(session: Session) -> str:
@@ -145,9 +165,12 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def failure_of(error: BaseException) -> tuple[str, str]:
-    """Message and detail of the `Failed` of an exception."""
+def failed_by(error: BaseException) -> Failed:
+    """The event of the exception that ended the program."""
+    from strategy_core.cluster.lost_peer import tells_of_lost_peer
     from strategy_core.runtime.error_message import type_and_cause
+    from strategy_lab.profiles.run.events import Failed
 
     clean(error, set())
-    return type_and_cause(error), "".join(traceback.format_exception(error))
+    detail = "".join(traceback.format_exception(error))
+    return Failed(type_and_cause(error), detail, tells_of_lost_peer(error))

@@ -10,6 +10,7 @@ from strategy_core.tracing.faults import guarded
 from strategy_core.tracing.session import Session
 
 if TYPE_CHECKING:
+    from strategy_core.tracing.counted_examples import CountedExamples
     from strategy_core.tracing.recording import Recording
 
 _METHODS = {"test": "evaluate", "predict": "predict"}
@@ -30,6 +31,8 @@ class Fit:
         self._first_batch = 0
         self._began_ns: dict[str, int] = {}
         """When `evaluate` or `predict` began, by its name."""
+        self._counted: CountedExamples | None = None
+        """Counts the examples if the dataset does not tell their number."""
 
     @property
     def is_off(self) -> bool:
@@ -79,9 +82,19 @@ class Fit:
         size = self._batch_size
         recording.begin_fit_step(callbacks.model, size)
         if size is None:
+            self._begin_to_count(recording, callbacks.model, batch)
+
+    def _begin_to_count(self, recording: Recording, model: Any, batch: int) -> None:
+        if self._counted is None:
+            from strategy_core.tracing.counted_examples import CountedExamples  # has TensorFlow
+
+            self._counted = CountedExamples(model)
+        self._counted.begin(batch, sum(map(len, self._session.evaluations.values())))
+        if not self._counted.is_possible:
             recording.note(
                 "The number of examples in a step of `fit` is unknown: the batches of its dataset "
-                "have no fixed size. `batch(n, drop_remainder=True)` makes it known"
+                "have no fixed size, and the model does not count them as Keras's own `train_step` "
+                "does. `batch(n, drop_remainder=True)` makes it known"
             )
 
     @guarded
@@ -112,7 +125,7 @@ class Fit:
     def _examples(self, last: int, num_batches: int) -> int | None:
         adapter, size = self._adapter, self._batch_size
         if size is None:
-            return None
+            return None if self._counted is None else self._counted.end(last, num_batches)
         total = getattr(adapter, "num_batches", None)
         is_last = total is not None and last + 1 >= total
         if is_last and getattr(adapter, "has_partial_batch", False):

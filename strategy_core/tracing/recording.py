@@ -47,6 +47,8 @@ class Recording:
         """Segment by function."""
         self._num_segments = 0
         self._segment = -1
+        self._num_workers = 1
+        """Of the segment in force."""
         self._num_switches = 0
         self._step: RecordedStep | None = None
         self._called: list[Unit] = []
@@ -102,9 +104,9 @@ class Recording:
         number, self._num_segments = self._num_segments, self._num_segments + 1
         same_as = self._segment_of.get(owner)
         segment = segment_of(strategy, None, number, self.recorder.next_step)
-        if batch_size is not None:
-            size = batch_size * segment.num_workers
-            segment = msgspec.structs.replace(segment, global_batch_size=size)
+        self._num_workers = segment.num_workers
+        size = self._of_all_workers(batch_size)
+        segment = msgspec.structs.replace(segment, global_batch_size=size)
         is_warm = self._graphs is not None and owner in self._graphs
         self.recorder.open_segment(
             segment, variables, same_as, self._collected(owner), is_warm=is_warm
@@ -113,6 +115,10 @@ class Recording:
         self._last = None
         if self._graphs_left_at is not None and same_as is None:
             self._without_graph.append(number)
+
+    def _of_all_workers(self, examples: int | None) -> int | None:
+        """Examples of a step by those of this process, which each worker has as many of."""
+        return None if examples is None else examples * self._num_workers
 
     def _collected(self, owner: Any) -> Callable[[], Any] | None:
         """How to have the graphs of a segment's first step once it is done."""
@@ -147,7 +153,7 @@ class Recording:
             call.iterations = iterations(call.unit.optimizer)
 
     def _begin(self, call: Call, fetched: Sequence[Fetched]) -> None:
-        step = self.recorder.step(_examples(fetched))
+        step = self.recorder.step(self._of_all_workers(_examples(fetched)))
         step.__enter__()
         self._step, self._called, self._num_steps = step, [], 1
         if any(each.step is step for each in fetched):
@@ -290,7 +296,7 @@ class Recording:
                 f"Keras does {num_steps} steps in one execution (`steps_per_execution`); each "
                 "gets the same part of its time"
             )
-        step.num_steps, step.examples = num_steps, examples
+        step.num_steps, step.examples = num_steps, self._of_all_workers(examples)
         if loss is not None:
             step.loss_later(lambda: float(np.asarray(loss)))
         step.ended_at(ended_ns)

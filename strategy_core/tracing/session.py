@@ -15,7 +15,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from strategy_core.tracing.calls import Call, Fetched, OfThread
-from strategy_core.tracing.children import is_unrecorded_child, report_unrecorded
+from strategy_core.tracing.children import (
+    claim_worker,
+    is_unrecorded_child,
+    report_unrecorded,
+)
 from strategy_core.tracing.faults import Faults, guarded
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.tracebacks import Tracebacks
@@ -24,6 +28,7 @@ from strategy_core.tracing.units import Unit, Units
 if TYPE_CHECKING:
     from strategy_core.tracing.first_graphs import FirstGraphs
     from strategy_core.tracing.recording import Recording
+    from strategy_lab.profiles.run.layout import WorkerFolder
 
 
 class Session:
@@ -44,6 +49,8 @@ class Session:
         """The thread whose steps are recorded."""
         self._fit: weakref.ref[Any] | None = None
         """Keras's list of callbacks while `fit`, `evaluate` or `predict` runs."""
+        self.worker_record: WorkerFolder | None = None
+        """The folder of the cluster's worker that this process is, once it has claimed it."""
         self.num_elsewhere = 0
         """Steps in other threads."""
         self.num_eager_gradients = 0
@@ -84,6 +91,12 @@ class Session:
         return self.faults.is_off or self._is_over or self.own_record is not None
 
     # -- what happens to the process
+
+    def claim_worker(self) -> WorkerFolder | None:
+        """The folder of this process's worker, if the process is one and no other has claimed
+        it."""
+        self.worker_record = self.worker_record or claim_worker(self.settings)
+        return self.worker_record
 
     def safely(self, act: Callable[[], Any]) -> None:
         """Run code of the lab's own, if the recording still works."""

@@ -27,6 +27,8 @@ class Settings:
     """The RunSpec's `capture`."""
     waits: bool = False
     """Whether the program waits for `strategy-lab attach`, and is not recorded before."""
+    worker: int | None = None
+    """Number of the first process among those of its cluster; None if TF_CONFIG names none."""
 
     def environment(self) -> dict[str, str]:
         return {VARIABLE: json.dumps(asdict(self))}

@@ -36,7 +36,7 @@ def start() -> None:
         atexit.register(lambda: _end_waiting(waiting))
         return
     atexit.register(lambda: _end_recorded(session))
-    session.when_recording = lambda: _end_with_multiprocessing(session)
+    when_imported("multiprocessing.util", lambda: _end_with_multiprocessing(session))
 
 
 @functools.cache
@@ -53,6 +53,7 @@ def watch(session: Session, waiting: Waiting | None = None) -> None:
     """Have the session know what the program does, from the import of TensorFlow on."""
 
     def hook_tensorflow() -> None:
+        session.claim_worker()  # before processes that this one starts, which inherit TF_CONFIG
         _hook_tensorflow(session)
         if waiting is not None:
             waiting.begin()
@@ -90,16 +91,26 @@ def _hook_recorder(session: Session) -> None:
 
 
 def _end_with_multiprocessing(session: Session) -> None:
-    """Have the record end with a child of `multiprocessing`, which runs no exit handlers."""
-    from multiprocessing import parent_process, util
+    """Have the record end with each child of `multiprocessing`, which runs no exit handlers.
 
-    if parent_process() is not None:
-        util.Finalize(None, lambda: session.safely(lambda: _end(session)), exitpriority=100)
+    Before a child runs its function, `multiprocessing` forgets what was to be done at its end, and
+    calls what was registered for after the fork, also in a child that was not forked.
+    """
+    from multiprocessing import util
+
+    def at_child_start(_session: Session) -> None:
+        util.Finalize(None, lambda: session.safely(at_child_end), exitpriority=100)
+
+    def at_child_end() -> None:
+        if session.recording is not None or os.environ.get("TF_CONFIG"):
+            _end(session)
+
+    util.register_after_fork(session, at_child_start)
 
 
 def _end_recorded(session: Session) -> None:
     session.safely(lambda: _end(session))
-    if session.faults.is_off and not session.settings.is_child:
+    if session.faults.is_off and (session.worker_record or not session.settings.is_child):
         from strategy_core.tracing.ending import write_fault
 
         write_fault(session, session.recording)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from strategy_core.tracing.ending import close_recording, failure_of, write_fault
+from strategy_core.tracing.ending import close_recording, failed_by, write_fault
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import Settings
 
@@ -80,7 +80,7 @@ class Waiting:
             self._session.faults.tell(wrong)
 
     def _end(self, error: BaseException | None) -> None:
-        from strategy_lab.profiles.run.events import Failed, Finished
+        from strategy_lab.profiles.run.events import Finished
 
         self._is_over.set()
         if self._thread is not None:
@@ -89,7 +89,7 @@ class Waiting:
             self._finish(self._request, error)
         num_steps = self._session.num_idle_steps
         if error is not None and not isinstance(error, KeyboardInterrupt):
-            self._log.write(Failed(*failure_of(error)))
+            self._log.write(failed_by(error))
         else:
             self._log.write(Finished("finished" if error is None else "stopped", num_steps))
         self._log.close()

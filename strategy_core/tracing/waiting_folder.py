@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
+from strategy_core.tracing.late_ending import worker_started
 from strategy_core.tracing.settings import Settings, runs_of_environment
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Note, WorkerStarted
+from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import WAITS, create_run_file, uid_of
+from strategy_lab.profiles.run.manifest import WAITS, create_run_file
 
 
 def waiting_run(settings: Settings) -> Path:
@@ -32,8 +32,9 @@ def waiting_run(settings: Settings) -> Path:
 
 def open_log(run: Path) -> EventLog:
     """The event log of this process, with its first events."""
-    log = EventLog(worker_folder(run, 0).events)
-    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns(), uid_of(run)))
+    record = worker_folder(run, 0)
+    log = EventLog(record.events)
+    log.write(worker_started(record, os.getpid()))
     log.write(
         Note(
             "info",

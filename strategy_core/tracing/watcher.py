@@ -25,16 +25,19 @@ from strategy_core.tracing.late_ending import append_ending
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.event_log import read_events
 from strategy_lab.profiles.run.events import Event, Failed, Finished
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.layout import worker_folder, worker_folders
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, *_FROM_TERMINAL)
 
 
-def run_watched(run: Path, become_program: Callable[[], NoReturn], afterwards: str) -> NoReturn:
+def run_watched(
+    run: Path, worker: int | None, become_program: Callable[[], NoReturn], afterwards: str
+) -> NoReturn:
     """Run the program in a child process, record its end, and end as it did.
 
-    `become_program` is called in the child, and calls `exec`. `afterwards` is printed on the
+    `worker` is its number in its cluster, if it has one. `become_program` is called in the child,
+    and calls `exec`. `afterwards` is printed on the
     standard error once the program has ended.
     """
     parent = os.getpid()
@@ -47,7 +50,7 @@ def run_watched(run: Path, become_program: Callable[[], NoReturn], afterwards: s
         become_program()
     code = _wait_for(child, watched)
     try:
-        record_end(run, child, code)
+        record_end(run, child, code, worker)
     except (OSError, LabError) as error:
         afterwards = f"The end could not be recorded. {error}"
     with contextlib.suppress(OSError):  # who reads the standard error may have gone
@@ -55,17 +58,20 @@ def run_watched(run: Path, become_program: Callable[[], NoReturn], afterwards: s
     _end_alike(code)
 
 
-def record_end(run: Path, pid: int, code: int) -> None:
+def record_end(run: Path, pid: int, code: int, worker: int | None = None) -> None:
     """Record an end that the program has not recorded, or not as what it was.
 
-    `code` is the exit code, or the negative number of the signal. Raises OSError or RunFolderError
-    if it cannot be written.
+    A program without a number in a cluster may have started the workers: one of them that failed
+    has recorded why. `code` is the exit code, or the negative number of the signal. Raises OSError
+    or RunFolderError if it cannot be written.
     """
     if not code:
         return
-    events, _end = read_events(worker_folder(run, 0).events)
+    record = worker_folder(run, worker or 0)
+    records = list(worker_folders(run)) if worker is None else [record]
+    events = [event for each in records for event in read_events(each.events)[0]]
     if not any(_tells_why(event) for event in events):
-        append_ending(run, pid, lambda num_steps: _ending(code, num_steps))
+        append_ending(record, pid, lambda num_steps: _ending(code, num_steps))
 
 
 def _tells_why(event: Event) -> bool:

@@ -64,6 +64,12 @@ PROGRAMS = {
         notes=("The validation in Keras's `fit` is not recorded: it ran 2 times",),
         **TINY,
     ),
+    "partial_batches": Expected(
+        12,
+        collective_bytes=SMALL,
+        notes=("Keras's `evaluate` is not recorded: it ran 2 times",),
+        limits=(*TINY["limits"], "between-steps"),
+    ),
     "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD, **STARTED),
     "loop_in_function": Expected(
         20,
@@ -268,6 +274,13 @@ def test_the_headline_says_what_limits_the_program(programs: Runner, name: str) 
     key, said = limit_of(traced.profile)
     assert key in expected.limits, said
     assert re.search(expected.says, said), said
+
+
+def test_the_examples_of_each_step_of_fit_are_counted_as_they_arrive(programs: Runner) -> None:
+    """After an evaluation, which counts in the same metric, one step does not know them."""
+    _, traced = both(programs, "partial_batches")
+    assert [step["examples"] for step in traced.of_kind("step")] == [16, 16, 16, None, 16, 8] * 2
+    assert traced.profile.summary()["segments"][0]["steps"]["examples_per_second"] > 0
 
 
 def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> None:

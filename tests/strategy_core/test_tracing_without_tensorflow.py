@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -41,8 +42,13 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def python(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def python(
+    project: Path, *arguments: str, worker: int | None = None, num_workers: int = 2
+) -> subprocess.CompletedProcess[str]:
+    """Run Python; as a worker of a cluster if it has a number."""
     environment = {**with_own_code(os.environ), "STRATEGY_LAB_TRACE_STRICT": "1"}
+    if worker is not None:
+        environment["TF_CONFIG"] = tf_config(worker, num_workers)
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=project,
@@ -54,8 +60,17 @@ def python(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def trace(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return python(project, "-P", "-m", "strategy_core", "trace", "-o", "run", *arguments)
+def tf_config(worker: int, num_workers: int = 2) -> str:
+    addresses = [f"localhost:{2222 + number}" for number in range(num_workers)]
+    task = {"type": "worker", "index": worker}
+    return json.dumps({"cluster": {"worker": addresses}, "task": task})
+
+
+def trace(
+    project: Path, *arguments: str, worker: int | None = None, num_workers: int = 2
+) -> subprocess.CompletedProcess[str]:
+    command = ("-P", "-m", "strategy_core", "trace", "-o", "run", *arguments)
+    return python(project, *command, worker=worker, num_workers=num_workers)
 
 
 @pytest.mark.parametrize(
@@ -194,3 +209,85 @@ def test_the_default_name_is_that_of_the_program(project: Path) -> None:
     done = python(project, "-P", "-m", "strategy_core", "trace", "-m", "pkg.train")
     assert "recording into runs/pkg-train-1" in done.stderr
     assert (project / "runs" / "pkg-train-1" / "run.json").exists()
+
+
+def test_workers_with_one_cluster_are_one_run_which_names_the_worker_that_failed(
+    project: Path,
+) -> None:
+    failed = trace(project, "-c", "raise ValueError('theirs')", worker=1)
+    assert failed.stderr.startswith("strategy-lab: recording into run\n")
+    assert "ValueError: theirs" in failed.stderr
+    assert trace(project, "-c", "raise KeyboardInterrupt", worker=0).returncode == -signal.SIGINT
+    assert sorted(each.name for each in (project / "run").glob("worker-*")) == [
+        "worker-0-0",
+        "worker-1-0",
+    ]
+    status = profiles.load(project / "run").status
+    assert (status.state, status.message) == ("failed", "Worker 1: ValueError: theirs")
+
+
+def test_the_first_error_is_that_of_the_run_if_each_worker_has_one(project: Path) -> None:
+    assert trace(project, "-c", "import os; os.kill(os.getpid(), 9)", worker=1).returncode == -9
+    assert trace(project, "-c", "raise ValueError('later')", worker=0).returncode == 1
+    status = profiles.load(project / "run").status
+    assert status.message == "Worker 1: The program was ended by SIGKILL."
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [{"worker": None}, {"worker": 1}, {"worker": 0, "num_workers": 3}],
+    ids=["without a cluster", "the same worker again", "of another cluster"],
+)
+def test_a_run_folder_of_workers_is_refused_to_others(
+    project: Path, stranger: dict[str, int]
+) -> None:
+    assert trace(project, "-c", "", worker=1).returncode == 0
+    refused = trace(project, "-c", "print('ran')", **stranger)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "Name another folder" in refused.stderr
+
+
+LAUNCHER = """
+import json, os, subprocess, sys
+for index in (1, 0):
+    task = {"cluster": {"worker": ["localhost:2222", "localhost:2223"]},
+            "task": {"type": "worker", "index": index}}
+    environment = {**os.environ, "TF_CONFIG": json.dumps(task)}
+    code = "raise ValueError('no data')" if index else "import subprocess, sys; " + HELPER
+    subprocess.run([sys.executable, "-c", code], env=environment, check=bool(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [((), 0), (("checked",), 1)])
+def test_a_worker_that_the_program_starts_records_its_early_error(
+    project: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    """Its own helpers, which inherit its TF_CONFIG, are no workers."""
+    helper = "HELPER = \"subprocess.run([sys.executable, '-c', 'import nowhere'])\"\n"
+    traced = trace(project, "-c", helper + LAUNCHER, *arguments)
+    assert traced.returncode == code, traced.stderr
+    assert [each.name for each in (project / "run").glob("worker-*")] == ["worker-1-0"]
+    status = profiles.load(project / "run").status
+    assert (status.state, status.message) == ("failed", "Worker 1: ValueError: no data")
+
+
+FORKING = """
+import json, multiprocessing, os
+def train(index):
+    cluster = {"worker": ["localhost:2222", "localhost:2223"]}
+    task = {"type": "worker", "index": index}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+    if index:
+        raise ValueError("no data")
+workers = [multiprocessing.get_context("fork").Process(target=train, args=(i,)) for i in range(2)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+"""
+
+
+def test_a_worker_that_multiprocessing_starts_records_its_early_error(project: Path) -> None:
+    traced = trace(project, "-c", FORKING)
+    assert traced.returncode == 0, traced.stderr
+    assert profiles.load(project / "run").status.message == "Worker 1: ValueError: no data"

@@ -63,7 +63,7 @@ export class Status {
 
   describe(status, segment) {
     const { strategy, num_replicas, size, global_batch_size, cross_device_ops } = segment;
-    return [status.workload, strategy, size, `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
+    return [status.workload, strategy, size, global_batch_size === null ? null : `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
       .filter(Boolean)
       .join(" · ");
   }

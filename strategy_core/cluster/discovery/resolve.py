@@ -30,7 +30,6 @@ from strategy_core.cluster.discovery.task_address import (
     place_from_addresses,
     place_from_roles,
 )
-from strategy_core.processes.spawner import worker_environment
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.user_input.files import read_text
 from strategy_lab.profiles.user_input.text import TextError, parse_json, shown
@@ -95,6 +94,17 @@ def resolve(
     raise SpecError(
         f"--cluster {shown(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
     )
+
+
+def place_in_cluster() -> OwnTask | None:
+    """This process's place in the cluster of TF_CONFIG; None without one of several tasks."""
+    if not os.environ.get("TF_CONFIG"):
+        return None
+    try:
+        place = resolve("TF_CONFIG")
+    except LabError:
+        return None
+    return place if len(place.cluster) > 1 else None
 
 
 def _found(told: Mapping[str, str]) -> str:
@@ -195,6 +205,10 @@ def _request(kind: str, text: str, wanted: RequestedCluster) -> dict[str, Any]:
 
 def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
     """Query TensorFlow's resolver in a child process; raises LabError."""
+    # Not above: a program that ends imports this module, and `concurrent.futures`, which the
+    # spawner uses, cannot be imported once Python has begun to shut down.
+    from strategy_core.processes.spawner import worker_environment
+
     command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
     asked = json.dumps({**request, "timeout_s": timeout_s})
     try:

@@ -51,10 +51,11 @@ class OwnTask:
             "parameter_servers": servers,
         }
 
-    def run_id(self, spec: RunSpec) -> str:
+    def run_id(self, spec: RunSpec | None) -> str:
         """An identifier that is equal in all processes of a run that were started with the same
-        spec."""
-        asked = json.dumps([spec.to_json(), self.cluster.to_json(), self.job], sort_keys=True)
+        spec, or of a program, which has none."""
+        spec_json = None if spec is None else spec.to_json()
+        asked = json.dumps([spec_json, self.cluster.to_json(), self.job], sort_keys=True)
         return hashlib.sha256(asked.encode()).hexdigest()[:16]
 
 

@@ -36,6 +36,7 @@ def test_only_reading_is_offered_unless_runs_are_allowed(agent: Connection) -> N
     tools = agent.tools()
     assert set(tools) == READING
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools.values())
+    assert all(tool.input_schema["additionalProperties"] is False for tool in tools.values())
     assert "Unknown tool" in agent.refusal("start_run", spec={})
 
 
@@ -102,6 +103,15 @@ def test_a_comparison_is_the_one_of_the_command_line(
         ("sql", {"run": "late", "query": "from read_csv('/etc/passwd')"}, "DuckDB refuses"),
         ("compare", {"a": ["even"], "b": ["none"]}, "There is no run 'none'"),
         ("definitions", {"about": "no such word"}, "No definition mentions"),
+        (
+            "sql",
+            {"run": "late", "query": "from steps", "top": 5},
+            "sql has no argument 'top'. It takes run, query, limit (optional).",
+        ),
+        ("tables", {"run": "late"}, "tables has no argument 'run'. It takes no argument."),
+        ("summary", {}, "summary was called wrongly: run: Field required. It takes run."),
+        ("list_runs", {"limit": 0}, "limit: Input should be greater than or equal to 1"),
+        ("list_runs", {"limit": "all"}, "limit: Input should be a valid integer"),
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(
@@ -110,6 +120,7 @@ def test_what_cannot_be_answered_is_a_sentence(
     refusal = agent.refusal(tool, **arguments)
     assert said in refusal
     assert "Traceback" not in refusal
+    assert "\n" not in refusal
 
 
 def test_without_the_extra_the_verb_says_what_to_install(

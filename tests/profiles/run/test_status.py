@@ -71,9 +71,24 @@ def test_a_bad_verdict_is_a_failure_with_its_message(verdict: str) -> None:
     assert found.message.startswith("Worker 0 ")
 
 
+def test_the_first_error_of_a_worker_is_why_a_program_without_launcher_failed() -> None:
+    def failed(message: str, at_ns: int, *, follows: bool = False) -> dict[str, Any]:
+        return {"kind": "failed", "message": message, "at_ns": at_ns, "follows": follows}
+
+    def message(*ends: dict[str, Any]) -> str | None:
+        sources = [worker(end, number=number) for number, end in enumerate(ends)]
+        return derive_status(sources, alive=lambda _: False, now_ns=lambda: NOW_NS).message
+
+    late, early = failed("late", 20), failed("early", 10)
+    assert message(late, early) == "Worker 1: early"
+    assert message(failed("its peer is gone", 5, follows=True), early) == "Worker 1: early"
+    assert message(FINISHED, early) == message(STOPPED, early) == "Worker 1: early"
+    assert message(FINISHED, failed("its peer is gone", 5, follows=True)) is None
+
+
 def test_one_failed_worker_of_many_is_a_failed_run() -> None:
     found = derive_status([worker(), worker(FAILED, number=1)], alive=lambda _: True)
-    assert (found.state, found.message) == ("failed", "loss is NaN")
+    assert (found.state, found.message) == ("failed", "Worker 1: loss is NaN")
 
 
 def test_a_worker_that_was_replaced_is_no_failure() -> None:

@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from types import FrameType, SimpleNamespace
+from pathlib import Path
+from types import FrameType, ModuleType, SimpleNamespace
 from typing import Any
+
+import pytest
 
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.recorder.python_sampler import PythonSampler, place_of
@@ -83,6 +86,35 @@ def test_copying_a_tensor_to_python_is_distinguished_from_other_tensorflow_calls
     for name, kind in (("numpy", "read-back"), ("run", "call")):
         space = _as_if_in("/work/train.py", "def step():\n    return f()\n", f=library[name])
         assert place_of(space["step"]()) == (kind, "/work/train.py", 2)
+
+
+def test_tensorflow_outside_of_site_packages_is_no_code_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a checkout on PYTHONPATH: where it was imported from decides."""
+    checkout = tmp_path / "build" / "tensorflow"
+    package = ModuleType("tensorflow")
+    package.__path__ = [str(checkout)]
+    monkeypatch.setitem(sys.modules, "tensorflow", package)
+    source = "def numpy():\n    return look()\ndef run():\n    return look()\n"
+    library = _as_if_in(str(checkout / "ops.py"), source, look=_frame)
+    # The program's own folder may be called so as well.
+    program = str(tmp_path / "tensorflow" / "train.py")
+    for name, kind in (("numpy", "read-back"), ("run", "call")):
+        space = _as_if_in(program, "def step():\n    return f()\n", f=library[name])
+        assert place_of(space["step"]()) == (kind, program, 2)
+    space = _as_if_in(program, "def step():\n    return look()\n", look=_frame)
+    assert place_of(space["step"]()) == ("python", program, 2)
+
+
+def test_packages_of_debian_are_no_code_of_the_program() -> None:
+    library = _as_if_in(
+        "/usr/lib/python3/dist-packages/pandas/core.py",
+        "def mean():\n    return look()\n",
+        look=_frame,
+    )
+    space = _as_if_in("/work/train.py", "def step():\n\n    return mean()\n", mean=library["mean"])
+    assert place_of(space["step"]()) == ("python", "/work/train.py", 3)
 
 
 def test_tracing_is_recognised_at_any_depth_of_the_stack() -> None:

@@ -1,0 +1,25 @@
+"""Tells an error that another process's end caused from one of this process's own."""
+
+from __future__ import annotations
+
+import sys
+
+
+def tells_of_lost_peer(error: BaseException) -> bool:
+    """Return whether TensorFlow raises such an error in a worker whose peer is gone.
+
+    A process that has not imported TensorFlow has no such error, and does not import it here.
+    """
+    if "tensorflow" not in sys.modules:
+        return False
+    from tensorflow import errors
+
+    return isinstance(
+        error,
+        (
+            errors.UnavailableError,
+            errors.AbortedError,
+            errors.CancelledError,
+            errors.DeadlineExceededError,
+        ),
+    )

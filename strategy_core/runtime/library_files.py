@@ -1,0 +1,55 @@
+"""Tells files of Python's library and of installed packages from those of the program."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+
+_FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
+"""Packages that are also used from a checkout, a Bazel build or `pip install --target`."""
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+"""Folders of installed packages, also of the system's, which a virtual environment may use."""
+_SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(path: str) -> bool:
+    """Return whether a source file is Python's, an installed package's or one of a framework.
+
+    Ask once the frameworks are imported: an answer is kept.
+    """
+    if path.startswith("<frozen ") or any(part in path for part in _INSTALLED):
+        return True
+    return _is_in(path, _python_folders()) or is_framework_file(path)
+
+
+@lru_cache(maxsize=4096)
+def is_framework_file(path: str) -> bool:
+    """Return whether a source file is TensorFlow's or Keras's, wherever it is installed."""
+    return _is_in(path, _framework_folders()) or any(
+        f"{part}{name}/" in path for part in _INSTALLED for name in _FRAMEWORKS
+    )
+
+
+def _is_in(path: str, folders: set[str]) -> bool:
+    return path.startswith(tuple(f"{folder}/" for folder in folders))
+
+
+@lru_cache(maxsize=1)
+def _python_folders() -> set[str]:
+    paths = sysconfig.get_paths()
+    return {str(each) for name in _SCHEMES for each in _both(paths[name])}
+
+
+def _framework_folders() -> set[str]:
+    """The folders from which the frameworks were imported."""
+    packages = [sys.modules.get(name) for name in _FRAMEWORKS]
+    folders = [folder for package in packages for folder in getattr(package, "__path__", ())]
+    return {str(each) for folder in folders for each in _both(folder)}
+
+
+def _both(folder: str) -> tuple[Path, Path]:
+    """A folder as Python names it in code objects, and without symbolic links."""
+    return Path(folder), Path(folder).resolve()

@@ -17,6 +17,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.segments import facts_of
+from strategy_lab.app.widgets.verdict import with_gains
 from strategy_lab.profiles.errors import LabError
 
 PAGES = NEEDED.keys() - {"/"}
@@ -45,4 +46,6 @@ def read(page: str, run: str) -> None:
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
         if page == "/overview" and opened.profile.segments:
-            opened.ask(facts_of, opened.profile.segments[-1].segment)
+            segment = opened.profile.segments[-1].segment
+            opened.ask(facts_of, segment)
+            opened.ask(with_gains, segment)

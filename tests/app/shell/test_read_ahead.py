@@ -11,7 +11,7 @@ import pytest
 from strategy_lab.app.server import opened
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
-from strategy_lab.app.widgets import segments
+from strategy_lab.app.widgets import segments, verdict
 from tests.app.asgi import Client
 from tests.synthetic import write_run
 
@@ -49,7 +49,10 @@ def test_the_overview_finds_its_run_read_and_its_question_answered(
     monkeypatch.setattr(opened, "_open", reads_again)
     found = opened.open_run(lab / "mine")
     monkeypatch.setattr(segments, "gather_facts", reads_again)
-    assert found.ask(segments.facts_of, found.profile.segments[-1].segment).steps.count
+    monkeypatch.setattr(verdict, "findings_with_gains", reads_again)
+    segment = found.profile.segments[-1].segment
+    assert found.ask(segments.facts_of, segment).steps.count
+    assert len(found.ask(verdict.with_gains, segment)) > 0
 
 
 @pytest.mark.parametrize("query", ["?run=../..", "?run=", "?run=nope", "?a=%00&b=x", "", "?run"])

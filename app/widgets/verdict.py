@@ -100,11 +100,15 @@ def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) 
 
     The server predicts it as soon as the page is requested (`shell.read_ahead`).
     """
-    for place, finding in zip(places, opened.ask(with_gains, segment), strict=True):
+    for place, finding in zip(places, with_gains(opened, segment), strict=True):
         if finding.gain is not None:
             place.markdown(as_markdown(finding.gain.sentence))
 
 
-def with_gains(profile: Profile, segment: int) -> tuple[Finding, ...]:
+def with_gains(opened: OpenRun, segment: int) -> tuple[Finding, ...]:
     """Return the findings of a segment, each with its gain or the reason why it has none."""
-    return findings_with_gains(profile, facts_of(profile, segment))
+
+    def predicted(profile: Profile, number: int) -> tuple[Finding, ...]:
+        return findings_with_gains(profile, opened.ask(facts_of, number))
+
+    return opened.ask(predicted, segment)

@@ -9,6 +9,7 @@ import streamlit as st
 from strategy_core.tpu import mesh as meshes
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.forms.field_errors import FieldErrors
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import parse_devices
 from strategy_lab.profiles.user_input.text import whole_or_none
@@ -98,7 +99,7 @@ def _draw(layout: dict[str, Any], count: int | None, num_hosts: int) -> None:
     except (LabError, ValueError, TypeError):
         st.caption("This mesh is not possible: see the message at its field.")
         return
-    st.plotly_chart(mesh(places, shape), key="tpu_mesh_chart", alt="The TPU's mesh")
+    draw_chart(mesh(places, shape), key="tpu_mesh_chart", alt="The TPU's mesh")
     st.caption("One colour per replica. Replicas are numbered when the run starts.")
 
 

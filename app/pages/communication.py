@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.waiting import wait_and_transfer
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.collectives import show_collectives, show_replicas
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import replica_names, say_unlike
@@ -133,7 +134,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
             [replica.transfer_ms for replica in replicas],
             unit="ms per step",
         )
-        st.plotly_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
+        draw_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
         st.caption("Measured by in-graph timestamps on every step.")
     show_links(opened.ask(links_of, facts.segment.segment))
     is_over = opened.profile.status.is_over

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from strategy_lab.app.server import state
-from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.comparison import (
     show_curves,
     show_metrics,
@@ -19,12 +16,12 @@ from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.placement_diff import show_moves
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
 from strategy_lab.app.widgets.several import show_several
+from strategy_lab.app.widgets.side_comparison import compare
 from strategy_lab.app.widgets.spec_difference import show_spec_difference
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.title import set_title
-from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
+from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison
 from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.tables.store import Profile
 
 
 def page() -> None:
@@ -70,41 +67,10 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
 
 def _compare(a: Side, b: Side, runs: list[RunEntry]) -> RunComparison | None:
     try:
-        return a.opened.ask(
-            compare_with,
-            tuple(_path_and_stamp(run) for run in a.more),
-            tuple(_path_and_stamp(run) for run in b.runs),
-            a.segment.segment if a.segment else None,
-            b.segment.segment if b.segment else None,
-            tuple(entry.name for entry in runs) if not (a.more or b.more) else (),
-        )
+        return compare(a, b, runs)
     except AnalysisError as error:
         st.warning(f"**These runs cannot be compared.** {as_markdown(error)}")
         return None
-
-
-def _path_and_stamp(run: OpenRun) -> tuple[str, str]:
-    return str(run.profile.path), run.stamp
-
-
-def compare_with(
-    profile: Profile,
-    more: tuple[tuple[str, str], ...],
-    others: tuple[tuple[str, str], ...],
-    segment: int | None,
-    other_segment: int | None,
-    _names: tuple[str, ...],
-) -> RunComparison:
-    """`compare_sets` with the other runs by path and state of their files.
-
-    `_names` are all runs of the folder: which others there are decides what is known of the spread.
-    """
-    return compare_sets(
-        [profile, *(open_run(Path(path)).profile for path, _ in more)],
-        [open_run(Path(path)).profile for path, _ in others],
-        a_segment=segment,
-        b_segment=other_segment,
-    )
 
 
 page()

@@ -11,6 +11,7 @@ from strategy_lab.app.charts.base import label
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.on_tpu import show_on_tpu
 from strategy_lab.app.widgets.picker import run_page
@@ -77,7 +78,7 @@ def _links(profile: Profile, segment: SegmentOpened) -> MeshLinks:
 def show_mesh(places: Sequence[CorePlace], topology: Sequence[int], found: MeshLinks) -> None:
     """The mesh with its links, and what each axis carries."""
     chart = mesh(places, topology, found.links)
-    st.plotly_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
+    draw_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
     if found.reason:
         st.caption(f"{found.reason[0].upper()}{found.reason[1:]}.")
         return
@@ -155,7 +156,7 @@ def show_times(found: Cores) -> None:
         return
     names = [f"replica {item.replica}, core {item.core}" for item in timed]
     phases = {phase: [item.phase_ms(phase) for item in timed] for phase in CATEGORIES}
-    st.plotly_chart(breakdown(names, phases), key="cores_phases", alt="Phases of each core")
+    draw_chart(breakdown(names, phases), key="cores_phases", alt="Phases of each core")
     num_steps = max(item.split.num_steps for item in timed if item.split)
     st.caption(
         f"Measured: means over {num_steps} captured steps, from each core's op spans. A core "

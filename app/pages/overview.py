@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.server.opened import OpenRun
@@ -21,12 +18,9 @@ from strategy_lab.app.widgets.key_numbers import show_key_numbers
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.step_memory import show_step_memory
-from strategy_lab.app.widgets.text import as_markdown
-from strategy_lab.app.widgets.verdict import show_findings, show_headline
+from strategy_lab.app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_lab.profiles.analysis.facts import Finding
-from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.tables.store import Profile
 
 # The bars of more replicas reach below the loss, and leave room for the memory there.
 MANY = 8
@@ -44,7 +38,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_headline(opened.profile, facts)
     show_key_numbers(facts)
     places = show_findings(facts, lambda finding: _offer(opened, finding))
-    _show_gains(opened, segment.segment, places)
+    show_gains(opened, segment.segment, places)
     show_step_time(opened)
     is_tall = len(facts.breakdown.replicas) > MANY
     left, right = st.columns(2)
@@ -64,21 +58,6 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
 def _offer(opened: OpenRun, finding: Finding) -> None:
     if finding.edits:
         offer_try(opened, finding.segment, finding.edits, finding.key)
-
-
-def _show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
-    """Add what a step would take without each finding; the first time a replay takes a second.
-
-    The charts follow it: where they came first, the browser loaded the library that draws them, and
-    painted the headline 2 s later on a busy machine.
-    """
-    for place, finding in zip(places, opened.ask(_with_gains, segment), strict=True):
-        if finding.gain is not None:
-            place.markdown(as_markdown(finding.gain.sentence))
-
-
-def _with_gains(profile: Profile, segment: int) -> tuple[Finding, ...]:
-    return findings_with_gains(profile, facts_of(profile, segment))
 
 
 page()

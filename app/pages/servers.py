@@ -7,6 +7,7 @@ import streamlit as st
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
@@ -99,7 +100,7 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
     else:
         phases = {name: [item.phases_ms[name] for item in found.workers] for name in SERVED_PARTS}
         chart = breakdown(list(names.values()), phases, colours=SERVING_COLOURS)
-        st.plotly_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
+        draw_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
     show_table(
         "servers_workers",
         found.workers,
@@ -147,13 +148,13 @@ def show_time(found: ParameterServing, names: dict[int, str]) -> None:
     st.header("Over time", help=DEFINITIONS["closures"].text)
     finished = {names[number]: times for number, times in (found.finished_s or {}).items()}
     rates = step_rates(finished, marks)
-    st.plotly_chart(rates, key="servers_rates", alt="Steps per second of each worker, over time")
+    draw_chart(rates, key="servers_rates", alt="Steps per second of each worker, over time")
     if found.moments is None:
         st.markdown(f"Queue not available: {as_markdown(found.moments_reason or '')}.")
     else:
         moments = found.moments
         chart = closures(moments.at_s, moments.queued, moments.in_flight, marks)
-        st.plotly_chart(chart, key="servers_queue", alt="Closures queued and in flight, over time")
+        draw_chart(chart, key="servers_queue", alt="Closures queued and in flight, over time")
     for item in found.absences:
         st.markdown(f"- {as_markdown(item.message)}")
 

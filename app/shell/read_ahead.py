@@ -16,13 +16,19 @@ from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
+from strategy_lab.app.widgets.comparison_picker import Side, usual_segment
+from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
+from strategy_lab.app.widgets.side_comparison import compare
+from strategy_lab.app.widgets.verdict import with_gains
 from strategy_lab.profiles.errors import LabError
 
 PAGES = NEEDED.keys() - {"/"}
 """The Lab follows the files of its run itself, from where it has read them."""
 RUN_KEYS = ("run", "a", "b")
 """The query parameters that name runs."""
+CHOSEN = {"segment_a", "segment_b", "more_a", "more_b"}
+"""Those that make a side of Compare another one than its run's usual segment."""
 
 
 class ReadAhead:
@@ -37,6 +43,9 @@ class ReadAhead:
             query = parse_qs(scope["query_string"].decode("latin-1"))
             for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
                 self._reader.submit(read, scope["path"], name)
+            is_pair = {"a", "b"} <= query.keys() and not query.keys() & CHOSEN
+            if scope["path"] == "/compare" and is_pair:
+                self._reader.submit(compare_ahead, query["a"][0], query["b"][0])
         await self._app(scope, receive, send)
 
 
@@ -45,4 +54,16 @@ def read(page: str, run: str) -> None:
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
         if page == "/overview" and opened.profile.segments:
-            opened.ask(facts_of, opened.profile.segments[-1].segment)
+            segment = opened.profile.segments[-1].segment
+            opened.ask(facts_of, segment)
+            with_gains(opened, segment)
+
+
+def compare_ahead(a: str, b: str) -> None:
+    """Compare the runs `a` and `b`; the page finds the answer (`widgets.side_comparison`)."""
+    with contextlib.suppress(LabError):
+        runs = state.lab().runs
+        one, other = open_run(run_folder(runs, a)), open_run(run_folder(runs, b))
+        side_a = Side("A", one, usual_segment(one, "A"))
+        side_b = Side("B", other, usual_segment(other, "B"))
+        compare(side_a, side_b, list_runs(runs))

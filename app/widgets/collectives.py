@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from strategy_lab.app.charts.waiting import wait_and_transfer
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.table import Column, number, show_selectable_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
@@ -65,7 +66,7 @@ def show_replicas(
         [part.transfer_ms for part in parts],
         unit="ms per call" if chosen else "ms per step",
     )
-    st.plotly_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
+    draw_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
     if chosen:
         st.caption(f"{as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
     else:

@@ -18,6 +18,7 @@ from strategy_lab.app.charts.comparing import (
 )
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.comparison_picker import Side
 from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown
@@ -79,7 +80,7 @@ def show_verdict(compared: RunComparison) -> None:
         show_tiles(_tiles(times), first_is_large=True)
     with right:
         chart = ratio_interval(times.ratio, times.low, times.high)
-        st.plotly_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
+        draw_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
     for sentence in evidence(compared):
         st.caption(as_markdown(sentence))
 
@@ -121,7 +122,7 @@ def show_phases(a: Side, b: Side, compared: RunComparison) -> None:
         for phase in CATEGORIES
     }
     chart = breakdown([side.name for side in (a, b)], phases)
-    st.plotly_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
+    draw_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
     if missing:
         st.caption(as_markdown("; ".join(missing)))
     for side, step_ms in ((a, compared.times.a_ms), (b, compared.times.b_ms)):
@@ -212,11 +213,11 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
         if compared is not None and compared.times.unit == "run":
             st.header("Run by run", help=DEFINITIONS["step_time_of_side"].text)
             chart = runs_in_order(_medians(compared.a), _medians(compared.b))
-            st.plotly_chart(chart, key="compare_runs", alt="Step time of each run by its start")
+            draw_chart(chart, key="compare_runs", alt="Step time of each run by its start")
         else:
             st.header("Steady steps", help=DEFINITIONS["step_time_of_side"].text)
             timed = [_steady_ms(side) for side in (a, b)]
-            st.plotly_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
+            draw_chart(spreads(*timed), key="compare_spreads", alt="Histograms of step times")
     with right:
         st.header("Loss", help=DEFINITIONS["loss"].text)
         # Segments of one run follow each other; two runs are laid over each other.

@@ -7,6 +7,7 @@ the newest other run that can be compared with A.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import streamlit as st
 
@@ -119,14 +120,13 @@ def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
 
 def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
     segments = {item.segment: item for item in opened.profile.segments}
-    if len(segments) < 2:
-        return next(iter(segments.values()), None)
+    usual = usual_segment(opened, name)
+    if usual is None or len(segments) < 2:
+        return usual
     titles = segment_titles(opened.profile.segments)
     key = f"segment_{name.lower()}"
     asked = whole_or_none(st.query_params.get(key, ""))
-    # Of one run, the first segment against the last is the question that a live change raises.
-    usual = min(segments) if name == "A" else max(segments)
-    wanted = asked if asked in segments else usual
+    wanted = usual.segment if asked is None or asked not in segments else asked
     chosen = st.segmented_control(
         f"Segment of {name}",
         list(segments),
@@ -137,6 +137,15 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
     number = wanted if chosen is None else chosen
     st.query_params[key] = str(number)
     return segments[number]
+
+
+def usual_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
+    """The segment of side `name` if none was chosen; None if the run has none.
+
+    Of one run, the first segment against the last is the question that a live change raises.
+    """
+    segments = sorted(opened.profile.segments, key=attrgetter("segment"))
+    return segments[0 if name == "A" else -1] if segments else None
 
 
 def _swap() -> None:

@@ -11,6 +11,7 @@ from strategy_lab.app.charts import steps as step_charts
 from strategy_lab.app.charts.memory import memory as memory_chart
 from strategy_lab.app.charts.phases import breakdown as breakdown_chart
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
@@ -79,7 +80,7 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
         phase: [replica.phase_ms(phase) for replica in breakdown.replicas] for phase in CATEGORIES
     }
     chart = breakdown_chart(replica_names(breakdown.replicas), phases)
-    st.plotly_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
+    draw_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
     st.caption(
         f"{SOURCES[breakdown.source]}; means over "
         f"{units.counted(breakdown.replicas[0].num_steps, 'step')}. The phases add up to the step."

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from strategy_lab.app.charts.matrix import traffic
+from strategy_lab.app.widgets.chart import draw_chart
 
 CELL_PX = 54
 """What `37.7 kB` takes."""
@@ -26,4 +27,4 @@ def show_matrix_chart(
             f"<style>.st-key-{box} {{container-type:inline-size}} @container (max-width:{room}px) "
             f"{{.st-key-{box} .textpoint {{display:none}}}}</style>"
         )
-        st.plotly_chart(traffic(names, matrix, num_labelled=num_labelled), key=key, alt=alt)
+        draw_chart(traffic(names, matrix, num_labelled=num_labelled), key=key, alt=alt)

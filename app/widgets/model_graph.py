@@ -9,6 +9,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
@@ -53,7 +54,7 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
     names = short_names(picture.devices)
     _show_legend((names[device], device_colour(at)) for at, device in enumerate(picture.devices))
     chart = model_graph(picture, names, sizing)
-    st.plotly_chart(
+    draw_chart(
         chart,
         key="model_graph",
         alt="The model's layers on their devices",

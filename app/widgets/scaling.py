@@ -7,6 +7,7 @@ import streamlit as st
 from strategy_lab.app.charts.scaling import throughput_curve
 from strategy_lab.app.server import state
 from strategy_lab.app.server.opened import OpenRun, open_run
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.mesh_times import show_mesh_times
 from strategy_lab.app.widgets.own_link import CHOSEN, pick_own_link
 from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs
@@ -63,7 +64,11 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
 
 def _show(found: ScalingPrediction) -> None:
     if len(found.rows) > 1:
-        st.plotly_chart(throughput_curve(found), key="scaling_curve")
+        draw_chart(
+            throughput_curve(found),
+            key="scaling_curve",
+            alt="Predicted examples per second by the number of replicas",
+        )
     st.caption(as_markdown(_explanation(found), 1_000))
     show_table(
         "scaling_table",

@@ -13,6 +13,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.base import mark_moment
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.links import open_step
 from strategy_lab.profiles.reporting.palette import GREY
 
@@ -37,10 +38,10 @@ def runs_chart(opened: Mapping[str, OpenRun], chart: go.Figure, *, key: str, alt
     """
     runs = list(opened.values())
     if not any(map(has_timeline, runs)):
-        st.plotly_chart(chart, key=key, alt=alt)
+        draw_chart(chart, key=key, alt=alt)
         return
     make_selectable(chart)
-    state = st.plotly_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
+    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
     for point in state.selection.points[:1]:
         run = runs[point["curve_number"]]
         if has_timeline(run):
@@ -71,9 +72,9 @@ def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None
     if asked.isdecimal():
         mark_moment(chart, int(asked), f"step {asked}", GREY, y=0.9)
     if not has_timeline(opened):
-        st.plotly_chart(chart, key=key, alt=alt)
+        draw_chart(chart, key=key, alt=alt)
         return
     make_selectable(chart)
-    state = st.plotly_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
+    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
     for point in state.selection.points[:1]:
         open_step("timeline", opened.profile.path.name, round(point["x"]))

@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.memory import memory_over_step
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (
@@ -53,7 +54,7 @@ def show_step_memory(opened: OpenRun, segment: int) -> None:
         if item in shown
     }
     chart = memory_over_step(lines)
-    st.plotly_chart(chart, key="overview_step_memory", alt="Memory by device over one step")
+    draw_chart(chart, key="overview_step_memory", alt="Memory by device over one step")
     st.caption(
         f"Step {found.step:,}, derived from the graph and the times of its ops"
         + (

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from strategy_lab.app.charts.sweep import pareto
+from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.copy_as import offer_copy
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.table import number, show_selectable_table, text
@@ -55,7 +56,11 @@ def _show_chart(found: Results) -> None:
         format_func=COST_NAMES.__getitem__,
         key="sweep_cost",
     )
-    st.plotly_chart(pareto(found, cost), key="sweep_pareto")
+    draw_chart(
+        pareto(found, cost),
+        key="sweep_pareto",
+        alt=f"Throughput of each configuration against {COST_NAMES[cost].lower()}",
+    )
 
 
 def _usual_cost(found: Results) -> Cost:

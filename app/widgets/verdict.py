@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.chart import note_first_sentence
+from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.text import as_html, as_markdown, bound
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
 from strategy_lab.profiles.analysis.headline import Strong, headline
+from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.tables.store import Profile
 
 SHOWN = 3
-PAINT_S = 0.3
-"""Head start of a session's first answer. Charts that follow at once would have the browser start
-the library that draws them first, for half a second in which the page stays empty."""
-_HAS_ANSWERED = "has_answered"
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem; text-wrap:pretty}
@@ -42,9 +41,7 @@ def _as_html(part: str) -> str:
 def show_sentence(sentence: str) -> None:
     """A page's answer in large type; `sentence` is HTML, its names already escaped."""
     st.html(f'{_HEADLINE}<div class="lab-headline">{bound(sentence)}</div>')
-    if not st.session_state.get(_HAS_ANSWERED):
-        st.session_state[_HAS_ANSWERED] = True
-        time.sleep(PAINT_S)
+    note_first_sentence()
 
 
 def show_findings(
@@ -96,3 +93,22 @@ def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenera
             st.caption(f"Try: {as_markdown(finding.advice)}")
             offer(finding)
     return place
+
+
+def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
+    """Add to each finding what a step would take without it; a replay predicts that.
+
+    The server predicts it as soon as the page is requested (`shell.read_ahead`).
+    """
+    for place, finding in zip(places, with_gains(opened, segment), strict=True):
+        if finding.gain is not None:
+            place.markdown(as_markdown(finding.gain.sentence))
+
+
+def with_gains(opened: OpenRun, segment: int) -> tuple[Finding, ...]:
+    """Return the findings of a segment, each with its gain or the reason why it has none."""
+
+    def predicted(profile: Profile, number: int) -> tuple[Finding, ...]:
+        return findings_with_gains(profile, opened.ask(facts_of, number))
+
+    return opened.ask(predicted, segment)

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import in_order
@@ -100,12 +101,12 @@ def _variables(profile: Profile, segment: int) -> dict[tuple[int, str], list[Hel
     """Return the variables by process and device; without a device if a size is not known."""
     found: dict[tuple[int, str], list[HeldTensor]] = defaultdict(list)
     unknown = set()
-    for row in of_segment(profile.table("placement"), segment).to_pylist():
-        if row["kind"] == "variable":
-            key = row["worker"], row["device"] or ""
-            if row["bytes"] is None:
-                unknown.add(key)
-            found[key].append(HeldTensor("variable", row["name"], row["op"], row["bytes"] or 0))
+    placed = of_segment(profile.table("placement"), segment)
+    for row in placed.filter(pc.equal(placed["kind"], "variable")).to_pylist():
+        key = row["worker"], row["device"] or ""
+        if row["bytes"] is None:
+            unknown.add(key)
+        found[key].append(HeldTensor("variable", row["name"], row["op"], row["bytes"] or 0))
     return {key: holders for key, holders in found.items() if key not in unknown}
 
 

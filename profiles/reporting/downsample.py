@@ -66,14 +66,25 @@ def envelope(
     low, high = np.minimum.reduceat(ys, starts), np.maximum.reduceat(ys, starts)
     middle = low
     if size > 1:
-        buckets = zip(starts.tolist(), ends.tolist(), strict=True)
-        middle = np.array([np.median(ys[a:b]) for a, b in buckets])
+        middle = _medians(ys, starts, ends, size)
     columns = ((xs[starts] + xs[ends - 1]) / 2, middle, low, high)
     gaps = np.flatnonzero(is_first)[1:]
     middles = (columns[0][gaps - 1] + columns[0][gaps]) / 2
     fills = (middles, np.nan, np.nan, np.nan)
     put = [np.insert(column, gaps, fill) for column, fill in zip(columns, fills, strict=True)]
     return Envelope(put[0], put[1], put[2], put[3], size)
+
+
+def _medians(
+    values: Array, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int
+) -> Array:
+    """The median of each bucket; nearly all have `size` values, and are sorted as one array."""
+    found = np.empty(len(starts))
+    full = ends - starts == size
+    found[full] = np.median(values[starts[full, None] + np.arange(size)], axis=1)
+    for at in np.flatnonzero(~full):
+        found[at] = np.median(values[starts[at] : ends[at]])
+    return found
 
 
 def usual_distance(x: npt.ArrayLike) -> float:

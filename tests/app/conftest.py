@@ -18,7 +18,7 @@ from strategy_lab.app.server.asgi_app import server_options
 
 @pytest.fixture(autouse=True)
 def _no_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strategy_lab.app.widgets.verdict.PAINT_S", 0.0)
+    monkeypatch.setattr("strategy_lab.app.widgets.chart.PAINT_S", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

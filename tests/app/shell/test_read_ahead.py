@@ -11,8 +11,9 @@ import pytest
 from strategy_lab.app.server import opened
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
-from strategy_lab.app.widgets import segments
+from strategy_lab.app.widgets import segments, side_comparison, verdict
 from tests.app.asgi import Client
+from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
 
 
@@ -49,7 +50,33 @@ def test_the_overview_finds_its_run_read_and_its_question_answered(
     monkeypatch.setattr(opened, "_open", reads_again)
     found = opened.open_run(lab / "mine")
     monkeypatch.setattr(segments, "gather_facts", reads_again)
-    assert found.ask(segments.facts_of, found.profile.segments[-1].segment).steps.count
+    monkeypatch.setattr(verdict, "findings_with_gains", reads_again)
+    segment = found.profile.segments[-1].segment
+    assert found.ask(segments.facts_of, segment).steps.count
+    assert len(verdict.with_gains(found, segment)) > 0
+
+
+def test_compare_finds_its_two_runs_compared(
+    client: Client, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_ahead.state.configure(lab)
+    write_run(lab / "one")
+    write_run(lab / "other")
+    assert client.get("/compare?a=one&b=other").status == 200
+
+    def compares_again(*_: object, **_options: object) -> None:
+        raise AssertionError("the runs were not compared ahead")
+
+    monkeypatch.setattr(side_comparison, "compare_sets", compares_again)
+    shown = open_page("compare", lab, a="one", b="other")
+    assert "Every figure" in text_of(shown)
+
+
+def test_runs_that_cannot_be_compared_do_not_disturb_the_page(client: Client, lab: Path) -> None:
+    read_ahead.state.configure(lab)
+    write_run(lab / "one")
+    assert client.get("/compare?a=one&b=nope").status == 200
+    assert client.get("/compare?a=one&b=one").status == 200
 
 
 @pytest.mark.parametrize("query", ["?run=../..", "?run=", "?run=nope", "?a=%00&b=x", "", "?run"])

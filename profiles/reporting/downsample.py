@@ -66,8 +66,7 @@ def envelope(
     low, high = np.minimum.reduceat(ys, starts), np.maximum.reduceat(ys, starts)
     middle = low
     if size > 1:
-        buckets = zip(starts.tolist(), ends.tolist(), strict=True)
-        middle = np.array([np.median(ys[a:b]) for a, b in buckets])
+        middle = _medians(ys, starts, ends, size)
     columns = ((xs[starts] + xs[ends - 1]) / 2, middle, low, high)
     gaps = np.flatnonzero(is_first)[1:]
     middles = (columns[0][gaps - 1] + columns[0][gaps]) / 2
@@ -110,6 +109,18 @@ def _bucket_starts(
     bounds = np.r_[0, firsts, num]
     starts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(bounds)]).astype(np.int64)
     return starts, np.isin(starts, bounds[:-1])
+
+
+def _medians(
+    ys: Array, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int
+) -> Array:
+    """Return the median of each bucket; all buckets of `size` values take one call of NumPy."""
+    medians = np.empty(len(starts))
+    is_full = ends - starts == size
+    medians[is_full] = np.median(ys[starts[is_full][:, None] + np.arange(size)], axis=1)
+    for bucket in np.flatnonzero(~is_full).tolist():
+        medians[bucket] = np.median(ys[starts[bucket] : ends[bucket]])
+    return medians
 
 
 def _plain(values: Array) -> list[float]:

@@ -123,6 +123,18 @@ def _bucket_starts(
     return starts, np.isin(starts, bounds[:-1])
 
 
+def _medians(
+    ys: Array, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int
+) -> Array:
+    """Return the median of each bucket; all buckets of `size` values take one call of NumPy."""
+    medians = np.empty(len(starts))
+    is_full = ends - starts == size
+    medians[is_full] = np.median(ys[starts[is_full][:, None] + np.arange(size)], axis=1)
+    for bucket in np.flatnonzero(~is_full).tolist():
+        medians[bucket] = np.median(ys[starts[bucket] : ends[bucket]])
+    return medians
+
+
 def _plain(values: Array) -> list[float]:
     return [int(value) if value.is_integer() else value for value in values.tolist()]
 

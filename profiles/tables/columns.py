@@ -23,6 +23,14 @@ def of_segment(table: pa.Table, segment: int) -> pa.Table:
     return table.filter(pc.equal(table["segment"], segment))
 
 
+def of_steps(table: pa.Table, steps: Collection[int] | None) -> pa.Table:
+    """Return the rows of these steps, all of them for None; -1 is for rows without a step."""
+    if steps is None:
+        return table
+    wanted = pa.array(sorted(steps), table.schema.field("step").type)
+    return table.filter(pc.is_in(table["step"].fill_null(-1), wanted))
+
+
 def floats(table: pa.Table, name: str) -> Floats:
     """Return a numeric column; a missing or infinite value becomes NaN."""
     column: Floats = table[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

@@ -22,6 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_lab.profiles.tables.columns import of_steps
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
     content_checksum,
@@ -121,11 +122,13 @@ def read_copy(
     files: Sequence[Path],
     recorded: Mapping[Path, RecordedFile],
     only: Collection[str] | None = None,
+    steps: Collection[int] | None = None,
 ) -> tuple[Path, pa.Table] | None:
     """Return the copy of these files and its rows, not yet checked by `fit`; None if there is none.
 
     `recorded` has the checksum of each file according to the events. With `only`, return these
-    columns of a copy whose rows all fit, checked themselves.
+    columns of a copy whose rows all fit, checked themselves, and with `steps` only the rows of
+    these steps.
     """
     if len(files) < 2:
         return None
@@ -138,22 +141,35 @@ def read_copy(
         if only is not None and copy.fits != _proof(name, copy.crc32):
             return None
         path = folder / f"{name}.parquet"
-        table = _read(name, path, copy, only)
+        table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
         return (path, table) if only is None or is_fit(name, table) else None
     except (OSError, msgspec.MsgspecError, RecursionError, UnreadableTableError):
         return None  # the windows have the same rows
 
 
-def _read(name: str, path: Path, copy: _Copy, only: Collection[str] | None) -> pa.Table:
+def _read(
+    name: str,
+    path: Path,
+    copy: _Copy,
+    only: Collection[str] | None,
+    steps: Collection[int] | None,
+) -> pa.Table:
+    empty = TABLES[name].empty_table()
     if not copy.num_rows:
-        empty = TABLES[name].empty_table()
         return empty if only is None else empty.select(list(only))
     content = content_of(path)
     if content_checksum(content) != copy.crc32:
         raise UnreadableTableError("is not what the run wrote")
-    table = read_columns(name, content, copy.num_rows, only)[0]
-    return table if only is None else table.select(list(only))
+    if only is None:
+        return read_columns(name, content, copy.num_rows)[0]
+    if steps is None:
+        return read_columns(name, content, copy.num_rows, only)[0].select(list(only))
+    numbers = read_columns(name, content, copy.num_rows, ("step",))[0]
+    if not of_steps(numbers, steps).num_rows:
+        return empty.select(list(only))  # most copies of a long run: one column was enough
+    found = read_columns(name, content, copy.num_rows, (*only, "step"))[0]
+    return of_steps(found, steps).select(list(only))
 
 
 def _index(folder: Path) -> dict[str, _Copy]:

@@ -6,7 +6,7 @@ A damaged file, or a row that does not fit its table, is left out and named in a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +14,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
+from strategy_lab.profiles.tables.columns import of_steps
 from strategy_lab.profiles.tables.merged_windows import by_group, read_copy
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
@@ -107,19 +108,21 @@ def read_parts(
     files: list[Path],
     noted: Noted,
     recorded: Mapping[Path, RecordedFile] = _ANY,
+    steps: Collection[int] | None = None,
 ) -> list[_Out]:
     """Return `convert` of some columns of what `read_table` returns, a few windows at a time.
 
     The parts together have the same rows in the same order, with the same notes. Of copies that
-    say that all of their rows fit only these columns are read. `convert` runs in several threads.
+    say that all of their rows fit only these columns are read. With `steps`, the parts have only
+    rows of these steps. `convert` runs in several threads.
     """
 
     def read(group: list[Path]) -> tuple[_Out, list[str]]:
         notes: list[str] = []
-        copy = read_copy(name, group, recorded, columns)
+        copy = read_copy(name, group, recorded, columns, steps)
         if copy is not None:
             return convert(copy[1]), notes
-        whole = read_table(name, group, notes.append, recorded)
+        whole = of_steps(read_table(name, group, notes.append, recorded), steps)
         return convert(whole.select(list(columns))), notes
 
     parts = []

@@ -8,7 +8,7 @@ The profile of an unfinished run is a snapshot; `profiles.run.tail` follows a ru
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from strategy_lab.profiles.run.manifest import RunIdentity, read_run_file, why_d
 from strategy_lab.profiles.run.process_history import read_processes
 from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.run.topology import is_pod
+from strategy_lab.profiles.tables.columns import of_steps
 from strategy_lab.profiles.tables.event_tables import (
     links_table,
     memory_table,
@@ -229,22 +230,33 @@ class Profile:
         return pa.table([known[column] for column in columns], schema=schema)
 
     def parts(
-        self, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Answer]
+        self,
+        name: str,
+        columns: Sequence[str],
+        convert: Callable[[pa.Table], Answer],
+        steps: Collection[int] | None = None,
     ) -> list[Answer]:
         """Return `convert` of some columns of a table, a part of its rows at a time, in order.
 
         A large table is never in memory as a whole, and nothing of it is cached. `convert` runs in
         several threads. Raises RunFolderError like `table`.
+
+        Args:
+          steps: the steps whose rows are wanted (see `columns.of_steps`); None for all rows.
         """
         if name in self._tables or name not in self.files or name in (*COMPLETED, *DELAYED):
-            return [convert(self.table(name).select(list(columns)))]
-        return self._parts(name, columns, convert)
+            return [convert(of_steps(self.table(name), steps).select(list(columns)))]
+        return self._parts(name, columns, convert, steps)
 
     def _parts(
-        self, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Answer]
+        self,
+        name: str,
+        columns: Sequence[str],
+        convert: Callable[[pa.Table], Answer],
+        steps: Collection[int] | None = None,
     ) -> list[Answer]:
         noted, files = self._notes.append, self.files[name]
-        return read_parts(name, columns, convert, files, noted, self._recorded)
+        return read_parts(name, columns, convert, files, noted, self._recorded, steps)
 
     def _build(self, name: str) -> pa.Table:
         if name in self.files:

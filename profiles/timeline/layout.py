@@ -7,7 +7,7 @@ names its clock. Times on a device's clock are shown beside host times but never
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.clocks import worker_clocks
-from strategy_lab.profiles.tables.columns import is_one_of
+from strategy_lab.profiles.tables.columns import is_one_of, of_steps
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.lanes import assign_lanes
@@ -147,11 +147,16 @@ class Timeline:
         return self._thread[spans]
 
 
-def lay_out(profile: Profile) -> Timeline:
-    """Return the timeline of a run. A run without spans has no tracks."""
-    spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part))
+def lay_out(profile: Profile, only: Collection[int] | None = None) -> Timeline:
+    """Return the timeline of a run, or of some of its steps. Without spans it has no tracks.
+
+    Args:
+      only: the numbers of the steps, -1 for what is outside of every step; None for all. Of a long
+        run, some steps take less time and memory than all.
+    """
+    spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part, only))
     start, end = spans.columns["start"], spans.columns["end"]
-    steps = _captured_steps(profile)
+    steps = _captured_steps(profile, only)
     origin = _origin(profile, start)
     start -= origin
     end -= origin
@@ -161,7 +166,7 @@ def lay_out(profile: Profile) -> Timeline:
     for key in ("start", "end"):
         steps[key] = [value - origin for value in steps[key]]
     last_step = max(steps["end"], default=0)
-    links, link_ops = _links(profile, tracks, origin, start, row_starts)
+    links, link_ops = _links(profile, only, tracks, origin, start, row_starts)
     category, categories = spans.columns["category"], spans.texts["category"]
     waits = _waits(links, start, end, row_starts, category == _code(categories, COLLECTIVE))
     return Timeline(
@@ -180,10 +185,10 @@ def lay_out(profile: Profile) -> Timeline:
         categories=_with_parts(categories) if len(waits["span"]) else categories,
         waits=waits,
         steps=steps,
-        split_steps=_split_steps(profile, steps),
+        split_steps=_split_steps(profile, only, steps),
         links=links,
         link_ops=link_ops,
-        sends=_sends(profile, tracks, origin, start, row_starts),
+        sends=_sends(profile, only, tracks, origin, start, row_starts),
         _thread=spans.columns["thread"],
     )
 
@@ -236,8 +241,8 @@ def _sort_into_rows(
     return tracks, row_starts
 
 
-def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
-    table = profile.table("steps")
+def _captured_steps(profile: Profile, only: Collection[int] | None) -> dict[str, list[Any]]:
+    table = of_steps(profile.table("steps"), only)
     only_marked = uncaptured_steps(profile)
     is_shown = np.isin(int_values(table["step"]), only_marked) if len(only_marked) else None
     shown = table["captured"] if is_shown is None else pa.array(is_shown)
@@ -252,8 +257,10 @@ def _captured_steps(profile: Profile) -> dict[str, list[Any]]:
     }
 
 
-def _split_steps(profile: Profile, steps: Mapping[str, list[Any]]) -> dict[str, Ints]:
-    table = profile.table("replica_steps")
+def _split_steps(
+    profile: Profile, only: Collection[int] | None, steps: Mapping[str, list[Any]]
+) -> dict[str, Ints]:
+    table = of_steps(profile.table("replica_steps"), only)
     pairs = zip(steps["segment"], steps["step"], strict=True)
     numbers = {pair: number for number, pair in enumerate(pairs)}
     keys = zip(
@@ -267,14 +274,19 @@ def _split_steps(profile: Profile, steps: Mapping[str, list[Any]]) -> dict[str, 
 
 
 def _links(
-    profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
+    profile: Profile,
+    only: Collection[int] | None,
+    tracks: list[Track],
+    origin: int,
+    start_of: Ints,
+    row_starts: Ints,
 ) -> tuple[dict[str, Ints], list[str]]:
     """Return the ranks of collectives, and the names of their ops. Ranks of one instance share a
     group.
 
     A collective without an instance number is identified by its name.
     """
-    table = table_on_one_clock(profile, "collectives")
+    table = of_steps(table_on_one_clock(profile, "collectives"), only)
     track = _tracks_of(table, "device", tracks)
     instance = int_values(table["instance"])
     name = np.where(instance < 0, coded_texts(table["name"])[0], -1)
@@ -332,10 +344,15 @@ def _with_parts(categories: list[str]) -> list[str]:
 
 
 def _sends(
-    profile: Profile, tracks: list[Track], origin: int, start_of: Ints, row_starts: Ints
+    profile: Profile,
+    only: Collection[int] | None,
+    tracks: list[Track],
+    origin: int,
+    start_of: Ints,
+    row_starts: Ints,
 ) -> dict[str, Ints]:
     """Return the tensors that one device sent to another, both being on the timeline."""
-    table = table_on_one_clock(profile, "transfers")
+    table = of_steps(table_on_one_clock(profile, "transfers"), only)
     start = int_values(table["start_ns"]) - origin
     lasted = table["duration_ms"].fill_null(np.nan).to_numpy()
     known = np.isfinite(lasted)

@@ -9,7 +9,7 @@ this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_lab.profiles.run.injected_delay import OP
-from strategy_lab.profiles.tables.columns import Ints, floats, ints, texts
+from strategy_lab.profiles.tables.columns import Ints, floats, ints, of_steps, texts
 from strategy_lab.profiles.tables.mark_rows import MarkRows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, replica_devices
 from strategy_lab.profiles.tables.schema import TABLES
@@ -33,12 +33,19 @@ _ALL_REDUCE = "all-reduce"
 
 
 def parts_on_one_clock(
-    profile: Profile, name: str, columns: Sequence[str], convert: Callable[[pa.Table], Part]
+    profile: Profile,
+    name: str,
+    columns: Sequence[str],
+    convert: Callable[[pa.Table], Part],
+    only: Collection[int] | None = None,
 ) -> list[Part]:
-    """Return `convert` of columns of `table_on_one_clock`, a part of its rows at a time."""
+    """Return `convert` of columns of `table_on_one_clock`, a part of its rows at a time.
+
+    With `only`, of the rows of these steps alone.
+    """
     if len(profile.clocks.workers) < 2:
-        return profile.parts(name, columns, convert)
-    return [convert(table_on_one_clock(profile, name).select(list(columns)))]
+        return profile.parts(name, columns, convert, only)
+    return [convert(of_steps(table_on_one_clock(profile, name), only).select(list(columns)))]
 
 
 def table_on_one_clock(profile: Profile, name: str) -> pa.Table:

@@ -75,11 +75,14 @@ def _shortened(number: Ints, values: Floats, budget: int) -> tuple[Ints, Floats]
     size = -(-len(number) // budget)
     if size <= 1:
         return number, values
-    starts = range(0, len(number), size)
+    whole = len(number) // size * size
+    shapes = [values[:whole].reshape(-1, size, values.shape[1])]
+    if whole < len(number):
+        shapes.append(values[None, whole:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a replica without a value there
-        medians = [np.nanmedian(values[start : start + size], axis=0) for start in starts]
-    return number[::size], np.stack(medians)
+        medians = [np.nanmedian(stretches, axis=1) for stretches in shapes]
+    return number[::size], np.concatenate(medians)
 
 
 def _lines(parts: list[tuple[Ints, Floats]], most: int) -> list[dict[str, Any]]:

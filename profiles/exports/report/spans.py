@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,8 +31,18 @@ MAX_SPANS_OF_ONE = 60_000
 
 Entry = tuple[str, str, str]
 """Name, op and phase of a span."""
-Span = tuple[int, int, int, Entry]
-"""Start and end in ns since the timeline's origin, row, and entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Spans in order of their start: columns of the same length."""
+
+    start: Ints
+    """In ns since the timeline's origin, as `end`."""
+    end: Ints
+    row: Ints
+    entry: Ints
+    """A number of `pack_spans`' sorted entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +63,7 @@ def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence
     waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
     chosen = [np.flatnonzero(np.isin(timeline.step, steps)) for steps in stretches]
     kept = [_longest(timeline, spans) for spans in chosen]
-    read = [_read(timeline, rows, spans, waits) for spans in kept]
-    entries = sorted({entry for spans in read for *_, entry in spans})
-    entry_index = {entry: index for index, entry in enumerate(entries)}
+    read, entries = _with_entries(timeline, [_read(timeline, rows, spans, waits) for spans in kept])
     ops = sorted({op for _, op, _ in entries})
     phases = sorted({phase for _, _, phase in entries})
     return Packed(
@@ -63,7 +72,7 @@ def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence
             "categories": phases,
             "names": _encode_names(entries, ops, phases),
             "stretches": [
-                _pack_stretch(facts, timeline, spans, steps, entry_index)
+                _pack_stretch(facts, timeline, spans, steps)
                 for spans, steps in zip(read, stretches, strict=True)
             ],
         },
@@ -92,47 +101,71 @@ def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tu
 
 def _read(
     timeline: Timeline, rows: Ints, spans: Ints, waits: dict[tuple[str, int], int]
-) -> list[Span]:
-    """Return the chosen spans in order of their start, collectives split in two parts."""
-    found: list[Span] = []
+) -> npt.NDArray[np.int64]:
+    """Return the chosen spans, collectives split in two parts.
+
+    Returns columns: start, end, row, and the numbers of name, op and phase. Phases are numbered in
+    the order of the timeline's categories, followed by `wait` and `transfer`.
+    """
     columns = (timeline.start, timeline.end, rows, timeline.name, timeline.op, timeline.category)
-    for start, end, row, name, op, category in zip(
-        *(column[spans].tolist() for column in columns), strict=True
-    ):
-        word, kind = timeline.names[name], timeline.ops[op]
-        phase = timeline.categories[category] or "other"
-        if phase != "collective":
-            found.append((start, end, row, (word, kind, phase)))
-            continue
-        arrived = min(start + waits.get((word, start), 0), end)
-        if arrived > start:
-            found.append((start, arrived, row, (word, kind, "wait")))
-        if end > arrived:
-            found.append((arrived, end, row, (word, kind, "transfer")))
-    return sorted(found)
+    read = np.stack([column[spans].astype(np.int64) for column in columns])
+    kinds = timeline.categories
+    is_whole = read[5] != (kinds.index("collective") if "collective" in kinds else -1)
+    split = read[:, ~is_whole]
+    waited = [
+        waits.get((timeline.names[name], start), 0)
+        for name, start in zip(split[3].tolist(), split[0].tolist(), strict=True)
+    ]
+    arrived = np.minimum(split[0] + np.array(waited, np.int64), split[1])
+    begun, moved = split.copy(), split.copy()
+    begun[1] = moved[0] = arrived
+    begun[5], moved[5] = len(kinds), len(kinds) + 1
+    parts = [read[:, is_whole], begun[:, arrived > split[0]], moved[:, split[1] > arrived]]
+    return np.concatenate(parts, axis=1)
+
+
+def _with_entries(
+    timeline: Timeline, read: Sequence[npt.NDArray[np.int64]]
+) -> tuple[list[_Spans], list[Entry]]:
+    """Return the spans of each stretch, and the distinct entries of all, sorted."""
+    phases = [*(name or "other" for name in timeline.categories), "wait", "transfer"]
+    codes = [(name * len(timeline.ops) + op) * len(phases) + phase for *_, name, op, phase in read]
+    distinct = np.unique(np.concatenate(codes))
+    others, phase = np.divmod(distinct, len(phases))
+    name, op = np.divmod(others, len(timeline.ops))
+    known = [
+        (timeline.names[n], timeline.ops[o], phases[p])
+        for n, o, p in zip(name.tolist(), op.tolist(), phase.tolist(), strict=True)
+    ]
+    entries = sorted(set(known))
+    place = {entry: number for number, entry in enumerate(entries)}
+    entry_of = np.array([place[entry] for entry in known], np.int64)
+    found = []
+    for (start, end, row, *_), code in zip(read, codes, strict=True):
+        entry = entry_of[np.searchsorted(distinct, code)]
+        order = np.lexsort((entry, row, end, start))
+        found.append(_Spans(start[order], end[order], row[order], entry[order]))
+    return found, entries
 
 
 def _pack_stretch(
-    facts: RunFacts,
-    timeline: Timeline,
-    spans: list[Span],
-    steps: Sequence[int],
-    entry_index: dict[Entry, int],
+    facts: RunFacts, timeline: Timeline, spans: _Spans, steps: Sequence[int]
 ) -> dict[str, Any]:
     """Return one stretch as the page reads it, with times relative to its first span.
 
     Rows of the timeline that have no span in this stretch are left out; the others are numbered
     from 0 as lanes. A track whose rows are all left out has no entry in `rows`.
     """
-    # The spans are in order of their start. A stretch of collectives of length 0 has none.
-    origin = spans[0][0] if spans else _first_start(timeline, steps)
-    lane_of = {row: lane for lane, row in enumerate(sorted({row for _, _, row, _ in spans}))}
-    lanes = [(track, _num_lanes(track, lane_of)) for track in _in_order(timeline.tracks)]
+    # A stretch of collectives of length 0 has no spans.
+    origin = int(spans.start[0]) if len(spans.start) else _first_start(timeline, steps)
+    rows, lanes = np.unique(spans.row, return_inverse=True)
+    lane_of = {row: lane for lane, row in enumerate(rows.tolist())}
+    tracks = [(track, _num_lanes(track, lane_of)) for track in _in_order(timeline.tracks)]
     return {
-        "rows": [_track_entry(facts, track, lane_of, count) for track, count in lanes if count],
+        "rows": [_track_entry(facts, track, lane_of, count) for track, count in tracks if count],
         "num_lanes": len(lane_of),
         "steps": _step_bounds(timeline, steps, origin),
-        "spans": _encode_spans(spans, origin, lane_of, entry_index),
+        "spans": _encode_spans(spans, origin, lanes),
     }
 
 
@@ -198,22 +231,22 @@ def _num_shared(last: str, name: str) -> int:
     return next(differ, min(len(last), len(name)))
 
 
-def _encode_spans(
-    spans: list[Span], origin: int, lane_of: dict[int, int], entry_index: dict[Entry, int]
-) -> str:
-    """Return the spans as varints (see the module), in base64."""
-    data, last = bytearray(), 0
-    for start_ns, end_ns, row, entry in spans:
-        start = (start_ns - origin) // UNIT_NS
-        length = max(1, round((end_ns - start_ns) / UNIT_NS))
-        for value in (start - last, length, lane_of[row], entry_index[entry]):
-            _append_varint(data, value)
-        last = start
-    return base64.b64encode(data).decode()
+def _encode_spans(spans: _Spans, origin: int, lanes: Ints) -> str:
+    """Return the spans as varints (see the module), in base64. `lanes` has the lane of each."""
+    start = (spans.start - origin) // UNIT_NS
+    length = np.maximum(1, np.rint((spans.end - spans.start) / UNIT_NS).astype(np.int64))
+    values = np.stack([np.diff(start, prepend=0), length, lanes, spans.entry], axis=1)
+    return base64.b64encode(_varints(values.ravel())).decode()
 
 
-def _append_varint(data: bytearray, value: int) -> None:
-    while value > 127:
-        data.append(value & 127 | 128)
-        value >>= 7
-    data.append(value)
+def _varints(values: Ints) -> bytes:
+    """Return non-negative numbers as varints, one after the other."""
+    groups = 7 * np.arange(9)
+    num_bytes = np.maximum(1, np.sum(values[:, None] >> groups > 0, axis=1))
+    data = np.empty(int(num_bytes.sum()), np.uint8)
+    first = np.cumsum(num_bytes) - num_bytes
+    for place in range(int(num_bytes.max(initial=0))):
+        has_it = num_bytes > place
+        is_followed = num_bytes[has_it] > place + 1
+        data[first[has_it] + place] = values[has_it] >> 7 * place & 127 | is_followed << 7
+    return data.tobytes()

@@ -20,20 +20,29 @@ from strategy_lab.profiles.timeline import lay_out
 MAX_SPANS = 60_000
 MAX_STEPS = 20
 """Steps of one stretch; with more steps, spans would be too narrow to see."""
+OUTSIDE = -1
+"""The step of spans outside of every step, which a profile of another program may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Consecutive captured steps of one segment."""
+    """Consecutive captured steps of one segment, or its spans outside of every step."""
 
     segment: int
     steps: tuple[int, ...]
+    """Numbers; `(OUTSIDE,)` for spans outside of every step."""
     num_spans: int
     mean_ms: float | None
     """Of a step; None if the time of none of them is known."""
 
     @property
+    def is_outside(self) -> bool:
+        return self.steps == (OUTSIDE,)
+
+    @property
     def title(self) -> str:
+        if self.is_outside:
+            return "outside of every step"
         first, last = self.steps[0], self.steps[-1]
         title = f"step {first:,}" if first == last else f"steps {first:,} to {last:,}"
         return title if self.mean_ms is None else f"{title} ({self.mean_ms:.3g} ms a step)"
@@ -46,12 +55,12 @@ def timeline(facts: RunFacts) -> Section | None:
     """
     if not facts.segments:
         return None
-    spans = facts.profile.columns("spans", ("segment", "step"))
-    found = stretches(facts, spans)
+    found = stretches(facts)
     if not found:
         return Section("timeline", "Timeline", {"titles": []})
     shown = choose(found)
-    packed = pack_spans(facts, lay_out(facts.profile), [item.steps for item in shown])
+    only = {step for item in shown for step in item.steps}
+    packed = pack_spans(facts, lay_out(facts.profile, only), [item.steps for item in shown])
     slowest = max(range(len(shown)), key=lambda index: _slowness(shown[index]))
     data = packed.document | {"first": slowest}
     titles = [item.title for item in shown]
@@ -60,11 +69,15 @@ def timeline(facts: RunFacts) -> Section | None:
     return Section("timeline", "Timeline", values, timeline=data)
 
 
-def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
+def stretches(facts: RunFacts) -> list[Stretch]:
     """Return every stretch of captured steps, in order; long ones are split into equal parts."""
-    counts = spans.group_by(["segment", "step"]).aggregate([([], "count_all")])
+    columns = ("segment", "step")
+    parts = facts.profile.parts("spans", columns, _spans_of_steps)
+    if not parts:
+        return []
+    counts = pa.concat_tables(parts).group_by(["segment", "step"]).aggregate([("count_all", "sum")])
     counts = counts.sort_by([("segment", "ascending"), ("step", "ascending")])
-    segment, step, number = (ints(counts, key) for key in ("segment", "step", "count_all"))
+    segment, step, number = (ints(counts, key) for key in (*columns, "count_all_sum"))
     walls = _step_walls(facts)
     found: list[Stretch] = []
     begin = 0
@@ -73,6 +86,7 @@ def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
             end == len(step)
             or segment[end] != segment[begin]
             or step[end] != step[end - 1] + 1
+            or step[begin] == OUTSIDE
             or end - begin == MAX_STEPS
             or number[begin : end + 1].sum() > MAX_SPANS // 3
         )
@@ -84,6 +98,10 @@ def stretches(facts: RunFacts, spans: pa.Table) -> list[Stretch]:
             found.append(Stretch(int(segment[begin]), members, total, mean_ms))
             begin = end
     return found
+
+
+def _spans_of_steps(spans: pa.Table) -> pa.Table:
+    return spans.group_by(["segment", "step"], use_threads=False).aggregate([([], "count_all")])
 
 
 def _step_walls(facts: RunFacts) -> dict[int, float]:
@@ -101,8 +119,10 @@ def _slowness(item: Stretch) -> float:
 
 def choose(found: list[Stretch]) -> list[Stretch]:
     """Choose stretches within the budget: slowest, typical, last, first, then evenly spread."""
-    by_time = sorted(range(len(found)), key=lambda index: _slowness(found[index]))
-    order = [by_time[-1], by_time[len(by_time) // 2], len(found) - 1, 0]
+    within = [index for index, item in enumerate(found) if not item.is_outside]
+    within = within or list(range(len(found)))
+    by_time = sorted(within, key=lambda index: _slowness(found[index]))
+    order = [by_time[-1], by_time[len(by_time) // 2], within[-1], within[0]]
     stride = len(found)
     while stride > 1:
         stride = -(-stride // 2)

@@ -9,13 +9,16 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.exports.report.timeline import Stretch, choose
+from strategy_lab.profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
+from strategy_lab.profiles.imports.import_run import import_profile
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.timeline import lay_out
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import HOSTILE, write_run
@@ -173,6 +176,56 @@ def test_the_slowest_typical_last_and_first_stretch_are_kept() -> None:
 def test_steps_whose_time_is_unknown_are_listed_without_one() -> None:
     assert Stretch(0, (3, 4), 10, None).title == "steps 3 to 4"
     assert Stretch(0, (3, 4), 10, 2.0).title == "steps 3 to 4 (2 ms a step)"
+
+
+def test_spans_outside_of_every_step_are_named_so_and_are_not_the_last_stretch() -> None:
+    outside = Stretch(0, (OUTSIDE,), MAX_SPANS, None)
+    assert outside.title == "outside of every step"
+    steps = [Stretch(0, (i,), 10_000, 1.0 + i) for i in range(3)]
+    assert choose([*steps, outside]) == steps
+    assert choose([outside]) == [outside]
+
+
+def test_an_imported_profile_tells_its_steps_from_what_is_outside_of_them(
+    target: Path, tmp_path: Path
+) -> None:
+    recorded = Path(__file__).parents[2] / "data/imported/tpu_psum.xplane.pb"
+    run = import_profile(recorded, tmp_path / "run").folder
+    text = _section(_report(profiles.load(run), target), "timeline")
+    assert "outside of every step" in text
+    assert "steps 0 to 2" in text
+    assert "step -1" not in text
+
+
+def test_the_reports_spans_are_those_of_the_timeline(straggling: Profile, target: Path) -> None:
+    data = _data(_report(straggling, target))["timeline"]
+    whole = lay_out(straggling)
+    for stretch in data["stretches"]:
+        numbers = _decoded(base64.b64decode(stretch["spans"]))
+        spans = list(zip(*[iter(numbers)] * 4, strict=True))
+        steps = [step for step, _, _ in stretch["steps"]]
+        chosen = np.flatnonzero(np.isin(whole.step, steps))
+        origin = whole.start[chosen].min()
+        starts = np.cumsum([start for start, *_ in spans]) * 100
+        # Each collective is two spans here, its wait and its transfer, of which one may be empty.
+        assert set((whole.start[chosen] - origin) // 100 * 100) <= set(starts.tolist())
+        assert max(starts + [100 * length for _, length, *_ in spans]) == pytest.approx(
+            whole.end[chosen].max() - origin, abs=200
+        )
+        assert {lane for *_, lane, _ in spans} == set(range(stretch["num_lanes"]))
+        assert {entry for *_, entry in spans} <= set(range(len(data["names"])))
+
+
+def _decoded(data: bytes) -> list[int]:
+    """The varints of a stretch, as the page's script reads them."""
+    numbers, value, shift = [], 0, 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            numbers.append(value)
+            value, shift = 0, 0
+    return numbers
 
 
 def test_stretches_that_fit_are_all_kept() -> None:

@@ -7,19 +7,21 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategy_lab.profiles import load
-from strategy_lab.profiles.tables import parquet_tables
+from strategy_lab.profiles.tables import merged_windows, parquet_tables
 from strategy_lab.profiles.tables.recorded import checksum
 from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import Timeline, lay_out
 from tests.synthetic import write_run
 
+STEPS = (15, 16, 250, 399)
 COLUMNS = ("op", "device", "duration_ns", "replica")
 BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by all"
 
@@ -51,6 +53,9 @@ def _as_whole(run: Path, columns: tuple[str, ...] = COLUMNS) -> None:
     parts = Profile.load(run).parts("spans", columns, _rows)
     assert [row for part in parts for row in part] == _rows(table)
     assert set(single.notes) == set(whole.notes)
+    of_steps = Profile.load(run).parts("spans", columns, _rows, STEPS)
+    is_wanted = pc.is_in(whole.table("spans")["step"], pa.array(STEPS, pa.int64()))
+    assert [row for part in of_steps for row in part] == _rows(table.filter(is_wanted))
     _same_timeline(lay_out(Profile.load(run)), lay_out(whole))  # of the table in memory
     by_plan, by_table = load(run), load(run)
     by_table.table("spans")
@@ -100,6 +105,24 @@ def test_a_copy_that_was_checked_is_read_instead_of_the_windows(
     monkeypatch.setattr(parquet_tables, "content_of", recording)
     Profile.load(run).columns("spans", COLUMNS)
     assert opened == ["window-000032"]  # no copy has the last window
+
+
+def test_of_copies_without_a_wanted_step_only_the_steps_are_read(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, ...]] = []
+    read_columns = merged_windows.read_columns
+
+    def recording(name: str, content: object, num_rows: int, only: tuple[str, ...]) -> object:
+        read.append(tuple(only))
+        return read_columns(name, content, num_rows, only)
+
+    monkeypatch.setattr(merged_windows, "read_columns", recording)
+    steps = Profile.load(run).columns("spans", ("step",))["step"].to_pylist()
+    read.clear()
+    parts = Profile.load(run).parts("spans", COLUMNS, len, {max(steps[:100])})
+    assert sum(parts) > 0
+    assert sorted(read) == [(*COLUMNS, "step"), ("step",), ("step",)]
 
 
 @pytest.mark.parametrize("file", ["spans.parquet", "index.json"])

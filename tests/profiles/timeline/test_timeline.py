@@ -129,6 +129,36 @@ def test_search_lists_in_order_of_time(timeline: Timeline) -> None:
     assert find_spans(timeline, "no such op")["count"] == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_layout_of_some_steps_is_what_the_whole_one_has_of_them(
+    tmp_path: Path, workers: int
+) -> None:
+    run = write_run(tmp_path / "run", steps=80, windows=3, workers=workers, straggler=(2, 30.0))
+    whole = lay_out(load(run))
+    only = {whole.steps["step"][3], whole.steps["step"][-1]}
+    some = lay_out(load(run), only)
+    assert some.steps["step"] == sorted(only)
+    assert _spans_of(some, only) == _spans_of(whole, only)
+    assert some.num_spans == len(_spans_of(whole, only)) < whole.num_spans
+    assert set(some.steps["start"]) <= set(whole.steps["start"])
+    starts = set(some.start.tolist())
+    assert len(some.links["start"]) > 0
+    assert starts.issuperset(some.links["start"].tolist())
+
+
+def _spans_of(timeline: Timeline, steps: set[int]) -> list[tuple[object, ...]]:
+    """Track, lane, start, end and texts of each span of these steps."""
+    found = []
+    for track in timeline.tracks:
+        for row in track.rows:
+            for span in range(timeline.row_starts[row], timeline.row_starts[row + 1]):
+                if timeline.step[span] in steps:
+                    texts = timeline.names[timeline.name[span]], timeline.ops[timeline.op[span]]
+                    times = int(timeline.start[span]), int(timeline.end[span])
+                    found.append((track.device, row - track.first_row, *times, *texts))
+    return found
+
+
 @pytest.mark.parametrize("missing", ["spans", "collectives", "replica_steps"])
 def test_a_run_with_a_table_missing_is_laid_out_without_it(missing: str, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, missing=(missing,))

@@ -177,7 +177,7 @@ def _add_arrows(
     largest = max((move.bytes or 0.0 for move in shown), default=0.0)
     xs, ys, texts, hovers = [], [], [], []
     for move in shown:
-        curve = _way(spots[move.source], spots[move.target])
+        curve = _curve_between(spots[move.source], spots[move.target])
         is_large = (move.bytes or 0.0) > 0.15 * largest
         # By magnitude, so that 8 bytes never look like megabytes.
         width = 1 + min(math.log10(1 + (move.bytes or 0.0)) / 2.5, 3)
@@ -227,8 +227,13 @@ _Point = tuple[float, float]
 _Curve = tuple[_Point, _Point, _Point, _Point]
 
 
-def _way(source: _BlockPosition, target: _BlockPosition) -> _Curve:
-    """A cubic Bezier curve that leaves and reaches bars along their rows, where no title is."""
+def _curve_between(source: _BlockPosition, target: _BlockPosition) -> _Curve:
+    """Return a cubic Bezier curve from a bar to a bar, in the chart's coordinates.
+
+    It leaves and reaches each bar along that bar's row, so that it crosses no title: within a
+    column from and to the right edges, around the column's margin; between the columns through the
+    middle between them. A block that sends to itself gets a loop beside its bar.
+    """
     margin = _END if source.is_right else _RIGHT - 0.1
     begin, end = source.right + 0.01, target.right + 0.01
     if source == target:

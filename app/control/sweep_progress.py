@@ -40,7 +40,11 @@ def _specs(sweep: Sweep) -> list[RunSpec]:
 
 
 def show_progress(sweep: Sweep) -> None:
-    """Draw the progress of a sweep that is made, or the button to go on; nothing if it is over."""
+    """Draw the state of a sweep by who runs it, and redraw it while it runs.
+
+    This server: its progress. Another program: which run that makes. Nobody: a button to go on.
+    Draws nothing for a sweep that has ended.
+    """
     running = state.lab().sweeps.find(sweep.name)
     if running is not None and not running.is_over:
         st.fragment(_follow, run_every=LOOK_EVERY_S)(running, len(sweep.runs))
@@ -51,6 +55,7 @@ def show_progress(sweep: Sweep) -> None:
     if found.now.turn is None:
         return
     busy = run_in_progress(state.lab().runs)
+    # The runs of a sweep are called `NAME-c3-LABEL-1` (configuration, round).
     if busy is not None and busy.startswith(f"{sweep.name}-c"):
         st.fragment(_follow_elsewhere, run_every=LOOK_ELSEWHERE_EVERY_S)(sweep, busy)
     else:

@@ -311,21 +311,26 @@ def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
         and not slope.opened
         and min(slope.from_worker, slope.to_worker) < 0
     }
-    again = _retransmitted(slopes)
+    retransmitted = _retransmitted(slopes)
     return {
-        pair: _one_link(pair, found, again.get(pair))
+        pair: _one_link(pair, found, retransmitted.get(pair))
         for pair, found in together.items()
         if speaking.issuperset(pair) or not does_not_know.intersection(pair)
     }
 
 
-def _one_link(pair: Pair, found: list[_Slope], again: float | None) -> Link:
+def _one_link(pair: Pair, found: list[_Slope], retransmitted_bytes: float | None) -> Link:
+    """Return the traffic from the first process of `pair` to the second, as means per step.
+
+    `found` has one item per end and opener; `retransmitted_bytes` is what the sender counted, None
+    if it counted nothing.
+    """
     round_trips = [s.rtt_ms for s in found if s.rtt_ms is not None]
     return Link(
         *pair,
         bytes=sum(slope.bytes for slope in found),
         packets=sum(slope.packets for slope in found),
-        retransmitted_bytes=again,
+        retransmitted_bytes=retransmitted_bytes,
         rtt_ms=min(round_trips, default=None),
     )
 

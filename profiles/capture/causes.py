@@ -28,12 +28,13 @@ from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 
 Ints = NDArray[np.int64]
 Row = dict[str, Any]
+"""One cause in one step: `step` is the index of the step in the capture, lengths are in ns."""
 
 LEAST_SHARE = 0.01
 """Stages, and lines between two steps, that take less than this share of the step are omitted."""
 
 
-def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> Row:
+def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> dict[str, Any]:
     """Return every cause of every captured step, as columns."""
     waiting = _waiting(joined)
     rows = [
@@ -46,11 +47,11 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
         *_detours(joined),
     ]
     names = ("kind", "name", "detail", "replica", "device", "count", "bytes")
-    columns: Row = {name: [row.get(name) for row in rows] for name in names}
-    numbers = np.append(joined.steps.number, -1)
+    columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in names}
+    numbers = np.append(joined.steps.number, -1)  # index -1 (no step) becomes step -1
     columns["step"] = numbers[np.array([row["step"] for row in rows], np.int64)]
-    for name in ("total_ms", "held_ms"):
-        columns[name] = np.array([row[name] for row in rows], np.float64) / 1e6
+    for name in ("total", "held"):
+        columns[f"{name}_ms"] = np.array([row[f"{name}_ns"] for row in rows], np.float64) / 1e6
     return columns
 
 
@@ -67,9 +68,14 @@ def _traced(joined: Joined) -> Intervals:
 
 
 def _between(samples: PythonSamples, steps: Steps) -> list[Row]:
-    """Return what Python did between the end of a step and the begin of the one after it."""
+    """Return what Python did between the end of a step and the begin of the one after it.
+
+    A row counts for the later step. The first step of the capture, and a step whose predecessor was
+    not captured, have no rows: how long the time before them was is not known.
+    """
     follows = np.append(False, np.diff(steps.number) == 1)
     before = np.append(steps.start_ns[:1], steps.end_ns[:-1])
+    # If the recorded times of two steps overlap, nothing is between them.
     before = np.where(follows, np.minimum(before, steps.start_ns), steps.start_ns)
     nothing = np.zeros(0, np.int64)
     rows = of_samples(
@@ -79,7 +85,7 @@ def _between(samples: PythonSamples, steps: Steps) -> list[Row]:
     return [
         row | {"kind": "between-steps"}
         for row in rows
-        if row["held_ms"] > LEAST_SHARE * wall[row["step"]]
+        if row["held_ns"] > LEAST_SHARE * wall[row["step"]]
     ]
 
 
@@ -97,8 +103,8 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
             "name": new.get(step, "a tf.function"),
             "step": step,
             "count": int(counts[step]),
-            "total_ms": int(total[step]),
-            "held_ms": int(held[step]),
+            "total_ns": int(total[step]),
+            "held_ns": int(held[step]),
         }
         for step in np.flatnonzero(total > 0).tolist()
     ]
@@ -157,8 +163,8 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
                 "name": stage,
                 "step": step,
                 "count": max(int(ended[step]), 1),
-                "total_ms": mean_ns * max(int(ended[step]), 1),
-                "held_ms": int(held[step]),
+                "total_ns": mean_ns * max(int(ended[step]), 1),
+                "held_ns": int(held[step]),
             }
             for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist()
         ]
@@ -182,8 +188,8 @@ def _input_python(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
                 "detail": joined.columns.ops[name],
                 "step": step,
                 "count": max(int((within == step).sum()), 1),
-                "total_ms": int((ops.end_ns - ops.start_ns)[at[within == step]].sum()),
-                "held_ms": int(held[step]),
+                "total_ns": int((ops.end_ns - ops.start_ns)[at[within == step]].sum()),
+                "held_ns": int(held[step]),
             }
             for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist()
         ]
@@ -234,8 +240,8 @@ def _by_step(known: Row, step: Ints, length_ns: Ints) -> list[Row]:
         | {
             "step": number,
             "count": int((step == number).sum()),
-            "total_ms": int(length_ns[step == number].sum()),
-            "held_ms": int(length_ns[step == number].sum()),
+            "total_ns": int(length_ns[step == number].sum()),
+            "held_ns": int(length_ns[step == number].sum()),
         }
         for number in np.unique(step).tolist()
     ]

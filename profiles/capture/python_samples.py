@@ -34,7 +34,7 @@ class PythonSamples:
 
 
 def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[dict[str, Any]]:
-    """Return rows of the table `causes`, by step and location.
+    """Return rows of the table `causes`, by step and location, with lengths in ns.
 
     `busy` are the times that have another explanation; they do not count as held up by Python.
     """
@@ -59,8 +59,8 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
                 "detail": line or None,
                 "step": step,
                 "count": int((steps.of(end[own]) == step).sum()),
-                "total_ms": int(total[step]),
-                "held_ms": int(held[step]),
+                "total_ns": int(total[step]),
+                "held_ns": int(held[step]),
             }
             for step in np.flatnonzero(held > 0).tolist()
         ]

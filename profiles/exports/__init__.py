@@ -109,6 +109,7 @@ def download(profile: Profile, format: str) -> Download:
 
 
 def _find(name: str) -> Format:
+    """Return the format of that name; raises LabError, which lists the names there are."""
     try:
         return formats()[name]
     except KeyError:

@@ -333,6 +333,11 @@ def _check_numbers(num_replicas: Sequence[int]) -> None:
 
 
 def _check_alike(recorded: Sequence[RecordedSteps]) -> None:
+    """Raise PredictionError unless the runs differ in their number of replicas alone.
+
+    They must have gradients of the same size and, those with several replicas, reduce them in the
+    same way. A run with one replica reduces nothing, so it fits any algorithm.
+    """
     if not recorded:
         raise PredictionError("No run to predict from")
     first = recorded[0]

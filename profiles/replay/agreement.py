@@ -16,7 +16,9 @@ from strategy_lab.profiles.reporting import units
 
 Verdict = Literal["agree", "disagree", "cannot tell"]
 _EQUAL = 0.005
+"""Ratios of step lengths that differ less from 1 than this are reported as equal."""
 _WIDE_FACTOR = 2.0
+"""The high end over the low end of a measured interval from which on it is called wide."""
 _WIDE = " The measured interval is wide: more pairs of runs make it narrower."
 _UNSURE = (
     "Whether they agree is not known: the runs differ so much that the change may have no "
@@ -75,7 +77,7 @@ def agreement(predicted: WhatIf | None, compared: RunComparison) -> Agreement:
         predicted.low_ms / base_ms,
         predicted.high_ms / base_ms,
     )
-    verdict, sentence = _judge(expected, measured, times.reason)
+    verdict, sentence = _compare_intervals(expected, measured, times.reason)
     return Agreement(measured, expected, verdict, sentence)
 
 
@@ -83,23 +85,30 @@ def _without_prediction(compared: RunComparison) -> str:
     times = compared.times
     what, factor = "The step takes", 1.0
     if times.a_rate and times.b_rate and not _is_same_batch(compared):
-        # Lengths of steps of other sizes say nothing: the time of an example does.
+        # Steps of different batch sizes do not compare; the time per example does.
         what, factor = "An example takes", times.a_rate / times.b_rate / times.ratio
-    told = f"{what} {_direction(times.ratio * factor)}"
+    sentence = f"{what} {_direction(times.ratio * factor)}"
     if times.reason is not None or times.low is None or times.high is None:
-        return f"{told}, but {times.reason}."
+        return f"{sentence}, but {times.reason}."
     if abs(times.ratio * factor - 1) < _EQUAL:
-        return f"{told}."
+        return f"{sentence}."
     if times.low * factor <= 1 <= times.high * factor:
-        return f"{told}, but runs of one spec differ as much by chance."
-    return f"{told}, more than runs of one spec differ by chance."
+        return f"{sentence}, but runs of one spec differ as much by chance."
+    return f"{sentence}, more than runs of one spec differ by chance."
 
 
 def _is_same_batch(compared: RunComparison) -> bool:
     return len({run.global_batch_size for run in (*compared.a, *compared.b)}) == 1
 
 
-def _judge(expected: StepRatio, measured: StepRatio, reason: str | None) -> tuple[Verdict, str]:
+def _compare_intervals(
+    expected: StepRatio, measured: StepRatio, reason: str | None
+) -> tuple[Verdict, str]:
+    """Return the verdict and its sentence; `reason` says why `measured` has no interval.
+
+    Intervals that do not overlap disagree. If they overlap and the measured one contains 1, the
+    measurement does not show that the change has an effect, so it confirms no prediction of one.
+    """
     if measured.low is None or measured.high is None:
         return "cannot tell", f"Whether they agree is not known: {reason}."
     assert expected.low is not None

@@ -55,7 +55,11 @@ def marks_table(
 
 
 def last_gradients_ns(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened]) -> Ints:
-    """Return when the last replica of each row's step had its gradients, on the row's own clock."""
+    """Return for each row when the last replica of its step had its gradients.
+
+    Wall-clock nanoseconds on the clock of the row's own worker, so that they can be subtracted from
+    the row's other times. Replicas are compared on the reference clock.
+    """
     ahead = clocks.all_to_reference(rows.worker, rows.gradients_ns) - rows.gradients_ns
     group = _compared(rows, clocks, layout)
     last = np.full(int(group.max(initial=-1)) + 1, np.iinfo(np.int64).min, np.int64)

@@ -22,7 +22,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
-"""`strategy-lab run <(make-spec)` passes a named pipe."""
+"""Descriptors that are open already: `strategy-lab run <(make-spec)` passes `/dev/fd/63`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,12 @@ def find_file(text: str | Path, what: str, field: str = "") -> Path:
 
 
 def read_text(path: Path, what: str, field: str = "") -> str:
-    """Return the text of a small file. Raises SpecError if it cannot be read or is too large."""
+    """Return the text of a small file in UTF-8.
+
+    Raises SpecError if it cannot be read, is no regular file, or has more than `MAX_BYTES`. A pipe
+    that the shell has opened for this process (`/dev/stdin`, `/dev/fd/N`) is read: it has a writer,
+    so that its reader does not wait for ever.
+    """
     is_open = str(path).startswith(_GIVEN_OPEN)
     file = path if is_open else find_file(path, what, field)
     try:

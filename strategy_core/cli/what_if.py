@@ -210,6 +210,7 @@ def _faster(text: str) -> Edit:
 
 
 def _print(name: str, found: WhatIf) -> None:
+    """Print how well the replay reproduces the step and, with edits, the step it predicts."""
     from strategy_lab.profiles.replay.sentences import between, error_sentence
 
     print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))

@@ -95,9 +95,11 @@ def roles(spec: RunSpec) -> list[tuple[Role, int]]:
 
 
 def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str] = ()) -> Cluster:
-    """The cluster of a spec at the given addresses, by process number; raises SpecError.
+    """Return the cluster of a spec whose processes are at `addresses`.
 
-    `profilers` are the profiler addresses of the tasks that have one, also by process number.
+    `addresses` and `profilers` are `host:port` by process number; `profilers` is either empty or as
+    long, and only those of TPU hosts are used. Raises SpecError if the number of addresses is not
+    that of the run's processes.
     """
     wanted = roles(spec)
     if len(addresses) != len(wanted):
@@ -109,5 +111,7 @@ def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str]
         profilers[process] if profilers and role == "host" else ""
         for process, (role, _) in enumerate(wanted)
     ]
-    places = zip(wanted, addresses, listening, strict=True)
-    return Cluster(tuple(Task(*what, address, profiler) for what, address, profiler in places))
+    tasks = zip(wanted, addresses, listening, strict=True)
+    return Cluster(
+        tuple(Task(role, index, address, profiler) for (role, index), address, profiler in tasks)
+    )

@@ -226,6 +226,11 @@ def _arguments(
 
 
 def _hooks() -> list[tuple[type, str, str, Hook]]:
+    """Return every method to replace: its class, its name, the name of its entry, and its hook.
+
+    Each class is the one that defines the method: a hook on a subclass would miss the calls of
+    other subclasses.
+    """
     strategy, extended = private_tf.StrategyBase, tf.distribute.StrategyExtended
     replica, extended_v1 = private_tf.ReplicaContextBase, private_tf.StrategyExtendedV1
     return [

@@ -290,7 +290,7 @@ class RunControl:
         self.exit_code = cause.process.poll()
         if reason.verdict not in EXPECTED_ENDS:
             detail = cause.failed.detail if cause.failed else ""
-            self.failure_detail = detail or cause.process.said()
+            self.failure_detail = detail or cause.process.stderr_tail()
         if self.candidate is not None:
             self.candidate.kill("asked")
         self._log.exited(self.group)

@@ -238,7 +238,7 @@ class WorkerMonitor:
                 kill_note=self.kill_note,
                 out_of_memory=is_oom,
                 memory_note=note,
-                stderr=stderr_summary(self.process.said(self.folder.path / "stderr.log")),
+                stderr=stderr_summary(self.process.stderr_tail(self.folder.path / "stderr.log")),
                 last_step=self.step,
                 serves=self.is_done,
             )

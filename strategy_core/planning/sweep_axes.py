@@ -70,7 +70,13 @@ class Combinations:
 
 
 def default_axes(base: RunSpec, inventory: Inventory) -> Axes:
-    """Strategies that need one process, numbers of devices up to this machine's, two batches."""
+    """Return the axes that a sweep form starts with.
+
+    - `strategy`: those that are available here, run in one process and take any number of devices;
+    - `devices`: powers of two up to the number of GPUs or, without one, twice the number of CPU
+      cores, at most `_MOST_CPUS`;
+    - `global_batch_size`: that of `base`, and four times as many examples.
+    """
     gpus = inventory.count("GPU")
     most = gpus or min(_MOST_CPUS, max(2, os.cpu_count() or 1) * 2)
     rows = [offer.row for offer in strategy_catalog.offers(inventory) if offer.available]

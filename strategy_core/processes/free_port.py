@@ -22,8 +22,14 @@ def free_port(host: str) -> int:
 
 
 def is_free(host: str, port: int) -> bool:
+    """Whether a server can listen at this address now; raises LabError if `host` has no address.
+
+    Another process may take the port before the caller does.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # Without it, a port counts as in use for a minute after its last server has ended, because
+        # the kernel keeps that server's connections (TIME_WAIT). Servers set it, too.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

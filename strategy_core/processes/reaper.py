@@ -68,15 +68,22 @@ def main() -> NoReturn:
 
 
 def _start(command: list[str], status_fd: int, variable: str) -> int:
+    """Fork and execute the worker; returns its process id. `variable` is `NAME=VALUE`.
+
+    The worker writes its id to `status_fd` itself, just before `execve`: if it does not come that
+    far, the launcher reads an end of file and no id.
+    """
     reaper = os.getpid()
     worker = os.fork()
     if worker:
         return worker
     try:
-        os.setsid()
+        os.setsid()  # `WorkerProcess.kill` signals this group; the reaper must not be in it
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != reaper:
-            os._exit(1)
+            os._exit(1)  # the reaper ended before PR_SET_PDEATHSIG took effect
+        # `execve` keeps ignored signals ignored and blocked ones blocked. Python installs its
+        # handler of SIGINT only if that is not ignored.
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
@@ -85,7 +92,7 @@ def _start(command: list[str], status_fd: int, variable: str) -> int:
         name, _, value = variable.partition("=")
         environment = os.environ | {name: value}
         os.execve(command[0], [*command, "--parent", str(reaper)], environment)
-    finally:
+    finally:  # never return: this is a copy of the reaper, which would go on as a second one
         os._exit(127)
 
 

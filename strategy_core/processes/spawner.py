@@ -44,9 +44,11 @@ class Spawner:
         return self._thread.submit(self._spawn, network).result()
 
     def close(self) -> None:
-        """End the starting thread, and with it every process it started (Linux).
+        """End every process that was started, and its descendants.
 
-        On every system the descendants of these processes are ended, too.
+        On Linux the end of the starting thread does it: the kernel signals the reapers
+        (PR_SET_PDEATHSIG), which end what is below them. On every system `OrphanCleanup` ends all
+        processes that carry this spawner's mark.
         """
         self._thread.shutdown()
         if self._cleanup is not None:

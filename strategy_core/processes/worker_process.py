@@ -108,11 +108,15 @@ class WorkerProcess:
         except psutil.Error:
             return "gone"
 
-    def said(self, log: Path | None = None) -> str:
-        """The end of what it wrote to stderr: in `log` or, before it had one, to its launcher."""
+    def stderr_tail(self, log: Path | None = None) -> str:
+        """Return at most the last `_TAIL_BYTES` bytes that the worker wrote to stderr.
+
+        A worker that has its run redirects stderr to `log` in the run folder. What it wrote before,
+        or if that file is missing or empty, is in the temporary file that it was started with.
+        """
         text = _tail_of(log) if log else ""
         if not text:
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):  # ValueError: the file is closed
                 size = self._stderr.seek(0, os.SEEK_END)
                 self._stderr.seek(max(0, size - _TAIL_BYTES))
                 text = self._stderr.read().decode(errors="replace")

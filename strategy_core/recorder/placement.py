@@ -62,7 +62,12 @@ def _export(scratch: Path) -> Any:
 
 
 def read_nodes(metadata: Any) -> list[Node]:
-    """The nodes of all partitions, with tensor sizes where shapes are static."""
+    """Return the nodes that run, from the RunMetadata that `end_trace` returns.
+
+    TensorFlow splits the graph of a function into one partition per device and adds sends and
+    receives between them, so these are the nodes as placed. Tensor sizes come from shape inference
+    on the optimised graph before the split; they are None where a shape is not static.
+    """
     found: list[Node] = []
     for function, graphs in enumerate(metadata.function_graphs):
         if _is_of_export(graphs):

@@ -22,7 +22,11 @@ class Template:
     """A traced op that can be created repeatedly."""
 
     def __init__(self, op: tf.Operation, graphs: Sequence[Any]) -> None:
-        """`graphs`, innermost first, contain the functions that the op refers to."""
+        """`graphs`, innermost first, contain the functions that the op refers to.
+
+        Private attributes (`_class`, `_output_shapes`, ...) are left out: they describe the op
+        where it was traced, not where its copy is.
+        """
         self.op = op
         self.type: str = op.type
         self.dtypes = [output.dtype for output in op.outputs]
@@ -31,7 +35,8 @@ class Template:
             for name, value in op.node_def.attr.items()
             if not name.startswith("_") or name in _KEPT_PRIVATE_ATTRS
         }
-        self.is_unordered = op.node_def.attr[INDEPENDENT].b
+        self.is_unordered = op.node_def.attr[INDEPENDENT].b  # `run_unordered` was called for it
+        # Both seeds 0: TensorFlow draws one at random for each op, so copies differ anyway.
         self.is_seeded = "seed2" in self.attrs and bool(
             self.attrs["seed"].i or self.attrs["seed2"].i
         )

@@ -26,11 +26,12 @@ class TrafficRecorder:
 
     def __init__(self, report: ExpansionReport) -> None:
         self.report = report
-        self._in_loop = 0
+        self._in_loop = 0  # depth of nested contexts, as is `_paused`
         self._paused = 0
         self._seen: set[tuple[int, str]] = set()
         self._kept: list[tf.Tensor] = []  # keeps tensors alive, so that no id in `_seen` is reused
         self._open: list[list[int | None]] = []
+        """Bytes of the copies of each open `communication`, innermost last; None: unknown size."""
 
     @contextmanager
     def loop(self) -> Iterator[None]:
@@ -59,8 +60,12 @@ class TrafficRecorder:
             self.report.partitioned[op_type] += 1
 
     def transfer(self, tensor: tf.Tensor, send: str, recv: str, reason: str) -> None:
-        """Record a copy between devices; counted once, because the runtime sends a tensor once per
-        device."""
+        """Record a copy of `tensor` from device `send` to device `recv`.
+
+        The first copy to a device is the only one that counts: the runtime sends a tensor to each
+        device once, however many ops there read it. Inside `communication`, its bytes count for
+        the innermost one, too.
+        """
         if self._paused or send == recv or (id(tensor), recv) in self._seen:
             return
         self._seen.add((id(tensor), recv))

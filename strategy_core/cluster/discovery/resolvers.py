@@ -117,7 +117,10 @@ def gce(
 
 
 def _complete(resolver: Any, jobs: Mapping[str, int], timeout_s: float) -> dict[str, list[str]]:
-    """The cluster, once it has the wanted number of tasks; raises LabError after `timeout_s`."""
+    """Ask `resolver` until its cluster has exactly the number of tasks in `jobs`, by role.
+
+    Returns the addresses by role. Raises LabError after `timeout_s` seconds, with the last state.
+    """
     until = time.monotonic() + timeout_s
     while True:
         try:

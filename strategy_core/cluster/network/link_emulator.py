@@ -89,6 +89,10 @@ class Switch:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`taps` are descriptors of `open_tap`, one per port, which stay the caller's to close.
+
+        `rate_mbit` (10^6 bits per second, None: unlimited) and `delay_ms` hold for every port.
+        """
         self._taps = list(taps)
         self._port = {tap: port for port, tap in enumerate(self._taps)}
         self._fabric = Fabric(len(self._taps), rate_mbit, delay_ms)
@@ -96,7 +100,11 @@ class Switch:
         self._port_of_address: dict[bytes, int] = {}
         """Port behind which an Ethernet address was last seen."""
         self._in_flight: list[tuple[float, int, int, bytes]] = []
-        """Heap of `(due, number, port, frame)`. The number keeps frames due together in order."""
+        """Heap of `(due, number, port, frame)`, `due` in seconds of `clock`.
+
+        The number keeps frames that are due together in order: TCP takes frames out of order for
+        losses. Without it the heap would order them by port and bytes.
+        """
         self._num_frames = 0
 
     def run_until_closed(self, control: socket.socket) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -114,8 +114,13 @@ def own_interface() -> InterfaceCounts | None:
     return None
 
 
-def _sums(found: Iterable[Connection]) -> dict[str, Any]:
-    every = list(found)
+def _sums(every: Sequence[Connection]) -> dict[str, Any]:
+    """Return the counters of `LinkCounts` over at least one connection between the same tasks.
+
+    Counts are sums since the connections were opened. `retransmitted_bytes` is None if the kernel
+    does not report it for all of them. `rtt_ms` is the shortest round trip: it has the least
+    queueing in it.
+    """
     retransmitted = [connection.retransmitted_bytes for connection in every]
     return {
         "sent_bytes": sum(connection.sent_bytes for connection in every),

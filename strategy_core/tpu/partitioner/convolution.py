@@ -54,7 +54,12 @@ def filter_gradient(op: PartitionedOp) -> list[Value]:
 
 @rule("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
 def image_gradient(op: PartitionedOp) -> list[Value]:
-    """Each core's gradient of its window, added to the tiles that the window was read from."""
+    """Shape of the image, filter and gradient of the result in; gradient of the image out.
+
+    Each core computes the gradient of the window that it read in the forward pass. Windows of
+    neighbouring cores overlap, so each is added to the tiles that it was read from. Raises NoRule
+    if the gradient is not split, or a tile is in no window.
+    """
     _, kernel, gradient = op.inputs
     require(is_split(gradient), "a filter that is split alone")
     assert isinstance(gradient, Sharded)

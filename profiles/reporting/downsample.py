@@ -75,18 +75,6 @@ def envelope(
     return Envelope(put[0], put[1], put[2], put[3], size)
 
 
-def _medians(
-    values: Array, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int
-) -> Array:
-    """The median of each bucket; nearly all have `size` values, and are sorted as one array."""
-    found = np.empty(len(starts))
-    full = ends - starts == size
-    found[full] = np.median(values[starts[full, None] + np.arange(size)], axis=1)
-    for at in np.flatnonzero(~full):
-        found[at] = np.median(values[starts[at] : ends[at]])
-    return found
-
-
 def usual_distance(x: npt.ArrayLike) -> float:
     """A `bridge` for values that are usually apart: half more than the median distance."""
     xs = np.asarray(x, np.float64)

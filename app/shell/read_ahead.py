@@ -17,6 +17,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.segments import facts_of
+from strategy_lab.profiles.analysis.told_segment import told_segment
 from strategy_lab.profiles.errors import LabError
 
 PAGES = NEEDED.keys() - {"/"}
@@ -44,5 +45,5 @@ def read(page: str, run: str) -> None:
     """Read what a page asks of a run first; the page finds it in memory (`server.opened`)."""
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
-        if page == "/overview" and opened.profile.segments:
-            opened.ask(facts_of, opened.profile.segments[-1].segment)
+        if page == "/overview" and (told := told_segment(opened.profile)):
+            opened.ask(facts_of, told.segment)

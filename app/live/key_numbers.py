@@ -44,6 +44,7 @@ from strategy_lab.profiles.analysis.stragglers import (
     slowest_served,
     unanswered,
 )
+from strategy_lab.profiles.analysis.told_segment import told_segment
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
@@ -80,9 +81,10 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
     """The numbers of a run's last segment, over all its steps; None if it cannot be read."""
     try:
         profile = profiles.load(folder)
-        if not profile.segments:
+        told = told_segment(profile)
+        if told is None:
             return None
-        facts = gather_facts(profile, profile.segments[-1])
+        facts = gather_facts(profile, told)
         text = "".join(headline(profile, facts))
         return _message("all", key_numbers(facts), facts.stragglers, text)
     except (LabError, OSError, ValueError):
@@ -96,6 +98,7 @@ class LiveNumbers:
         self._split_step = split
         self._steps: OrderedDict[int, _Step] = OrderedDict()
         self._segment: SegmentOpened | None = None
+        self._known_segments: set[int] = set()
         self._capture: Communication | None = None
         """The newest one of the segment in force."""
         self._whole: dict[str, Any] | None = None
@@ -116,6 +119,7 @@ class LiveNumbers:
         event = told.event
         if isinstance(event, SegmentOpened) and not told.worker:
             self._segment, self._whole, self._capture = event, None, None
+            self._known_segments.add(event.segment)
             self._steps.clear()
             self._known(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
@@ -160,8 +164,14 @@ class LiveNumbers:
         """Return the headline of the newest steps; None before the first that counts."""
         if self._segment is None or times.median_ms is None:
             return None
-        is_in_sync = not self._is_served
-        return "".join(newest_headline(self._segment, times, late, is_in_sync=is_in_sync))
+        parts = newest_headline(
+            self._segment,
+            times,
+            late,
+            num_segments=len(self._known_segments),
+            is_in_sync=not self._is_served,
+        )
+        return "".join(parts)
 
     def _no_capture(self) -> Communication:
         reason = NO_COLLECTIVE if self._is_served else "after the first full capture"

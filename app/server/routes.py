@@ -15,10 +15,10 @@ from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import lecture_routes, state, timeline_routes
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.profiles import exports
-from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.exports.film import step_page
 from strategy_lab.profiles.tables.store import load
-from strategy_lab.profiles.user_input.text import whole_or_none
+from strategy_lab.profiles.user_input.text import TextError, parse_whole, shown
 
 CLOSE_NOT_FOUND = 4404
 _MOST_REASON_BYTES = 123
@@ -82,8 +82,22 @@ async def report(request: Request) -> Response:
 async def film(request: Request) -> Response:
     """`/report/{run}/film?step=`: a step, or the usual one, as a self-contained page."""
     folder = run_folder(state.lab().runs, request.path_params["run"])
-    asked = whole_or_none(request.query_params.get("step", ""))
-    return _own_page(await asyncio.to_thread(lambda: step_page(load(folder), asked)))
+    step = _step_of(request)
+    return _own_page(await asyncio.to_thread(lambda: step_page(load(folder), step)))
+
+
+def _step_of(request: Request) -> int | None:
+    """Return the step that the address names, if it names one; raises SpecError for other text."""
+    text = request.query_params.get("step")
+    if text is None:
+        return None
+    try:
+        return parse_whole(text)
+    except TextError as error:
+        problem = f"step={shown(text)} {error}"
+        raise SpecError(
+            problem, advice="Name a captured step by its number", field="step"
+        ) from None
 
 
 def _own_page(data: bytes | str) -> Response:

@@ -16,6 +16,7 @@ from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
 from strategy_lab.profiles.reporting import units
@@ -30,7 +31,6 @@ SOURCES = {
     "measured": "Measured by full captures",
     "marks": "Measured by in-graph timestamps on every step",
 }
-UNLIKE = 1.5
 
 
 def show_step_time(opened: OpenRun) -> None:
@@ -102,11 +102,8 @@ def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
             f"The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
             f"average, and one ends every {units.milliseconds(median_ms)}."
         )
-    elif wall and median_ms and not 1 / UNLIKE < wall / median_ms < UNLIKE:
-        st.caption(
-            f"The captured steps took {units.milliseconds(wall)} on average, other "
-            f"steps take {units.milliseconds(median_ms)}: compare the shares, not the lengths."
-        )
+    elif unlike := unlike_others(breakdown, median_ms):
+        st.caption(unlike)
 
 
 def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:

@@ -45,7 +45,7 @@ COLUMNS = {
         "Steps", width=65, format="localized", help=TERMS["step"]
     ),
     "step_ms": st.column_config.NumberColumn(
-        "Step, ms", width=75, format="%.2f", help="Median wall time of a step, in ms."
+        "Step, ms", width=75, format="%.2f", help="Median step of the last segment, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
         "Over the run", width=110, y_min=0, help="Step time: median of each part of the run, in ms."

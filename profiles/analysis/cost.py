@@ -15,12 +15,6 @@ Source = Literal["measured", "derived"]
 WORTH_BOTH = 0.05
 """A share of a step that differs this much from that of all steps is given as both."""
 
-_WHOLE = {
-    "step": "a step",
-    "all steps": "all steps' time",
-    "loop": "the time from step to step",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -34,11 +28,18 @@ class Cost:
     share_of_all: float
     """Of the time of all steps. What is between steps is not in that time: it may exceed 1."""
     source: Source
+    all_steps: str
+    """Which steps these are: of a run with several segments those of one."""
 
     @property
     def share_text(self) -> str:
         """`38 % of a step`."""
-        return f"{units.share(self.share)} of {_WHOLE[self.of]}"
+        whole = {
+            "step": "a step",
+            "all steps": f"the time of {self.all_steps}",
+            "loop": "the time from step to step",
+        }
+        return f"{units.share(self.share)} of {whole[self.of]}"
 
     @property
     def detail_text(self) -> str:
@@ -50,7 +51,7 @@ class Cost:
         else:
             length = units.milliseconds(self.ms)
         both = self.of != "loop" and abs(self.share - self.share_of_all) > WORTH_BOTH
-        also = f", {units.share(self.share_of_all)} of all steps' time" if both else ""
+        also = f", {units.share(self.share_of_all)} of the time of {self.all_steps}" if both else ""
         return f"{length}{also}, {self.source}"
 
 

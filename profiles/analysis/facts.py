@@ -98,6 +98,8 @@ class Facts:
     num_hosts: int
     """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
+    is_one_of_several: bool
+    """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
     """Why the run failed, of its last segment; None if it did not."""
 
@@ -105,6 +107,12 @@ class Facts:
     def overlaps(self) -> tuple[Overlap, ...]:
         """Read when first asked for: runs of earlier versions need all spans for it."""
         return self.read_overlaps()
+
+    @property
+    def all_steps(self) -> str:
+        """`all steps`, or in a run with other segments `all steps of segment 1`."""
+        which = f" of segment {self.segment.segment}" if self.is_one_of_several else ""
+        return f"all steps{which}"
 
     @property
     def total_ms(self) -> float:
@@ -132,6 +140,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
+        is_one_of_several=len(profile.segments) > 1,
         failure=_failure(profile, segment),
     )
 
@@ -154,13 +163,15 @@ def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured
         return None
     share = ms / step_ms
     others = float(np.nansum(facts.steps.wall_ms[facts.steps.num_warm_up :])) / total
-    return Cost("step", ms, share, share * others, source)
+    return Cost("step", ms, share, share * others, source, facts.all_steps)
 
 
 def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:
     """The cost of what takes `ms` in all."""
     total = facts.total_ms
-    return Cost("all steps", ms, ms / total, ms / total, source) if total else None
+    if not total:
+        return None
+    return Cost("all steps", ms, ms / total, ms / total, source, facts.all_steps)
 
 
 def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:

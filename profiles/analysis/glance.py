@@ -27,7 +27,7 @@ class Glance:
     num_workers: int | None
     num_steps: int
     step_ms: float | None
-    """Median wall time of the timed steps of all segments."""
+    """Median wall time of the timed steps of the last segment that has any."""
     examples_per_second: float | None
     """Of the last segment that knows it; `global_batch_size` is that of the last segment."""
     global_batch_size: int | None
@@ -41,6 +41,7 @@ def glance(profile: Profile) -> Glance:
     steps = profile.table("steps")
     times = _times(profile)
     wall = np.concatenate([np.zeros(0), *(part.timed_ms for part in times)])
+    medians = [median for part in times if (median := part.median_ms) is not None]
     rates = [rate for part in times if (rate := part.examples_per_second) is not None]
     losses = steps["loss"].drop_null()
     segments = profile.segments
@@ -55,7 +56,7 @@ def glance(profile: Profile) -> Glance:
         num_replicas=segments[-1].num_replicas if segments else None,
         num_workers=segments[-1].num_workers if segments else None,
         num_steps=steps.num_rows,
-        step_ms=float(np.median(wall)) if wall.size else None,
+        step_ms=medians[-1] if medians else None,
         examples_per_second=rates[-1] if rates else None,
         global_batch_size=segments[-1].global_batch_size if segments else None,
         last_loss=losses[-1].as_py() if len(losses) else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
 from strategy_lab.profiles.analysis.late_replicas import (
     explained_by_delay,
@@ -13,6 +14,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
 )
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.analysis.told_segment import prefix_of
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -42,11 +44,18 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     if profile.is_imported:
         size = segment.size if segment.replica_devices else "no known replica"
         first = ("The ", Strong("imported profile"), f" has {size}: ")
-    return *first, *_pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
+    which = prefix_of(segment, len(profile.segments))
+    pace = _pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
+    return *which, *first, *pace
 
 
 def newest_headline(
-    segment: SegmentOpened, newest: StepTimes, late: Stragglers, *, is_in_sync: bool
+    segment: SegmentOpened,
+    newest: StepTimes,
+    late: Stragglers,
+    *,
+    num_segments: int,
+    is_in_sync: bool,
 ) -> tuple[str, ...]:
     """The same of the newest steps of a run that goes on. What limits it: a replica that is late.
 
@@ -59,7 +68,8 @@ def newest_headline(
         lateness = lateness_of(worst, because.get(worst.replica)).capitalize()
         waits = f"{lateness}: {who_waits(late)} for it."
     first = _what_runs(segment, segment.spec.get("workload"))
-    return *first, *_pace(newest, is_in_sync=is_in_sync, then=waits)
+    which = prefix_of(segment, num_segments)
+    return *which, *first, *_pace(newest, is_in_sync=is_in_sync, then=waits)
 
 
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
@@ -96,6 +106,9 @@ def _limit(facts: Facts) -> str:
         if length / wall >= 0.05
     ]
     largest_ms, largest = phases[0]
+    captured_ms = unlike_others_ms(facts.breakdown, facts.steps.median_ms)
+    whole = f"the captured steps, which took {units.milliseconds(captured_ms)}"
     if largest == "compute" and largest_ms / wall >= MOST_OF_A_STEP:
-        return f"Its computation limits it: of the step, {', '.join(parts)}."
-    return f"Of it, {', '.join(parts)}." if parts else ""
+        of_what = whole if captured_ms else "the step"
+        return f"Its computation limits it: of {of_what}, {', '.join(parts)}."
+    return f"Of {whole if captured_ms else 'it'}, {', '.join(parts)}." if parts else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.communication import Communication
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.reporting import units
@@ -128,6 +129,7 @@ def exposed(facts: Facts) -> KeyNumber:
     value = sum(item.exposed_ms for item in found) / len(found) if found else None
     wall = facts.breakdown.mean_ms("wall")
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
+    note += _length_of_unlike(facts) if note else ""
     return _number("exposed", value, units.milliseconds(value), note, NO_SPANS, "derived")
 
 
@@ -152,8 +154,16 @@ def _parallel_efficiency(facts: Facts) -> KeyNumber:
     )
     if facts.segment.num_replicas == 1:  # nothing to balance, and nothing to communicate with
         note = "share of a step in which the replica computes"
+    if length := _length_of_unlike(facts):
+        note += f", in captured steps{length}"
     text = units.share(pop.parallel)
     return _number("parallel_efficiency", pop.parallel, text, note, pop.reason, "derived")
+
+
+def _length_of_unlike(facts: Facts) -> str:
+    """` of 93.5 ms`, the length of captured steps, where it is unlike that of the others."""
+    captured_ms = unlike_others_ms(facts.breakdown, facts.steps.median_ms)
+    return f" of {units.milliseconds(captured_ms)}" if captured_ms else ""
 
 
 def _capture_overhead(facts: Facts) -> KeyNumber:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from strategy_lab.profiles.analysis.capture_cost import CaptureCost
+from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_lab.profiles.analysis.communication import (
     NO_WINDOW,
@@ -144,7 +144,7 @@ def summarize_segment(
             },
             pop.reason,
         ),
-        "capture": _capture(facts.capture),
+        "capture": _capture(facts),
         **_explain(
             {"machine_load": asdict(facts.load) if facts.load else None},
             "no launcher sampled the CPUs while the segment trained",
@@ -349,11 +349,16 @@ def _clock(found: ClockAnswer) -> Json:
     return {**_explain(document, reason or is_one), **_explain({"check": check}, needed)}
 
 
-def _capture(cost: CaptureCost) -> Json:
+def _capture(facts: Facts) -> Json:
+    cost = facts.capture
     return {
         "windows": cost.num_windows,
         "steps": cost.num_steps,
         **_explain({"overhead_ratio": cost.overhead_ratio}, cost.reason),
+        **_explain(
+            {"unlike_others": unlike_others(facts.breakdown, facts.steps.median_ms)},
+            "captured steps took about as long as the others, or there are no others",
+        ),
         "errors": list(cost.errors),
     }
 

@@ -72,6 +72,8 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_collectives(segment, out)
+    if unlike := segment["capture"]["unlike_others"]:
+        out.print(plain_text(unlike, "dim"))
     _print_links(segment, out)
     _print_servers(segment, out)
     _print_step_memory(segment["step_memory"], out)

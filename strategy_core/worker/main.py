@@ -33,6 +33,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.write(protocol.message_line(message))
         pipe.flush()
 
+    from strategy_core.private_tf.autograph_files import remove_generated_files
     from strategy_core.runtime import gc_control, logical_devices
     from strategy_core.worker import training_worker  # TensorFlow: seconds
     from strategy_core.worker.server_worker import ServerRun, serves
@@ -45,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     role = ServerRun if serves(command) else training_worker.WorkerRun
     run = role(command, commands, say)
     code = run.run()
+    remove_generated_files()
     for stream in (sys.stdout, sys.stderr, pipe):
         stream.flush()
     # TensorFlow's own way out takes 1 to 28 s in a cluster, and there is nothing left to save.

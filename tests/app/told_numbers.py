@@ -26,9 +26,9 @@ LIVE = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
 
 
 def numbers_of(run: Path) -> tuple[str, dict[str, KeyNumber]]:
-    """The headline of a run's only segment, and its key numbers by key."""
+    """The headline of a run's last segment, and its key numbers by key."""
     profile = profiles.load(run)
-    (segment,) = profile.segments
+    segment = profile.segments[-1]
     facts = gather_facts(profile, segment)
     return "".join(headline(profile, facts)), {item.key: item for item in key_numbers(facts)}
 
@@ -60,27 +60,27 @@ def check_texts(run: Path) -> None:
     sentence, numbers = numbers_of(run)
     for missing in numbers.values():
         assert missing.source, f"{missing.key} is missing: {missing.note}"
-    overview = _plain(text_of(open_page("overview", run.parent, run=run.name)))
-    in_report = _plain(report(profiles.load(run)))
-    command_line = _plain(_command_line(run))
-    for text in (overview, in_report, command_line):
-        assert _plain(sentence) in text
+    overview = plain(text_of(open_page("overview", run.parent, run=run.name)))
+    in_report = plain(report(profiles.load(run)))
+    in_summary = plain(command_line(run))
+    for text in (overview, in_report, in_summary):
+        assert plain(sentence) in text
         for item in numbers.values():
             # Each page puts a mark of the number's source in a place of its own.
             written = rf"{item.label}\b.{{0,60}}?{re.escape(item.text)} .{{0,60}}?"
-            assert re.search(written + re.escape(_plain(item.note)), text), (item, text)
-    communication = _plain(text_of(open_page("communication", run.parent, run=run.name)))
+            assert re.search(written + re.escape(plain(item.note)), text), (item, text)
+    communication = plain(text_of(open_page("communication", run.parent, run=run.name)))
     for key in ON_COMMUNICATION:
         assert f"{numbers[key].text} " in communication
 
 
-def _command_line(run: Path) -> str:
+def command_line(run: Path) -> str:
     out = io.StringIO()
     print_summary(summarize(profiles.load(run)), Console(file=out, width=1000))
     return out.getvalue()
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Words alone: no tag, and no space before a full stop that a tag has left."""
     words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
     return re.sub(r" (?=[.,:])", "", words)

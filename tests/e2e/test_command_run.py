@@ -75,6 +75,17 @@ def test_json_lines_end_with_the_summary(tmp_path: Path) -> None:
     assert asked["inject"] == [{"kind": "delay", "replica": 1, "ms": 5.0, "worker": 0}]
 
 
+def test_a_run_leaves_no_generated_file_in_the_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    done = lab("run", *QUICK, "--steps", "20", "-o", str(tmp_path / "run"))
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in temporary.glob("__autograph*")] == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     run = tmp_path / "run"

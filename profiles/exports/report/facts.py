@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
+from strategy_lab.profiles.analysis.told_segment import told_segment
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.tables.store import Profile
 
@@ -34,9 +36,10 @@ class RunFacts:
     """Display names of devices, by full name."""
 
     @property
-    def longest(self) -> Facts | None:
-        """The segment with the most steps, to which the key numbers refer; None without any."""
-        return max(self.segments, key=lambda facts: facts.steps.count, default=None)
+    def told(self) -> Facts | None:
+        """The segment of headline and key numbers; None if the run has no segment."""
+        told = told_segment(self.profile)
+        return next((item for item in self.segments if item.segment == told), None)
 
     @cached_property
     def titles(self) -> dict[int, str]:
@@ -47,6 +50,10 @@ class RunFacts:
         """Return a title like `Segment 1: mirrored ×4`."""
         segment = item.segment
         return f"Segment {segment.segment}: {segment.strategy} ×{segment.num_replicas}"
+
+    def unlike(self, item: Facts) -> str | None:
+        """Return how long captured steps took, if that is unlike the others."""
+        return unlike_others(item.breakdown, item.steps.median_ms)
 
     def device(self, full: str | None) -> str:
         return self.device_names.get(full, full) if full else "no device"

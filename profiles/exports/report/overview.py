@@ -27,17 +27,17 @@ MAX_DETAIL = 20_000
 def overview(facts: RunFacts) -> Section:
     """Return the section: headline, problems if any, key numbers, findings, segments.
 
-    Headline and key numbers are of the longest segment.
+    Headline and key numbers are of the last segment with a step.
     """
-    longest = facts.longest if facts.longest and facts.longest.steps.count else None
-    parts = headline(facts.profile, longest) if longest else ()
+    told = facts.told if facts.told and facts.told.steps.count else None
+    parts = headline(facts.profile, told) if told else ()
     details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
     shown = {
         "headline": [(part, isinstance(part, Strong)) for part in parts],
         "ending": ending(facts),
         "alerts": _alerts(facts),
         "detail": details[-1][:MAX_DETAIL] if details else "",
-        "numbers": key_numbers(longest) if longest else (),
+        "numbers": key_numbers(told) if told else (),
         "findings": _findings(facts),
         "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
         "carried": {item.segment.segment: _carried(item) for item in facts.segments},
@@ -47,14 +47,14 @@ def overview(facts: RunFacts) -> Section:
 
 def ending(facts: RunFacts) -> str:
     """Return how the run ended, after how many steps, and the segment of the key numbers."""
-    status, longest = facts.profile.status, facts.longest
+    status, told = facts.profile.status, facts.told
     reason = f": {status.message[:MAX_REASON].rstrip('.')}" if status.message else ""
-    if longest is None or not longest.steps.count:
+    if told is None or not told.steps.count:
         return f"The run {_ENDINGS[status.state]} before its first step was done{reason}."
     steps = units.counted(sum(item.steps.count for item in facts.segments), "step")
     several = len(facts.segments) > 1
-    number = longest.segment.segment
-    which = f" Sentence and numbers are of segment {number} of {len(facts.segments)}."
+    number = told.segment.segment
+    which = f" Sentence and numbers are of segment {number}, the last one with a step."
     return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"
 
 
@@ -69,11 +69,12 @@ def _alerts(facts: RunFacts) -> list[str]:
 def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
     """Return every finding, ranked, with its cost and, if the run has several, its segments."""
     titles = {item.segment.segment: facts.title(item) for item in facts.segments}
-    found: dict[tuple[str, str], list[Finding]] = {}
+    found: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in ranked(
         [one for item in facts.segments for one in findings_with_gains(facts.profile, item)]
     ):
-        found.setdefault((finding.sentence, finding.advice), []).append(finding)
+        told = finding.sentence, finding.advice, cost_text(finding.cost)
+        found.setdefault(told, []).append(finding)
     several = len(titles) > 1
     return [
         (same[0], cost_text(same[0].cost), [titles[n] for n in numbers] if several else [])

@@ -152,7 +152,7 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
     waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
     found = {item.key: item for item in findings(replace(facts, input=waited))}
     assert found["input-bound"].sentence.startswith(
-        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time in all"
+        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time of all"
     )
 
 
@@ -173,10 +173,10 @@ def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     first, late = found["tracing"].cost, found["straggler"].cost
     assert first is not None
     assert late is not None
-    assert first.share_text == "73 % of all steps' time"
+    assert first.share_text == "73 % of the time of all steps"
     assert first.detail_text == "1 min 9 s, measured"
     assert first.share_of_all > late.share_of_all
-    assert late.detail_text.endswith("of all steps' time, derived")
+    assert late.detail_text.endswith("of the time of all steps, derived")
 
 
 def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_last(

@@ -125,7 +125,7 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
         ({"missing": ("spans", "replica_steps", "collectives", "transfers")}, "a step takes"),
         ({"captured": False, "marks": False, "memory": False, "placement": False}, "a step takes"),
         ({"missing": ("run.json", "environment", "launcher")}, "</b> on 2 replicas"),
-        ({"segments": 4, "replicas": 8}, "segment 0 of 4"),
+        ({"segments": 4, "replicas": 8}, "of segment 3, the last one with a step"),
         (
             {"replicas": 8, "straggler": (0, 30.0), "segments": [{}, {"replicas": 1}]},
             "Replica 0 is late",

@@ -19,6 +19,7 @@ Do it every few steps, or in another thread: callbacks, `predict`, checkpoints, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from strategy_lab.profiles.analysis.advice.place import place
 from strategy_lab.profiles.analysis.cost import Cost
@@ -58,4 +59,4 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _cost(facts: Facts, gap_ms: float, step_ms: float, share: float) -> Cost | None:
     """Ranked as if it were a part of the step, which it may exceed."""
     beside = per_step(facts, gap_ms, step_ms)
-    return Cost("loop", gap_ms, share, beside.share_of_all, "measured") if beside else None
+    return replace(beside, of="loop", share=share) if beside else None

@@ -43,8 +43,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the "
-        "time of all steps, because it traces and compiles the program. Other numbers do not "
+        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the time of "
+        f"{facts.all_steps}, because it traces and compiles the program. Other numbers do not "
         "include it.",
         "Record more steps: a long first step is normal, and its share falls.",
         over_all_steps(facts, first),

@@ -1,0 +1,113 @@
+"""A run with a live change: all that show its numbers show those of one segment, and name it.
+
+Its first segment has more steps than its last. In the last, captured steps take twice as long as
+the others.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.glance import glance
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.exports.html import report
+from tests.app.looking import open_page, text_of
+from tests.app.told_numbers import check_live, check_texts, command_line, numbers_of, plain
+from tests.event_records import read_records, write_records
+from tests.synthetic import write_run
+
+SEGMENTS = [{}, {"steps": 40, "windows": 1, "global_batch_size": 512, "tracing_ms": 8_000.0}]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = write_run(tmp_path_factory.mktemp("runs") / "changed", steps=120, segments=SEGMENTS)
+    path = run / "worker-0-0" / "events.jsonl"
+    records = read_records(path)
+    changed = [each for each in records if each["kind"] == "step" and each["segment"] == 1]
+    start_ns = changed[0]["start_ns"]
+    for step in changed:
+        step["wall_ms"] /= 1 if step["captured"] else 2
+        step["start_ns"] = start_ns
+        start_ns += round(step["wall_ms"] * 1e6) + 10_000
+    write_records(path, records)
+    return run
+
+
+def everywhere(run: Path) -> dict[str, str]:
+    """What a reader sees of the run, as words, by place."""
+    return {
+        "Overview": plain(text_of(open_page("overview", run.parent, run=run.name))),
+        "report": plain(report(profiles.load(run))),
+        "summary": plain(command_line(run)),
+    }
+
+
+def test_live_page_and_list_of_runs_show_the_last_segment(run: Path) -> None:
+    check_live(run)
+    profile = profiles.load(run)
+    assert numbers_of(run)[0].startswith("Segment 1: mirrored on 4 replicas")
+    (first, last) = summarize(profile)["segments"]
+    assert first["headline"].startswith("Segment 0: mirrored on 4 replicas")
+    assert glance(profile).step_ms == last["steps"]["wall_ms"]["median"]
+
+
+def test_a_run_that_goes_on_names_the_segment_of_its_newest_steps(
+    run: Path, tmp_path: Path
+) -> None:
+    lines = (run / "worker-0-0" / "events.jsonl").read_text().splitlines(keepends=True)
+    going = tmp_path / "going" / "worker-0-0"
+    going.mkdir(parents=True)
+    (going / "events.jsonl").write_text("".join(x for x in lines if '"finished"' not in x))
+    followed = LiveRun(going.parent)
+    followed.advance()
+    told = json.loads(followed.message()[0])["numbers"]
+    assert told["of"] == "newest"
+    assert told["headline"].startswith("Segment 1: mirrored on 4 replicas")
+
+
+@pytest.mark.slow
+def test_overview_report_and_command_line_show_the_last_segment(run: Path) -> None:
+    check_texts(run)
+    assert "Sentence and numbers are of segment 1, the last one with a step" in plain(
+        report(profiles.load(run))
+    )
+
+
+@pytest.mark.slow
+def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) -> None:
+    """8 s of tracing are most of the last segment, and less of the run."""
+    profile = profiles.load(run)
+    found = findings(gather_facts(profile, profile.segments[1]))
+    (tracing,) = [item for item in found if item.key == "tracing"]
+    assert tracing.cost is not None
+    assert tracing.cost.share_text.endswith("of the time of all steps of segment 1")
+    for place, text in everywhere(run).items():
+        assert tracing.cost.share_text in text, place
+        assert "all steps of segment 1, because it traces" in text, place
+
+
+@pytest.mark.slow
+def test_captured_steps_unlike_the_others_are_named_beside_every_number_of_them(run: Path) -> None:
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[1])
+    took = f"{facts.breakdown.mean_ms('wall'):.1f} ms"
+    said = f"The captured steps took {took} on average, other steps take "
+    for place, text in everywhere(run).items():
+        assert said in text, place
+    notes = {item.key: item.note for item in key_numbers(facts)}
+    assert notes["exposed"].endswith(f"% of a captured step of {took}")
+    assert notes["parallel_efficiency"].endswith(f"in captured steps of {took}")
+    assert f"of the captured steps, which took {took}, " in "".join(headline(profile, facts))
+    (first, last) = summarize(profile)["segments"]
+    assert last["capture"]["unlike_others"].startswith(said)
+    assert first["capture"]["unlike_others"] is None
+    assert "captured" not in first["headline"]

@@ -12,6 +12,7 @@ from pathlib import Path
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.imports.chrome_file import looks_like_chrome_trace, read_chrome_trace
 from strategy_lab.profiles.imports.found_files import FoundFiles, find_files, host_of
+from strategy_lab.profiles.imports.host_names import distinct_names
 from strategy_lab.profiles.imports.host_profile import read_host
 from strategy_lab.profiles.imports.notes import what_is_known
 from strategy_lab.profiles.imports.recording import Recording
@@ -50,6 +51,10 @@ def import_profile(path: Path, run: Path | None = None) -> ImportedRun:
     if (folder / RUN_FILE).exists():
         raise LabError(f"{folder} holds another run already", advice="Name another folder")
     files, recordings = _readable(files, [_read(file) for file in files.files])
+    of_files = [host_of(file) for file in files.files]
+    names = distinct_names([recording.own_host for recording in recordings], of_files)
+    for recording, name in zip(recordings, names, strict=True):
+        recording.host = name
     is_alone = len(recordings) == 1
     hosts = [read_host(recording, is_alone=is_alone) for recording in recordings]
     known = what_is_known(files, hosts)

@@ -101,6 +101,7 @@ class Recording:
     """Everything that one file has."""
 
     host: str
+    """The name by which it is shown."""
     planes: list[Plane] = field(default_factory=list)
     start_ns: int = 0
     """When the capture began, ns since 1970; 0 if the file does not say."""
@@ -111,3 +112,5 @@ class Recording:
     """The instructions of the programs that devices ran, by the id of the program and by name."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, a sentence each."""
+    own_host: str = ""
+    """The host's name in the file itself, often with a port; empty if it has none."""

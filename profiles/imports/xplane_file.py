@@ -15,6 +15,7 @@ from strategy_lab.profiles.imports.event_columns import EventDecoder
 from strategy_lab.profiles.imports.event_names import is_left_out
 from strategy_lab.profiles.imports.event_shapes import Shapes
 from strategy_lab.profiles.imports.file_pieces import FilePieces
+from strategy_lab.profiles.imports.host_names import readable
 from strategy_lab.profiles.imports.kind_table import KindTable
 from strategy_lab.profiles.imports.program_plane import read_programs
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
@@ -42,6 +43,8 @@ share the rest: the small ones are kept whole, and the large ones each have the 
 """
 _METADATA_PLANE = "/host:metadata"
 _PLANES, _HOSTNAMES = 1, 4
+_LONGEST = 2048
+"""Bytes of a name that are read."""
 _NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _STATS = 2, 3, 4, 5, 6
 
 
@@ -61,7 +64,7 @@ class _PlaneParts:
 def read_xplane(path: Path, host: str = "") -> Recording:
     """Return what a file has; `problems` says what it has not. Raises OSError.
 
-    `host` is its name if the file does not have one.
+    `host` is the name that the file's own name has.
     """
     found = Recording(host)
     with path.open("rb") as file:
@@ -78,8 +81,8 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
         for number, kind, begin, end in fields(buffer, 0, len(buffer)):
             if number == _PLANES and abs(kind) == BYTES:
                 planes.append(_split_plane(buffer, begin, end))
-            elif number == _HOSTNAMES and kind == BYTES and not found.host:
-                found.host = buffer[begin:end].decode("utf-8", "replace")
+            elif number == _HOSTNAMES and kind == BYTES and not found.own_host:
+                found.own_host = readable(buffer[begin : min(end, begin + _LONGEST)])
     except DamagedError as error:
         if error.position == 0:
             found.problems.append("It is no XPlane file, or its first byte is damaged")
@@ -124,7 +127,7 @@ def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
     try:
         for number, kind, first, last in fields(buffer, begin, end):
             if number == _NAME and kind == BYTES:
-                plane.name = buffer[first:last].decode("utf-8", "replace")
+                plane.name = readable(buffer[first : min(last, first + _LONGEST)])
             elif abs(kind) == BYTES and (kind == BYTES or number == _LINES):
                 plane.parts.setdefault(number, []).append((first, last))
     except DamagedError as error:

@@ -77,8 +77,11 @@ def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
         argv = [DEFAULT_VERB, *argv]
     parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    _verbs(parser, {argv[0]: modules[argv[0]]} if argv[0] in modules else modules)
-    return parser.parse_args(argv)
+    verbs = _verbs(parser, {argv[0]: modules[argv[0]]} if argv[0] in modules else modules)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:  # parse_args would point to the help of all verbs
+        verbs[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
 
 
 def _program() -> argparse.ArgumentParser:

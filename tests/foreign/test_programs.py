@@ -69,7 +69,9 @@ PROGRAMS = {
         collective_bytes=SMALL,
         notes=("Keras's `evaluate` is not recorded: it ran 2 times",),
         limits=(*TINY["limits"], "between-steps"),
+        says=rf"{TINY['says']}|most of it at partial_batches\.py:\d",
     ),
+    "gradient_accumulation": Expected(12, **UNSPREAD, **STARTED),
     "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD, **STARTED),
     "loop_in_function": Expected(
         20,
@@ -106,6 +108,7 @@ PROGRAMS = {
         **UNSPREAD,
         notes=("10 gradients were computed outside of",),
         limits=("between-steps", "dispatch", "short-steps"),
+        says=r"most of it at gradients_beside\.py:2\d|TensorFlow's Python|the Python .*that start",
     ),
     "own_profiler": Expected(
         12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE, **STARTED
@@ -244,8 +247,22 @@ def both(programs: Runner, name: str) -> tuple[Ran, Ran]:
 def test_a_traced_program_does_what_it_does_alone(programs: Runner, name: str) -> None:
     plain, traced = both(programs, name)
     assert (traced.code, traced.output) == (plain.code, plain.output), traced.errors
+    assert plain.output
     assert traced.weights == plain.weights
     assert traced.errors == plain.errors
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_program_that_fails_does_so_under_trace_as_well(programs: Runner, name: str) -> None:
+    plain, traced = both(programs, name)
+    assert (traced.code, traced.output) == (plain.code, plain.output) == (1, "")
+    assert traced.errors.splitlines()[-1] == plain.errors.splitlines()[-1]
+    assert traced.profile.status.state == "failed"
+    message = traced.profile.status.message
+    assert message is not None
+    assert message.partition(":")[0] in plain.errors
+    saved = [ran.folder.joinpath("weights.npy").exists() for ran in (plain, traced)]
+    assert saved == [name == "exception_in_step_7"] * 2
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -303,6 +320,10 @@ def test_two_strategies_are_two_segments(programs: Runner) -> None:
     assert sizes[1] == []
     key, said = limit_of(traced.profile, 0)
     assert key == "tiny-batch", said
+    assert re.search(TINY["says"], said), said
+    key, said = limit_of(traced.profile, 1)
+    assert key in STARTED["limits"], said
+    assert re.search(STARTED["says"], said), said
 
 
 def test_each_worker_of_the_program_knows_the_replicas_of_all(programs: Runner) -> None:

@@ -27,3 +27,4 @@ for batch in dataset:
     strategy.run(replica_step, args=(batch,))
 
 np.save(sys.argv[1], weights.numpy().ravel())
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

@@ -22,3 +22,4 @@ for _ in range(12):
     train()
 
 np.save(sys.argv[1], np.array([weight.numpy(), bias.numpy()]))
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

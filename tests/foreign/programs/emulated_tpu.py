@@ -35,3 +35,4 @@ dataset = tf.data.Dataset.from_tensor_slices(data).batch(16, drop_remainder=True
 for batch in strategy.experimental_distribute_dataset(dataset):
     train_step(batch)
 np.save(sys.argv[1], weights.numpy().ravel())
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

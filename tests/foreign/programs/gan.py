@@ -45,3 +45,4 @@ for _ in range(2):
 
 weights = [*generator.get_weights(), *discriminator.get_weights()]
 np.save(sys.argv[1], np.concatenate([weight.ravel() for weight in weights]))
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

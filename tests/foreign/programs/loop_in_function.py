@@ -39,3 +39,4 @@ for _ in range(4):
     train_steps(iterator)
 
 np.save(sys.argv[1], np.concatenate([weight.ravel() for weight in model.get_weights()]))
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

@@ -36,3 +36,4 @@ with strategy.scope():
     model.compile(loss="mse", optimizer="sgd")
 model.fit(images, images[:, :3], batch_size=16, verbose=0, callbacks=[WeightLog()])
 np.save(sys.argv[1], np.concatenate([weight.ravel() for weight in model.get_weights()]))
+print(f"{np.abs(np.load(sys.argv[1])).sum():.6f}")

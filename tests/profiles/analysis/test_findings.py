@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from strategy_lab import profiles
@@ -259,6 +260,17 @@ def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> No
         "no replica runs an op, for a reason that this run does not record."
     )
     assert "Timeline" in found.advice
+
+
+def test_idle_time_that_only_captured_steps_have_is_not_the_programs(tmp_path: Path) -> None:
+    """As if the profiler were started inside of the captured steps."""
+    profile = profiles.load(write_run(tmp_path / "run", **_idle_for()))
+    facts = gather_facts(profile, profile.segments[0])
+    steps = facts.steps
+    assert steps.captured.any()
+    usual = replace(steps, wall_ms=np.where(steps.captured, steps.wall_ms, steps.wall_ms - 40))
+    assert "idle" in {item.key for item in findings(facts)}
+    assert "idle" not in {item.key for item in findings(replace(facts, steps=usual))}
 
 
 def test_the_programs_own_python_is_named_with_its_line(tmp_path: Path) -> None:

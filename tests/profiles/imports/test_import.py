@@ -11,9 +11,13 @@ from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import formats, write
 from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_lab.profiles.run.events import Environment
 from strategy_lab.profiles.tables.store import Profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
+from tests.profiles.capture.xspace_builder import message
 from tests.profiles.imports.made import MS, START_NS, gpu_profile, host_profile, tpu_profile
+
+ODD = "\N{REPLACEMENT CHARACTER}"
 
 
 def opened(tmp_path: Path, data: bytes, name: str = "host.xplane.pb") -> Profile:
@@ -135,6 +139,38 @@ def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
     found = profile.table("replica_steps").to_pylist()
     assert {(row["worker"], row["replica"]) for row in found} == {(0, 0), (0, 1), (1, 2), (1, 3)}
     assert profile.table("steps").num_rows == 4
+
+
+@pytest.mark.parametrize(
+    ("own", "shown"),
+    [
+        ((b"trainer:6009",), ["trainer"]),
+        ((), ["a"]),
+        ((b"one:6009", b"two:6009"), ["one", "two"]),
+        ((b"one:6009", b"one:6010"), ["one:6009", "one:6010"]),
+        ((b"localhost", b"localhost"), ["a", "b"]),
+        ((b"\xff\x1b[31mred\n\x00",), [f"{ODD}{ODD}[31mred{ODD}{ODD}"]),
+        ((b"x" * 100_000,), ["x" * 50 + "..." + "x" * 50]),
+    ],
+)
+def test_a_host_has_the_name_that_its_file_holds(
+    tmp_path: Path, own: tuple[bytes, ...], shown: list[str]
+) -> None:
+    """As a short line of text, whatever the file holds."""
+    session = tmp_path / "session"
+    session.mkdir()
+    data = gpu_profile().removesuffix(message(4, b"trainer:6009"))
+    for file, host in zip(("a", "b"), own or (None,), strict=False):
+        raw = data + (message(4, host) if host is not None else b"")
+        (session / f"{file}.xplane.pb").write_bytes(raw)
+    profile = profiles.load(import_profile(session, tmp_path / "run").folder)
+    found = [source.of_kind(Environment)[0].host.name for source in profile.sources]
+    assert found == shown
+    devices = profile.segments[0].replica_devices
+    assert all(device.isprintable() for device in devices)
+    assert len(set(devices)) == len(devices)
+    if len(shown) > 1:
+        assert devices[0] == f"{shown[0]}/device:GPU:0"
 
 
 def test_every_export_of_an_imported_run(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 ## What it does
 
-Takes tracing, Python and calls off the idle time of a typical step: 30 % of the step or more is
-left. The rule `short-steps` covers steps below 4 ms, twice the interval of the samples of Python.
+Takes tracing, Python and calls off the idle time of a typical captured step, and the time by which
+it is longer than the median step without a capture, which is the capture's own: 30 % of the rest of
+the step or more is left. The rule `short-steps` covers steps below 4 ms, twice the interval of the
+samples of Python.
 
 ## Why is this slow
 
@@ -18,6 +20,8 @@ program under py-spy.
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+import numpy as np
 
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
@@ -41,7 +45,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     if captures_are_unlike(facts) or wall < SAMPLED_MS:
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
-    left_ms = idle_ms - known_ms
+    wall -= (extra_ms := _only_when_captured_ms(facts, wall))
+    left_ms = idle_ms - known_ms - extra_ms
     if left_ms / wall < IDLE_SHARE:
         return
     yield finding(
@@ -54,6 +59,18 @@ def find(facts: Facts) -> Iterator[Finding]:
         idle_ms=idle_ms,
         unknown_ms=left_ms,
     )
+
+
+def _only_when_captured_ms(facts: Facts, wall_ms: float) -> float:
+    """By how much captured steps are longer than the others: the profiler starts or ends in them.
+
+    0 if every step was captured, or none.
+    """
+    steps = facts.steps
+    usual = steps.wall_ms[steps.timed & ~steps.captured]
+    if facts.breakdown.source != "measured" or not usual.size:
+        return 0.0
+    return max(0.0, wall_ms - float(np.median(usual)))
 
 
 def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:

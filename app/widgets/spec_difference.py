@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.comparison_picker import Side
+from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.tables.store import Profile
 
@@ -26,6 +27,10 @@ def show_spec_difference(a: Side, b: Side) -> None:
     if not fields:
         st.markdown("Neither run has a recorded spec.")
         return
+    with st.container(horizontal=True):
+        for side in (a, b):
+            if spec := spec_in_force(side):
+                offer_copy_of_recorded(spec, f"Copy {side.name} as …")
     everything = st.toggle(f"Show all {len(fields)} fields", key="spec_all")
     shown = [*differ, *(name for name in fields if name not in differ)] if everything else differ
     if not shown:

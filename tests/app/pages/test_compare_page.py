@@ -193,3 +193,9 @@ def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(ru
     )
     assert row.count("<td>") == 4
     assert row.count(" %</small>") == 2
+
+
+def test_the_configuration_of_each_side_can_be_copied(runs: Path) -> None:
+    page = open_page("compare", runs, a="slow", b="quick")
+    commands = [item.value for item in page.get("code") if "strategy-lab run" in item.value]
+    assert len(commands) == 2

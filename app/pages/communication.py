@@ -114,6 +114,17 @@ def _overlap(hidden: tuple[Overlap, ...]) -> Tile:
     return number("overlap", units.share(mean), "derived", "nothing was communicated")
 
 
+def _without_bytes(facts: Facts) -> str:
+    """What timestamps alone say of the communication of a step, as HTML."""
+    wall, wait, transfer = map(facts.breakdown.mean_ms, ("wall", "wait", "transfer"))
+    if not wall or wait is None:
+        return "What a step communicates is not known: no step of this segment was captured."
+    text = f"Of a step, <b>{as_html(units.share(wait / wall))}</b> is waiting for the last replica"
+    if transfer is not None:
+        text += f" and <b>{as_html(units.share(transfer / wall))}</b> transfer"
+    return f"{text}. How many bytes move is known of captured steps only."
+
+
 def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     """Marks know who waited; sizes and bandwidths need a capture."""
     reason = as_markdown(facts.communication.reason or "")
@@ -125,6 +136,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
             link="Open the Lab",
         )
         return
+    show_sentence(_without_bytes(facts))
     if facts.breakdown.source is not None:
         replicas = facts.breakdown.replicas
         st.header("Wait and transfer per replica")

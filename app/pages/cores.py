@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.on_tpu import show_on_tpu
-from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.picker import needs, run_page
 from strategy_lab.app.widgets.segments import pick_segment
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, plain
@@ -34,7 +34,7 @@ _AXIS_NAMES = ("x", "y", "z", "cores of a chip")
 
 
 def page() -> None:
-    opened = run_page("TPU cores")
+    opened = run_page("TPU cores", suits=needs(attrgetter("has_cores")))
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         show(opened, segment)

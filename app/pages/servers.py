@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import streamlit as st
 
 from strategy_lab.app.charts.phases import breakdown
@@ -9,7 +11,7 @@ from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.picker import run_page
+from strategy_lab.app.widgets.picker import needs, run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import pick_segment
 from strategy_lab.app.widgets.table import number, show_table, text
@@ -30,7 +32,7 @@ _SMALL = 0.75  # of an even part of the steps: who did less is worth naming
 
 
 def page() -> None:
-    opened = run_page("Parameter servers")
+    opened = run_page("Parameter servers", suits=needs(attrgetter("has_servers")))
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         show(opened, segment)

@@ -28,7 +28,7 @@ NEEDED = {
     "/placement": (*HEAD, TABLES, CHARTS),
     "/cores": (*HEAD, TABLES, CHARTS),
     "/servers": (*HEAD, TABLES, CHARTS),
-    "/compare": (*HEAD, TABLES, CHARTS),
+    "/compare": (*HEAD, CHARTS),
     "/runs": (*HEAD, TABLES),
     "/what_if": (*HEAD, *FIELDS, "PageLink", TABLES),
     "/sweep": (*HEAD, *FIELDS, "Multiselect"),

@@ -12,24 +12,29 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
+LABEL = "Copy as …"
+
 
 def offer_copy(
-    spec: RunSpec, width: Literal["content", "stretch"] = "content", key: str | None = None
+    spec: RunSpec,
+    width: Literal["content", "stretch"] = "content",
+    key: str | None = None,
+    label: str = LABEL,
 ) -> None:
     """The button; it opens the three texts, each with a button that copies it."""
-    with st.popover("Copy as …", width=width, key=key):
+    with st.popover(label, width=width, key=key):
         command, file, program = st.tabs(["Command line", "YAML", "Python"])
         command.code(as_command(spec), language="bash", wrap_lines=True)
         file.code(as_yaml(spec), language="yaml", wrap_lines=True)
         program.code(as_python(spec), language="python", wrap_lines=True)
 
 
-def offer_copy_of_recorded(document: Mapping[str, Any]) -> None:
+def offer_copy_of_recorded(document: Mapping[str, Any], label: str = LABEL) -> None:
     """The same for the spec of a run. Says why if it is not valid in this version of the lab."""
     try:
         spec = parse_spec(document)
     except SpecError as error:
-        with st.popover("Copy as …"):
+        with st.popover(label):
             st.markdown(f"This run's spec is not valid in this version. {as_markdown(error)}")
         return
-    offer_copy(spec)
+    offer_copy(spec, label=label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import streamlit as st
@@ -20,7 +21,11 @@ PAGES = Path(__file__).parents[1] / "pages"
 
 
 def page_link(
-    page: str, label: str, *, run: str | None = None, query: dict[str, str] | None = None
+    page: str,
+    label: str,
+    *,
+    run: str | None = None,
+    query: Mapping[str, str | Sequence[str]] | None = None,
 ) -> None:
     """A link to a page by the name in its address, e.g. `timeline`, about a run or with a query."""
     if run is not None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.strategy_catalog import StrategyRow
 from strategy_lab.app.server import state
 from strategy_lab.app.server.opened import OpenRun, open_run
 from strategy_lab.app.widgets.banner import show_status
@@ -20,11 +24,17 @@ LAST_RUN = "last_run"
 
 
 def run_page(
-    title: str, head: tuple[DeltaGenerator, DeltaGenerator] | None = None
+    title: str,
+    head: tuple[DeltaGenerator, DeltaGenerator] | None = None,
+    *,
+    suits: Callable[[RunEntry], bool] = lambda _: True,
 ) -> OpenRun | None:
     """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
-    `head` are the places of the title and of the run's picker, for a page with more beside them.
+    Args:
+      head: places of the title and of the run's picker, for a page with more beside them.
+      suits: whether the page has anything to show of a run. Without one in the address, it opens on
+        the run shown last if that suits, else on the newest that does.
     """
     left, right = head or st.columns([3, 2], vertical_alignment="bottom")
     left.title(title)
@@ -38,7 +48,7 @@ def run_page(
         )
         return None
     with right:
-        entry = pick_run(runs, key="run", label="Run")
+        entry = pick_run(runs, key="run", label="Run", suits=suits)
     if entry is None:
         return None
     st.session_state[LAST_RUN] = entry.name
@@ -60,15 +70,32 @@ def run_page(
     return opened
 
 
+def needs(trait: Callable[[StrategyRow], bool]) -> Callable[[RunEntry], bool]:
+    """`suits` of `run_page`: a run whose strategy has a trait."""
+
+    def suits(entry: RunEntry) -> bool:
+        row = strategy_catalog.find((entry.spec or {}).get("strategy"))
+        return row is not None and trait(row)
+
+    return suits
+
+
 def pick_run(
-    runs: list[RunEntry], *, key: str, label: str, default: int = 0, remember: bool = True
+    runs: list[RunEntry],
+    *,
+    key: str,
+    label: str,
+    default: int = 0,
+    remember: bool = True,
+    suits: Callable[[RunEntry], bool] = lambda _: True,
 ) -> RunEntry | None:
     """A select box bound to the query parameter `key`; None where that names no run."""
     by_name = {entry.name: entry for entry in runs}
     asked = st.query_params.get(key)
     if asked is None and remember:
-        last = st.session_state.get(LAST_RUN)
-        asked = last if last in by_name else None
+        last = by_name.get(st.session_state.get(LAST_RUN, ""))
+        candidates = [*([last] if last else []), *runs]
+        asked = next(filter(suits, candidates), candidates[0]).name
     unknown = asked is not None and asked not in by_name
     names = list(by_name)
     widget = f"pick_{key}"

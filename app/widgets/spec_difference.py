@@ -6,12 +6,22 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.widgets.comparison_picker import Side
-from strategy_lab.app.widgets.text import plain
+from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
+from strategy_lab.app.widgets.text import as_html, plain
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
+
+_STYLE = """<style>
+.lab-fields {border-collapse:collapse; font-size:.9rem; table-layout:fixed; width:100%}
+.lab-fields th, .lab-fields td {padding:.3rem .6rem .3rem 0; text-align:left; vertical-align:top;
+  font-weight:400; overflow-wrap:anywhere;
+  border-bottom:1px solid color-mix(in srgb, currentColor 16%, transparent)}
+.lab-fields thead th {opacity:.75}
+.lab-fields .differs {background:rgba(230, 159, 0, .18)}
+</style>"""
 
 
 def show_spec_difference(a: Side, b: Side) -> None:
@@ -26,31 +36,26 @@ def show_spec_difference(a: Side, b: Side) -> None:
     if not fields:
         st.markdown("Neither run has a recorded spec.")
         return
+    with st.container(horizontal=True):
+        for side in (a, b):
+            if spec := spec_in_force(side):
+                offer_copy_of_recorded(spec, f"Copy {side.name} as …")
     everything = st.toggle(f"Show all {len(fields)} fields", key="spec_all")
     shown = [*differ, *(name for name in fields if name not in differ)] if everything else differ
     if not shown:
         st.markdown("None: both specs are equal.")
         return
-    rows = [
-        {
-            "field": plain(name, 80),
-            "A": left.get(name, "–"),
-            "B": right.get(name, "–"),
-            "differs": name in differ,
-        }
+    rows = "".join(
+        f"<tr{' class=differs' if name in differ else ''}>"
+        f'<th scope="row">{as_html(name, 80)}</th>'
+        f"<td>{as_html(left.get(name, units.MISSING))}</td>"
+        f"<td>{as_html(right.get(name, units.MISSING))}</td></tr>"
         for name in shown
-    ]
-    table = pd.DataFrame(rows)
-    mark = "background-color: rgba(230, 159, 0, 0.18)"
-    styled = table.drop(columns="differs").style.apply(
-        lambda row: [mark if table["differs"][row.name] else ""] * len(row), axis=1
     )
-    st.dataframe(
-        styled,
-        column_config={"field": st.column_config.TextColumn("Field")},
-        hide_index=True,
-        key="spec_table",
-        height=min(38 + 35 * len(rows), 38 + 35 * 12),
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Field", "A", "B"))
+    st.html(
+        f'{_STYLE}<table class="lab-fields"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
     )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from strategy_lab.app.widgets.stacked import stacked
+
 _ROW_PX = 35
 
 
@@ -42,7 +44,7 @@ def show_table(
     most_rows: int | None = None,
     **options: Any,
 ) -> Any:
-    """Draw a row per item; a value of None is shown as a dash.
+    """Draw a row per item; a value of None is shown as a dash. A phone shows a list (`stacked`).
 
     The table scrolls if it has more than `most_rows`. `options` and the result are those of
     `st.dataframe`.
@@ -50,9 +52,14 @@ def show_table(
     if most_rows is not None:
         options["height"] = 3 + _ROW_PX * (1 + min(max(len(items), 1), most_rows))
     values = {name: [column.value(item) for item in items] for name, column in columns.items()}
-    return st.dataframe(
+    configs = {name: column.config for name, column in columns.items()}
+    draw = st.dataframe
+    if "on_select" not in options:  # a list has no rows to choose
+        draw = st.container(key=f"wide_{key}").dataframe
+        st.html(stacked(values, configs))
+    return draw(
         pd.DataFrame(values),
-        column_config={name: column.config for name, column in columns.items()},
+        column_config=configs,
         hide_index=True,
         placeholder="–",
         key=key,

@@ -16,6 +16,7 @@ from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.compare.each import MOST_RUNS
 from strategy_lab.profiles.analysis.glance import Glance
 
 MOST = 12
@@ -56,7 +57,7 @@ def show_together(selected: Sequence[RunEntry]) -> None:
             )
     _show_table([(entry.name, found) for entry, found in shown])
     if len(shown) > 1:
-        _link_to_compare(shown[0][0], shown[1][0])
+        _link_to_compare([entry.name for entry, _ in shown])
 
 
 def _show_table(rows: Sequence[tuple[str, Glance]]) -> None:
@@ -90,5 +91,8 @@ def _ratio(value: float | None, first: float | None) -> float | None:
     return value / first if value is not None and first else None
 
 
-def _link_to_compare(a: RunEntry, b: RunEntry) -> None:
-    page_link("compare", "Compare the first two", query={"a": a.name, "b": b.name})
+def _link_to_compare(names: Sequence[str]) -> None:
+    """Link to all of them, up to what Compare takes; those after the second are against A, too."""
+    a, b, *more = names[:MOST_RUNS]
+    which = "these runs" if len(names) <= MOST_RUNS else f"the first {MOST_RUNS}"
+    page_link("compare", f"Compare {which}", query={"a": a, "b": b, "each": more})

@@ -166,9 +166,9 @@
     return box;
   }
 
-  // A long name breaks after an underscore and not within a word.
+  // A long name breaks after an underscore, a dot or an opening bracket and not within a word.
   function breakable(text) {
-    return text.split(/(?<=[^_]_)(?=[^_])/).flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
+    return text.split(/(?<=[^_]_|\w\.|\()(?=[^_\s).])/).flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part]));
   }
 
   function label(beat) {

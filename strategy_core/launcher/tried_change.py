@@ -218,8 +218,11 @@ def other_algorithms(segment: SegmentOpened) -> list[dict[str, Any]]:
     row = strategy_catalog.row(str(segment.spec["strategy"]))
     if not row.has_choice or segment.num_replicas < 2:
         return []
+    are_gpus = all("/device:GPU:" in device for device in segment.replica_devices)
     return [
-        {"cross_device_ops": name} for name in row.algorithms if name != segment.cross_device_ops
+        {"cross_device_ops": name}
+        for name in row.algorithms
+        if name != segment.cross_device_ops and (are_gpus or name != "nccl")
     ]
 
 

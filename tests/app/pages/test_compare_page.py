@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -193,3 +194,27 @@ def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(ru
     )
     assert row.count("<td>") == 4
     assert row.count(" %</small>") == 2
+
+
+def test_the_configuration_of_each_side_can_be_copied(runs: Path) -> None:
+    page = open_page("compare", runs, a="slow", b="quick")
+    commands = [item.value for item in page.get("code") if "strategy-lab run" in item.value]
+    assert len(commands) == 2
+
+
+def test_fields_that_differ_are_marked_among_all_fields(runs: Path) -> None:
+    page = open_page("compare", runs, a="quick", b="slow")
+    page.toggle("spec_all").set_value(True)
+    rerun(page)
+    written = "".join(item.proto.body for item in page.get("html"))
+    marked = re.findall(r'<tr class=differs><th scope="row">([^<]+)<', written)
+    others = re.findall(r'<tr><th scope="row">([a-z_.]+)<', written)
+    assert "workload" in others
+    assert not set(marked) & set(others)
+
+
+def test_of_two_segments_the_changed_fields_alone_are_listed(runs: Path) -> None:
+    page = open_page("compare", runs, a="changed", b="changed")
+    written = "".join(item.proto.body for item in page.get("html"))
+    assert "lab-fields" in written
+    assert re.findall(r'<tr class=differs><th scope="row">([^<]+)<', written) == ["devices"]

@@ -81,3 +81,10 @@ def test_a_run_without_a_check_says_why(tmp_path: Path) -> None:
     write_run(tmp_path / "cores", strategy="tpu", replicas=2)
     page = open_page("cores", tmp_path, run="cores")
     assert "Not checked: the run ended before its first step" in text_of(page)
+
+
+def test_without_a_run_in_the_address_it_opens_on_the_newest_with_cores(tmp_path: Path) -> None:
+    write_run(tmp_path / "cores", strategy="tpu", replicas=2, cores_per_replica=2, steps=20)
+    write_run(tmp_path / "another", steps=20, windows=1)
+    page = open_page("cores", tmp_path)
+    assert page.query_params["run"] == "cores"

@@ -111,3 +111,9 @@ def test_names_from_a_run_never_become_markup(page: str, runs: Path) -> None:
 
 def _names(options: list[str]) -> list[str]:
     return [option.split(" · ")[0] for option in options]
+
+
+def test_communication_without_a_capture_begins_with_what_timestamps_say(runs: Path) -> None:
+    shown = text_of(open_page("communication", runs, run="marks-only"))
+    assert "is waiting for the last replica" in shown
+    assert "How many bytes move is known of captured steps only." in shown

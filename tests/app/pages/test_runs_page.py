@@ -169,3 +169,15 @@ def test_several_runs_are_drawn_together_beside_the_first(
     assert list(table["Run"]) == ["first", "second"]
     assert table["Step against the first"][0] == 1
     assert len(at.get("plotly_chart")) == 2
+
+
+def test_all_selected_runs_are_compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(runs / "third", steps=40, windows=1)
+    monkeypatch.setattr(
+        run_list, "show_runs", lambda found, _group: sorted(found, key=lambda each: each.name)
+    )
+    at = open_page("runs", runs)
+    link = next(item.proto for item in at.get("page_link") if "these runs" in item.proto.label)
+    assert "a=first&b=second&each=third" in link.query_string
+    compared = open_page("compare", runs, a="first", b="second", each=["third"])
+    assert "third as B" in text_of(compared)

@@ -34,3 +34,12 @@ def test_a_step_without_parts_is_said_to_have_none(tmp_path: Path) -> None:
     write_served_run(tmp_path / "own", own_step=True)
     text = text_of(open_page("servers", tmp_path, run="own"))
     assert "The workload's own train_step pulls and pushes during the step" in text
+
+
+def test_without_a_run_in_the_address_it_opens_on_the_newest_with_servers(tmp_path: Path) -> None:
+    write_served_run(tmp_path / "served")
+    write_run(tmp_path / "another", steps=20, windows=1)
+    page = open_page("servers", tmp_path)
+    assert page.query_params["run"] == "served"
+    assert "<b>2 workers</b> did" in text_of(page)
+    assert "no parameter servers" in text_of(open_page("servers", tmp_path, run="another"))

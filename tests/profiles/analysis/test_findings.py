@@ -13,9 +13,11 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts, main_finding
+from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_share import InputShare
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
+from strategy_lab.profiles.reporting import units
 from tests.synthetic import write_run
 
 
@@ -138,13 +140,23 @@ def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
 
 
 def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
-    found = found_in(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)["input-bound"]
-    match = re.match(
-        r"The median step waits (\S+) ms of its (\S+) ms for its batch \((\d+) %\)", found.sentence
-    )
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    facts = gather_facts(profile, profile.segments[0])
+    found = {item.key: item for item in findings(facts)}["input-bound"]
+    match = re.match(r"The median step waits (\S+) ms for its batch, (\d+) % of it", found.sentence)
     assert match
-    waited, wall, percent = map(float, match.groups())
-    assert percent == pytest.approx(100 * waited / wall, abs=0.6)
+    waited, percent = map(float, match.groups())
+    assert facts.steps.median_ms
+    assert percent == pytest.approx(100 * waited / facts.steps.median_ms, abs=1.0)
+
+
+def test_the_headline_gives_the_step_time_once(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    said = "".join(headline(profile, facts))
+    assert "waits" in said
+    assert said.count(units.milliseconds(facts.steps.median_ms)) == 1, said
 
 
 def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_path: Path) -> None:

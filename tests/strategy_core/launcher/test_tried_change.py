@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.launcher.tried_change import is_about_a_step, try_change, why_not_tried
+from strategy_core.launcher.tried_change import (
+    is_about_a_step,
+    other_algorithms,
+    try_change,
+    why_not_tried,
+)
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
@@ -93,3 +98,11 @@ def test_only_changes_of_a_step_are_offered() -> None:
     assert is_about_a_step({"global_batch_size": 1, "num_packs": 2})
     assert not is_about_a_step({"learning_rate": 0.1})
     assert not is_about_a_step({})
+
+
+def test_nccl_is_offered_on_gpus_alone(tmp_path: Path) -> None:
+    for kind in ("CPU", "GPU"):
+        run = write_run(tmp_path / kind, replicas=2, steps=20, windows=0, device_kind=kind)
+        offered = other_algorithms(profiles.load(run).segments[0])
+        assert ({"cross_device_ops": "nccl"} in offered) == (kind == "GPU")
+        assert {"cross_device_ops": "hierarchical-copy"} in offered

@@ -112,9 +112,8 @@ def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
     found = facts.input
     if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
         sentence = (
-            f"The median step waits {units.milliseconds(found.median_ms)} of its "
-            f"{units.milliseconds(found.median_wall_ms)} for its batch "
-            f"({units.share(found.median_share)})."
+            f"The median step waits {units.milliseconds(found.median_ms)} for its batch, "
+            f"{units.share(found.median_share)} of it."
         )
         cost = per_step(facts, found.median_ms or 0.0, found.median_wall_ms or 0.0)
     else:

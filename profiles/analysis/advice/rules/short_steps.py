@@ -26,7 +26,6 @@ from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_ar
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.reporting import units
 
 KEY = "short-steps"
 SHORT_MS = 10.0
@@ -53,7 +52,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"The median step takes {units.milliseconds(median)}, and "
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
         "Run several steps in one call (steps_per_execution in Keras, a loop inside the "
         "tf.function otherwise), or raise the global batch size.",

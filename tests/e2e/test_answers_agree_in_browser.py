@@ -1,0 +1,136 @@
+"""What a page says agrees with itself and with other pages: words, colours, ranks, numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
+from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until_drawn
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Page]
+DELAY = {"replica": 2, "ms": 30.0}
+SWATCHES = """parts => Object.fromEntries(parts.map(part => [
+    part.innerText.trim(), getComputedStyle(part.querySelector('i, .key')).backgroundColor]))"""
+"""Names and colours of a legend's entries."""
+COLOURS = """plots => plots.map(plot => Object.fromEntries(plot.data.map(
+    trace => [trace.name, trace.type === 'bar' ? trace.marker.color : trace.line?.color])))"""
+"""Names and colours of the traces of each chart."""
+
+
+@pytest.fixture(scope="module")
+def agreeing(server: Server) -> Server:
+    late = {"straggler": (2, 30.0), "also_late": (1, 12.0)}
+    server.write_run("two-late", steps=200, **late)
+    server.write_run("delayed", steps=200, straggler=(2, 30.0), inject=[DELAY])
+    server.write_run("even", steps=200, seed=4)
+    server.write_run("many-reasons", steps=200, straggler=(2, 12.0), input_ms=25.0)
+    return server
+
+
+@pytest.fixture
+def visit(open_page: Callable[..., Page], agreeing: Server) -> Visit:
+    def opened(name: str, **query: str) -> Page:
+        page = open_page(agreeing.address(name, **query))
+        wait_until_drawn(page)
+        return page
+
+    return opened
+
+
+def legend_of(entries: Locator) -> dict[str, str]:
+    expect(entries.first).to_be_visible()
+    return {name: as_hex(colour) for name, colour in entries.evaluate_all(SWATCHES).items()}
+
+
+def as_hex(colour: str) -> str:
+    numbers = [int(number) for number in re.findall(r"\d+", colour)[:3]]
+    return colour.upper() if colour.startswith("#") else "#" + "".join(f"{n:02X}" for n in numbers)
+
+
+def chart_colours(page: Page) -> list[dict[str, str]]:
+    plots = page.locator(".js-plotly-plot")
+    expect(plots.first).to_be_visible()
+    found = plots.evaluate_all(COLOURS)
+    return [
+        {name: as_hex(colour) for name, colour in chart.items() if isinstance(colour, str)}
+        for chart in found
+    ]
+
+
+def is_of_phases(chart: dict[str, str]) -> bool:
+    return "compute" in chart
+
+
+def test_a_phase_has_one_name_and_one_colour_on_every_page(
+    visit: Visit, open_page: Callable[..., Page], agreeing: Server
+) -> None:
+    words = {phase_name(phase): colour for phase, colour in PHASE_COLOURS.items()}
+    words["other"] = PHASE_COLOURS["idle"]
+    live = visit("", run="delayed")
+    timeline = visit("timeline", run="delayed")
+    pages = {
+        "live": legend_of(live.locator(".live .phases > span:visible")),
+        "timeline": legend_of(timeline.locator(".timeline .phases > span")),
+    }
+    for name in ("overview", "compare"):
+        query = {"a": "delayed", "b": "even"} if name == "compare" else {"run": "delayed"}
+        pages[name] = next(filter(is_of_phases, chart_colours(visit(name, **query))))
+    report = open_page(f"{agreeing.url}/report/delayed")
+    entries = report.locator("ul.legend").first.locator("li")
+    pages["report"] = legend_of(entries)
+    for name, legend in pages.items():
+        assert {"compute", "injected delay", "wait", "transfer"} <= legend.keys(), name
+        assert legend.items() <= words.items(), name
+
+
+def test_colours_of_charts_beside_each_other_mean_one_thing(visit: Visit) -> None:
+    for name, query in (
+        ("overview", {"run": "two-late"}),
+        ("compare", {"a": "two-late", "b": "even"}),
+    ):
+        meanings: dict[str, set[str]] = {}
+        for chart in chart_colours(visit(name, **query)):
+            for what, colour in chart.items():
+                meanings.setdefault(colour, set()).add("phase" if is_of_phases(chart) else what)
+        of_phases = {colour for colour, found in meanings.items() if "phase" in found}
+        assert of_phases <= set(PHASE_COLOURS.values())
+        assert len(meanings) > len(of_phases) > 2
+        assert not [found for found in meanings.values() if "phase" in found and len(found) > 1]
+
+
+def test_a_second_late_replica_is_named_too(visit: Visit) -> None:
+    overview = visit("overview", run="two-late")
+    expect(overview.locator(".lab-headline")).to_contain_text("and replica 1 is late by")
+    slowest = overview.locator(".lab-tile", has_text="Slowest replica")
+    expect(slowest).to_contain_text("replica 1 as well")
+    tile = visit("", run="two-late").locator(".live").get_by_text("replica 1 as well")
+    expect(tile.first).to_be_visible()
+
+
+def test_findings_are_ranked_by_what_they_cost(visit: Visit) -> None:
+    overview = visit("overview", run="many-reasons")
+    costs = overview.locator("strong", has_text=re.compile(r"^\d+ % of a step$|^Cost unknown$"))
+    texts = costs.all_inner_texts()
+    shares = [float(text.split()[0]) for text in texts if text != "Cost unknown"]
+    assert len(shares) > 1
+    assert shares == sorted(shares, reverse=True)
+    assert texts[: len(shares)] == [f"{share:.0f} % of a step" for share in shares]
+
+
+def test_compare_gives_one_step_time_a_side(visit: Visit) -> None:
+    page = visit("compare", a="two-late", b="even")
+    figures = page.locator(".lab-figures tr", has_text="Step time, ms").locator("td")
+    of_a, of_b, change = figures.all_inner_texts()
+    expect(page.locator(".lab-headline")).to_contain_text(f"{of_b} ms against {of_a} ms")
+    for side, step_ms in (("A", of_a), ("B", of_b)):
+        label = page.locator(".label", has_text=re.compile(f"^{side}, step time"))
+        expect(page.locator(".lab-tile", has=label)).to_contain_text(f"{step_ms}ms")
+    ratio = page.locator(".lab-tile.large .value").inner_text()
+    assert float(ratio) == pytest.approx(float(of_b) / float(of_a), abs=0.002)
+    assert float(change.split()[0]) == pytest.approx(100 * (float(ratio) - 1), abs=0.2)

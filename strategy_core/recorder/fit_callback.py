@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from strategy_core.recorder.fit_error import FitError
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
-from strategy_core.runtime.error_message import type_and_cause
-from strategy_lab.profiles.run.events import Failed
+from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.spec.run_spec import Capture
 
 
@@ -24,9 +25,12 @@ class RecorderCallback(keras.callbacks.Callback):
     `steps_per_execution=n` Keras calls back once per execution, so a recorded step covers n
     batches. The `loss` comes from Keras's logs: a running mean over the epoch.
 
+    Each `fit` with this callback is a run of its own: `path`, then `path-2`, `path-3` and so on. An
+    exception that ends `fit` is recorded as the run's failure; after Ctrl-C the run is stopped.
+
     Args:
-      path: the run folder. It is created when training begins; a folder that already holds a run is
-        refused.
+      path: the run folder. It is created when training begins. If it already holds a run, or cannot
+        be written, a warning says so, and `fit` goes on without a record.
       capture: how much to record.
       global_batch_size: examples per step, for the throughput, which is unknown without it.
     """
@@ -43,19 +47,35 @@ class RecorderCallback(keras.callbacks.Callback):
         self._capture = capture
         self._global_batch_size = global_batch_size
         self._program: ProgramRecorder | None = None
+        """The recorder of the current `fit`, if it is recorded."""
+        self._newest: ProgramRecorder | None = None
+        self._num_runs = 0
+        self._fit_error: FitError | None = None
         self._step: RecordedStep | None = None
         self._exit = ExitStack()
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
         """Open the run. Keras makes and traces the train function with the first batch."""
-        self._program = ProgramRecorder(
-            self._path,
-            tf.distribute.get_strategy() if tf.distribute.has_strategy() else None,
-            capture=self._capture,
-            global_batch_size=self._global_batch_size,
-            variables=self._variables,
-        )
-        self._program.open()
+        if self._program is not None:
+            self.failed(RuntimeError("fit ended with an error, which the program caught"))
+        number = self._num_runs + 1
+        path = Path(self._path)
+        path = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        try:
+            program = ProgramRecorder(
+                path,
+                tf.distribute.get_strategy() if tf.distribute.has_strategy() else None,
+                capture=self._capture,
+                global_batch_size=self._global_batch_size,
+                variables=self._variables,
+            )
+        except RunFolderError as error:
+            warnings.warn(f"This fit is not recorded. {error}", stacklevel=2)
+            return
+        self._num_runs = number
+        self._program = self._newest = program
+        self._fit_error = FitError(self.model, self.failed, self._drop_step)
+        program.open()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         self._leave_step()
@@ -71,12 +91,42 @@ class RecorderCallback(keras.callbacks.Callback):
         self._leave_step()
         if self._program is not None:
             self._program.close()
-        self._program = None
+        self._fit_is_over()
 
     def failed(self, error: BaseException) -> None:
-        """Record the exception that ended the training; Keras does not pass it to callbacks."""
+        """Record the exception that ended the training: as the run's failure, or for Ctrl-C that
+        the run was stopped.
+
+        The callback finds an exception of `fit` itself.
+        """
+        self._drop_step(error)
         if self._program is not None:
-            self._program.recorder.write(Failed(type_and_cause(error)))
+            self._program.failed(error)
+        self._fit_is_over()
+
+    def show(self) -> None:
+        """Show the report of the newest `fit`, as far as it is recorded, below the cell of a
+        notebook.
+
+        Raises LabError outside of IPython, or if no `fit` is recorded.
+        """
+        if self._newest is None:
+            raise LabError(
+                "No fit was recorded with this callback",
+                advice="Pass it to model.fit(..., callbacks=[callback]) first",
+            )
+        self._newest.show()
+
+    def _fit_is_over(self) -> None:
+        self._program = None
+        if self._fit_error is not None:
+            self._fit_error.close()
+        self._fit_error = None
+
+    def _drop_step(self, error: BaseException) -> None:
+        """Leave the step without recording it: there was no batch for it, or it failed."""
+        self._step = None
+        self._exit.__exit__(type(error), error, error.__traceback__)
 
     def _leave_step(self) -> None:
         self._step = None

@@ -105,12 +105,19 @@ class ProgramRecorder:
             from IPython.display import display
         except ModuleNotFoundError as error:
             raise LabError(
-                "recorder.show() draws in a notebook, and IPython is not installed",
+                "show() draws in a notebook, and IPython is not installed",
                 advice=f"Open the run instead: strategy-lab ui --runs {self.path.parent}",
             ) from error
         from strategy_lab import profiles
 
         display(profiles.load(self.path))
+
+    def failed(self, error: BaseException) -> None:
+        """Record the exception that ended the program; after Ctrl-C the run is stopped."""
+        if isinstance(error, KeyboardInterrupt):
+            self.close("stopped")
+        else:
+            self.recorder.write(Failed(type_and_cause(error)))
 
     def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)
@@ -169,11 +176,8 @@ def record(
     )
     try:
         yield program
-    except KeyboardInterrupt:
-        program.close("stopped")
-        raise
     except BaseException as error:
-        program.recorder.write(Failed(type_and_cause(error)))
+        program.failed(error)
         raise
     program.close()
 

@@ -42,6 +42,15 @@ def in_memory() -> tf.data.Dataset:
     return data.repeat().batch(BATCH, drop_remainder=True).prefetch(8)
 
 
+def of_two_kinds() -> tf.data.Dataset:
+    """Every fourth batch has numbers above 1, which `computing_by_batch` computes on for long."""
+    batches = np.zeros((8, BATCH, FEATURES), "f")
+    batches[::4] = 4.0  # planted
+    features = batches.reshape(-1, FEATURES)
+    data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
+    return data.repeat().batch(BATCH, drop_remainder=True).prefetch(8)
+
+
 def in_memory_with_a_rest() -> tf.data.Dataset:
     features = np.random.default_rng(0).normal(size=(BATCH + 2, FEATURES)).astype("f")
     data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
@@ -71,13 +80,20 @@ def slow_generator() -> tf.data.Dataset:
     return tf.data.Dataset.from_generator(batches, output_signature=shapes)
 
 
-def fit(run: str, data_of: Callable[[], tf.data.Dataset]) -> None:
+def fit(
+    run: str,
+    data_of: Callable[[], tf.data.Dataset],
+    *callbacks: keras.callbacks.Callback,
+    **compiled: Any,
+) -> None:
+    """Keras `fit`. `callbacks` come after the recorder, `compiled` are arguments of `compile`."""
     mirrored = strategy()  # before TensorFlow's runtime starts, which data would do
     with mirrored.scope():
         model = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(1)])
-        model.compile("sgd", "mse")
+        model.compile("sgd", "mse", **compiled)
     recorder = lab.RecorderCallback(run, capture=CAPTURE, global_batch_size=BATCH)
-    model.fit(data_of(), steps_per_epoch=STEPS, epochs=1, verbose=0, callbacks=[recorder])
+    called = [recorder, *callbacks]
+    model.fit(data_of(), steps_per_epoch=STEPS, epochs=1, verbose=0, callbacks=called)
 
 
 def loop(
@@ -87,7 +103,9 @@ def loop(
     after: Callable[[Any], Any] = lambda loss: loss,
     in_replica: Callable[[tf.Tensor], tf.Tensor] = lambda features: features,
     data_of: Callable[[], tf.data.Dataset] = in_memory,
+    between: Callable[[], Any] = lambda: None,
     compiled: bool = True,
+    by_xla: bool = False,
 ) -> None:
     """A custom loop; each argument is where one program differs from the healthy one."""
     mirrored = strategy()
@@ -107,13 +125,39 @@ def loop(
         losses = mirrored.run(replica_step, args=(*batch, scale))
         return mirrored.reduce("mean", losses, axis=None)
 
-    step_of = tf.function(train_step) if compiled else train_step
+    step_of = tf.function(train_step, jit_compile=by_xla or None) if compiled else train_step
     batches = mirrored.experimental_distribute_dataset(data_of())
     with lab.record(run, mirrored, capture=CAPTURE, global_batch_size=BATCH) as recorder:
         for number, batch in zip(range(STEPS), recorder.dataset(batches), strict=False):
             with recorder.step() as step:
                 loss = step_of(batch, scale_of(number))
                 step.result(loss=after(loss))
+            between()
+
+
+def of_two_strategies(run: str) -> None:
+    """Two models that take turns, each under a strategy of its own."""
+    first = strategy()
+    second = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])  # planted
+
+    def step_of(mirrored: tf.distribute.Strategy, size: int) -> Callable[[], Any]:
+        def replica_step() -> tf.Tensor:
+            return tf.distribute.get_replica_context().all_reduce("sum", tf.ones([size]))
+
+        return tf.function(lambda: mirrored.run(replica_step))
+
+    steps = [step_of(first, 3), step_of(second, 5)]
+    with lab.record(run, first, capture=CAPTURE) as recorder:
+        for number in range(STEPS):
+            with recorder.step():
+                steps[number % 2]()
+
+
+def of_different_shapes(features: tf.Tensor) -> tf.Tensor:
+    """Each replica reduces a tensor of another length."""
+    rows = BATCH // 2 - is_replica(1)  # planted
+    replica = tf.distribute.get_replica_context()
+    return features + tf.reduce_sum(replica.all_reduce("sum", features[:rows])) * 1e-9
 
 
 def lookups(run: str, densely: Callable[[tf.IndexedSlices], tf.Tensor]) -> None:
@@ -209,6 +253,26 @@ def computing(features: tf.Tensor) -> tf.Tensor:
     return features + large[: tf.shape(features)[0], :FEATURES] * 1e-9
 
 
+def computing_by_batch(features: tf.Tensor) -> tf.Tensor:
+    rounds = 1 + 3 * tf.cast(features[0, 0] > 1, tf.int32)
+    for _ in tf.range(rounds):
+        features = tf.ensure_shape(computing(features), (BATCH // 2, FEATURES))
+    return features
+
+
+def computing_on_some(features: tf.Tensor) -> tf.Tensor:
+    """Only the batches that are of the other kind are computed on."""
+    if features[0, 0] > 1:
+        for _ in range(4):
+            features = tf.ensure_shape(computing(features), (BATCH // 2, FEATURES))
+    return features
+
+
+class SavingEachBatch(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        time.sleep(GENERATOR_S)  # planted
+
+
 def dense_product(gradient: tf.IndexedSlices) -> tf.Tensor:
     return tf.convert_to_tensor(gradient) * 1e-3  # planted
 
@@ -245,6 +309,14 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     ),
     "dense-gradient": lambda run: lookups(run, dense_product),
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
+    "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
+    "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
+    "unsteady": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_by_batch),
+    "unsteady-branch": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_on_some),
+    "two-strategies": of_two_strategies,
+    "shapes-differ": lambda run: loop(run, in_replica=of_different_shapes),
+    "compiled-step": lambda run: loop(run, by_xla=True),
+    "compiled-fit": lambda run: fit(run, in_memory, jit_compile=True),
     "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
     "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
 }

@@ -17,6 +17,13 @@ from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
 HERE = Path(__file__).parents[2]
+FAILING = {
+    "two-strategies": "shared-collective-key",
+    "shapes-differ": "shared-collective-key",
+    "compiled-step": "xla-across-devices",
+    "compiled-fit": "xla-across-devices",
+}
+"""Programs that fail, and the rule that says why."""
 Recorded = Callable[[str], list[Finding]]
 
 
@@ -31,7 +38,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
             path = folder / kind
             command = [sys.executable, "-m", "tests.planted.program", kind, str(path)]
             environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-            subprocess.run(command, check=True, timeout=240, env=environment, cwd=HERE)
+            fails = kind in FAILING
+            subprocess.run(command, check=not fails, timeout=240, env=environment, cwd=HERE)
             profile = profiles.load(path)
             found[kind] = list(findings(gather_facts(profile, profile.segments[0])))
         return found[kind]
@@ -80,6 +88,23 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     assert "The limiting stage is the Python generator (from_generator)" in told.sentence
     assert told.evidence["stage_ms"] >= 50.0
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_why_a_program_failed_is_named(kind: str, recorded: Recorded) -> None:
+    assert [item.key for item in recorded(kind)] == [FAILING[kind]]
+
+
+@pytest.mark.parametrize("kind", ["between-steps", "slow-callback"])
+def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: Recorded) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "between-steps"]
+    assert told.evidence["median_ms"] >= 50.0
+    assert told.evidence["place"].startswith("program.py:")
+
+
+@pytest.mark.parametrize("kind", ["unsteady", "unsteady-branch"])
+def test_steps_whose_work_depends_on_the_batch_are_unsteady(kind: str, recorded: Recorded) -> None:
+    assert "unsteady" in {item.key for item in recorded(kind)}
 
 
 def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:

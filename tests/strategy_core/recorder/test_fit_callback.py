@@ -115,7 +115,7 @@ def test_the_end_of_data_of_unknown_length_is_neither_a_failure_nor_a_step(tmp_p
 
     one = np.ones((BATCH * NUM_BATCHES, 2), "float32")
     data = tf.data.Dataset.from_tensor_slices((one, one[:, 0])).batch(BATCH)
-    data = data.filter(lambda *_: True)  # nobody knows how many batches are left
+    data = data.filter(lambda *_: True)  # how many batches are left is unknown
     run = tmp_path / "run"
     _model().fit(data, epochs=2, verbose=0, callbacks=[_recorder(run)])
     assert _steps(run) == list(range(2 * NUM_BATCHES))

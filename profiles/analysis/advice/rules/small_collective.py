@@ -35,7 +35,7 @@ KEY = "small-collective"
 LATENCY_BYTES = 65_536
 """A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
 
-ONE_OF_SEVERAL = "Which ops make the replicas enter this collective late is not known."
+WAITING = "Which ops make the replicas enter this collective late is not known."
 LATENCY_SHARE = 0.1
 """Least share of a step of such calls."""
 
@@ -64,7 +64,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if other is not use and ms / wall >= LATENCY_SHARE
     ]
     takes = f", and {units.listed(also)}" if also else ""
-    waits = wait_ms > spent_ms - wait_ms
+    waits = _is_waiting(wait_ms, spent_ms - wait_ms)
     delays_ms = injected_delays(facts.segment) if waits else {}
     injected = f" {injected_sentence(delays_ms)}" if delays_ms else ""
     yield finding(
@@ -85,7 +85,7 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def edits(facts: Facts, found: Finding) -> dict[str, Any]:
     """No injected delay, if there is one and the replicas wait."""
-    waits = found.evidence["wait_ms"] > found.evidence["transfer_ms"]
+    waits = _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"])
     return {"inject": []} if waits and injected_delays(facts.segment) else {}
 
 
@@ -109,5 +109,16 @@ def _advice(waits: bool, *, is_injected: bool) -> str:
 
 
 def removal(facts: Facts, found: Finding) -> Removal | str:
-    """Without the injected delay, if there is one and the replicas wait."""
-    return Removal("no-delay") if edits(facts, found) else ONE_OF_SEVERAL
+    """Without the injected delay, if there is one and the replicas wait; with communication that
+    takes no time, if the cost is latency: the most that any remedy can save.
+    """
+    if edits(facts, found):
+        return Removal("no-delay")
+    if _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"]):
+        return WAITING
+    return Removal("free-ops", kind_of_op="communication", is_bound=True)
+
+
+def _is_waiting(wait_ms: float, transfer_ms: float) -> bool:
+    """Whether the replicas spend more time waiting for each other than in the transfer."""
+    return wait_ms > transfer_ms

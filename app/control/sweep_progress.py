@@ -42,7 +42,7 @@ def _specs(sweep: Sweep) -> list[RunSpec]:
 def show_progress(sweep: Sweep) -> None:
     """Draw the state of a sweep by who runs it, and redraw it while it runs.
 
-    This server: its progress. Another program: which run that makes. Nobody: a button to go on.
+    This server: its progress. Another program: which run that makes. No program: a button to go on.
     Draws nothing for a sweep that has ended.
     """
     running = state.lab().sweeps.find(sweep.name)

@@ -139,6 +139,8 @@ class PeerProber:
         while not self._dismissed.is_set():
             with self._lock:
                 wanted = {0, *self._probe.wanted} - {self._own_task.process}
+            # Without the lock: each silent task takes `_ANSWER_WITHIN_S`, and other threads read
+            # the properties meanwhile.
             found = {n for n in wanted if answers(self._own_task.cluster.tasks[n].address)}
             with self._lock:
                 self._probe.note(found)

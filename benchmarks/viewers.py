@@ -52,7 +52,7 @@ MAX_MESSAGE_BYTES = 1 << 26
 
 
 @dataclass
-class Seen:
+class ReceivedMessages:
     """What the viewers received: rows of (time in ns, first step, last step) per message."""
 
     messages: list[tuple[int, int, int]] = field(default_factory=list)
@@ -140,9 +140,9 @@ def training(runs: Path) -> Iterator[Path]:
 
 async def in_turns(
     address: str, num_viewers: int, pairs: int, block_s: float
-) -> tuple[list[Block], Seen, dict[bool, float]]:
+) -> tuple[list[Block], ReceivedMessages, dict[bool, float]]:
     """Blocks with and without viewers, the first of each pair in turn; the server's CPU share."""
-    server, blocks, seen = server_process(), [], Seen()
+    server, blocks, seen = server_process(), [], ReceivedMessages()
     used: dict[bool, list[float]] = {True: [], False: []}
     for pair in range(pairs):
         for has_viewers in (pair % 2 == 0, pair % 2 == 1):
@@ -156,7 +156,7 @@ async def in_turns(
     return blocks, seen, {which: float(np.mean(shares)) for which, shares in used.items()}
 
 
-async def look(address: str, num_viewers: int, seconds: float, seen: Seen) -> None:
+async def look(address: str, num_viewers: int, seconds: float, seen: ReceivedMessages) -> None:
     """Have viewers watch for a while; every second one leaves half-way and comes back."""
 
     async def viewer(number: int) -> None:
@@ -167,7 +167,7 @@ async def look(address: str, num_viewers: int, seconds: float, seen: Seen) -> No
     await asyncio.gather(*(viewer(number) for number in range(num_viewers)))
 
 
-async def watch(address: str, cursor: str, seconds: float, seen: Seen) -> str:
+async def watch(address: str, cursor: str, seconds: float, seen: ReceivedMessages) -> str:
     """One connection; the cursor at its end."""
     url = f"{address.replace('http', 'ws', 1)}/api/runs/{RUN}/stream?cursor={cursor}"
     end = time.monotonic() + seconds
@@ -191,13 +191,15 @@ async def watch(address: str, cursor: str, seconds: float, seen: Seen) -> str:
     return cursor
 
 
-def with_chromium(address: str, num_viewers: int, seconds: float) -> tuple[np.ndarray, Seen]:
+def with_chromium(
+    address: str, num_viewers: int, seconds: float
+) -> tuple[np.ndarray, ReceivedMessages]:
     """Drawings of one Chromium among the viewers as rows of (step, ms), and what those received."""
     command = [sys.executable, "-c", _CHROMIUM, address, str(seconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as browser:
         assert browser.stdout is not None
         browser.stdout.readline()  # the page is open
-        seen = Seen()
+        seen = ReceivedMessages()
         asyncio.run(look(address, num_viewers, seconds, seen))
         drawn = json.loads(browser.stdout.readline())
     return np.array(drawn, np.float64).reshape(-1, 2), seen
@@ -237,7 +239,7 @@ def print_cost(steps: Any, blocks: list[Block]) -> None:
     )
 
 
-def print_latency(title: str, run: Path, seen: Seen) -> None:
+def print_latency(title: str, run: Path, seen: ReceivedMessages) -> None:
     written = written_ns(run)
     late: list[np.ndarray] = []
     for at_ns, first, last in seen.messages:

@@ -42,7 +42,7 @@ def _specs(sweep: Sweep) -> list[RunSpec]:
 def show_progress(sweep: Sweep) -> None:
     """Draw the state of a sweep by who runs it, and redraw it while it runs.
 
-    This server: its progress. Another program: which run that makes. Nobody: a button to go on.
+    This server: its progress. Another program: which run that makes. No program: a button to go on.
     Draws nothing for a sweep that has ended.
     """
     running = state.lab().sweeps.find(sweep.name)
@@ -52,7 +52,7 @@ def show_progress(sweep: Sweep) -> None:
     if running is not None and running.error is not None:
         st.error(as_markdown(running.error))
     found = results(sweep)
-    if found.now.turn is None:
+    if found.now.next_run is None:
         return
     busy = run_in_progress(state.lab().runs)
     # The runs of a sweep are called `NAME-c3-LABEL-1` (configuration, round).
@@ -77,8 +77,8 @@ def _follow(running: RunningSweep, num_drawn: int) -> None:
     elif now is not None:
         step = now.handle.step
         doing = "starting" if step is None else f"step {step + 1:,}"
-        label = sweeping.sweep.configurations[now.turn.configuration].label
-        st.caption(as_markdown(f"Round {now.turn.round}, {label}: {doing}"))
+        label = sweeping.sweep.configurations[now.planned.configuration].label
+        st.caption(as_markdown(f"Round {now.planned.round}, {label}: {doing}"))
 
 
 def _text(found: Results) -> str:

@@ -18,7 +18,7 @@ from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
 from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
-from strategy_lab.profiles.run.activity import Activity, Doing
+from strategy_lab.profiles.run.activity import Activity, ActivityState
 from strategy_lab.profiles.run.events import (
     ClockMeasured,
     ClosureDone,
@@ -87,7 +87,7 @@ class LiveRun:
         """See `profiles.run.identity`; None until the run has written something."""
         self._is_replaced = False
         self.status = Status("incomplete")
-        self.doing: Doing | None = None
+        self.doing: ActivityState | None = None
         """What it is doing; None if it is over."""
         self.spec: dict[str, Any] | None = None
         """The requested spec; None if `run.json` has none."""
@@ -293,7 +293,7 @@ class LiveRun:
         status = self._confirmed(status_of(self._group.history))
         has_lost_one = bool(status.num_gone) or self._group.has_lost_one
         now_ns = time.time_ns()
-        doing = None if status.is_over else self._activity.doing(now_ns, has_lost_one=has_lost_one)
+        doing = None if status.is_over else self._activity.state(now_ns, has_lost_one=has_lost_one)
         changed = (status, doing) != (self.status, self.doing)
         self.status, self.doing = status, doing
         return changed
@@ -335,7 +335,7 @@ class LiveRun:
                 self.doing, are_new_processes_starting=self._group.has_arriving_ones
             ),
             "for_ms": age_ms(activity.since_ns(self.doing)),
-            "expected_ms": self._expected() if self.doing is Doing.COMPILING else None,
+            "expected_ms": self._expected() if self.doing is ActivityState.COMPILING else None,
             "step_age_ms": age_ms(activity.last_step_ns),
             "late_after_ms": activity.late_after_ns / 1e6,
         }

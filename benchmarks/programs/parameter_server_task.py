@@ -137,10 +137,10 @@ def own_closures(built: Any) -> Callable[[], Any]:
     from strategy_core.training.parameter_server.closure import build_step
     from strategy_core.training.parameter_server.push_accounting import Pushes
     from strategy_core.training.parameter_server.sharded_weights import StepVariables
-    from strategy_core.training.parameter_server.worker_input import Feed
+    from strategy_core.training.parameter_server.worker_input import WorkerInput
 
     coordinator = tf.distribute.coordinator.ClusterCoordinator(built.strategy)
-    feed = Feed(coordinator, global_batches(SPEC, built.work, 0).dataset, SPEC.workers)
+    feed = WorkerInput(coordinator, global_batches(SPEC, built.work, 0).dataset, SPEC.workers)
     held = StepVariables.whole(built.model, built.optimizer)
     step = build_step(
         built.strategy,

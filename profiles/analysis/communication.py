@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
+from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, mean, of_segment, texts
 
@@ -234,9 +235,8 @@ def _mean_wait_and_transfer(rows: pa.Table) -> tuple[float | None, float | None]
     if not rows.num_rows or not np.isfinite(wait + transfer).all():
         return None, None
     start = ints(rows, "start_ns")
-    keys = np.stack([ints(rows, name) for name in ("step", "worker", "replica")])
-    groups, group = np.unique(keys, axis=1, return_inverse=True)
-    group, num_groups = group.ravel(), groups.shape[1]
+    group = groups_by(*(ints(rows, name) for name in ("step", "worker", "replica")))
+    num_groups = int(group.max()) + 1
     # Calls of different replicas or steps must not merge. Shift each group's times to a range of
     # its own, then one vectorised union serves all groups.
     first = np.full(num_groups, np.iinfo(np.int64).max)

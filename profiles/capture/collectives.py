@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.graph import COLLECTIVES
+from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
 from strategy_lab.profiles.capture.joined import COLLECTIVE, Joined
 from strategy_lab.profiles.capture.reductions import Reduction, find_reductions
 
@@ -62,8 +63,8 @@ def measured(joined: Joined) -> CollectiveRows:
     names = [joined.node(int(index)) for index in node]
     kinds = [COLLECTIVES[n.op] for n in names]
     # Without an instance key, a member's ops are matched by their order within the step.
-    turn = _turns(step, device, key, ops.start_ns[at])
-    group = _labels(step, key, np.where(key < 0, 0, turn), turn)
+    rank = rank_in_group(groups_by(step, device, key), ops.start_ns[at])
+    group = groups_by(step, key, rank)
     size = np.bincount(group)[group] if len(group) else group
     declared = np.asarray([n.group_size or 0 for n in names], np.int64)
     size = np.maximum(size, declared)
@@ -179,32 +180,6 @@ def _executions(
             )
         )
     return rows
-
-
-def _turns(step: Ints, device: Ints, key: Ints, start_ns: Ints) -> Ints:
-    """Return, for each event, the number of earlier ones of the same step, device and key."""
-    label = _labels(step, device, key)
-    order = np.lexsort((start_ns, label))
-    ordered = label[order]
-    turn = np.empty(len(label), np.int64)
-    turn[order] = np.arange(len(label)) - np.searchsorted(ordered, ordered, side="left")
-    return turn
-
-
-def _labels(*columns: Ints) -> Ints:
-    if not len(columns[0]):
-        return np.zeros(0, np.int64)
-    _unique, label = np.unique(np.stack(columns), axis=1, return_inverse=True)
-    return np.asarray(label.ravel(), np.int64)
-
-
-def group_max(group: Ints, values: Ints) -> Ints:
-    """Return for each row the largest value of its group; groups are numbered from 0."""
-    if not len(group):
-        return values
-    best = np.full(int(group.max()) + 1, np.iinfo(np.int64).min)
-    np.maximum.at(best, group, values)
-    return best[group]
 
 
 def _stack(parts: list[CollectiveRows]) -> CollectiveRows:

@@ -10,6 +10,18 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
+def index_containing(starts: Ints, ends: Ints, times: Ints) -> Ints:
+    """Return for each time the index of the interval `[start, end)` that contains it, or -1.
+
+    `starts` rise. Of intervals that overlap, the one that starts last before the time counts.
+    """
+    if not starts.size:
+        return np.full(len(times), -1, np.int64)
+    index = np.searchsorted(starts, times, side="right") - 1
+    inside = (index >= 0) & (times < ends[np.maximum(index, 0)])
+    return np.where(inside, index, -1)
+
+
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """Disjoint half-open intervals in order of time."""
@@ -58,7 +70,4 @@ class Intervals:
 
     def contains(self, times: Ints) -> NDArray[np.bool_]:
         """Return whether each time lies inside an interval."""
-        if not self.starts.size:
-            return np.zeros(len(times), bool)
-        index = np.searchsorted(self.starts, times, side="right") - 1
-        return (index >= 0) & (times < self.ends[np.maximum(index, 0)])
+        return index_containing(self.starts, self.ends, times) >= 0

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture import xspace
 from strategy_lab.profiles.capture.graph import RECEIVES, XLA_CALL, Graph, Node, category
+from strategy_lab.profiles.capture.grouping import groups_by, rank_in_group
+from strategy_lab.profiles.capture.intervals import index_containing
 from strategy_lab.profiles.capture.step_calls import steps_of_calls
 from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
@@ -36,11 +38,7 @@ class Steps:
 
     def of(self, times: Ints) -> Ints:
         """Return the index of the step that contains each time, or -1."""
-        if not len(self):
-            return np.full(len(times), -1, np.int64)
-        index = np.searchsorted(self.start_ns, times, side="right") - 1
-        inside = (index >= 0) & (times < self.end_ns[np.maximum(index, 0)])
-        return np.where(inside, index, -1)
+        return index_containing(self.start_ns, self.end_ns, times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,29 +333,25 @@ def _issued_to_done(columns: XSpaceColumns, wanted: NDArray[np.bool_]) -> tuple[
     issued, done = columns.events(xspace.ISSUED), columns.events(xspace.DONE)
     issued = issued.take(np.flatnonzero(wanted[issued.name]))
     done = done.take(np.flatnonzero(wanted[done.name]))
-    keys = np.concatenate(
-        [np.stack([issued.name, issued.key]), np.stack([done.name, done.key])], axis=1
+    label = groups_by(
+        np.concatenate([issued.name, done.name]), np.concatenate([issued.key, done.key])
     )
-    _unique, label = np.unique(keys, axis=1, return_inverse=True)
-    label = label.ravel()
     first, second = label[: len(issued)], label[len(issued) :]
-    left, right = _match_turns(first, issued.start_ns, second, done.start_ns)
+    left, right = _match_ranks(first, issued.start_ns, second, done.start_ns)
     return issued.name[left], issued.start_ns[left], done.start_ns[right]
 
 
-def _match_turns(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:
+def _match_ranks(first: Ints, first_ns: Ints, second: Ints, second_ns: Ints) -> tuple[Ints, Ints]:
     """Return pairs of positions with equal label and equal rank in time within that label.
 
     The n-th event of a label on one side belongs to the n-th on the other. Label and rank are one
     integer, so that a single intersection finds all pairs.
     """
-    keyed = []
-    for label, time_ns in ((first, first_ns), (second, second_ns)):
-        order = np.lexsort((time_ns, label))
-        ordered = label[order]
-        begins = np.searchsorted(ordered, ordered, side="left")
-        keyed.append(
-            (order, ordered * (len(first) + len(second) + 1) + np.arange(len(ordered)) - begins)
-        )
-    _common, left, right = np.intersect1d(keyed[0][1], keyed[1][1], return_indices=True)
-    return keyed[0][0][left], keyed[1][0][right]
+    most = len(first) + len(second) + 1
+    _common, left, right = np.intersect1d(
+        first * most + rank_in_group(first, first_ns),
+        second * most + rank_in_group(second, second_ns),
+        assume_unique=True,
+        return_indices=True,
+    )
+    return left, right

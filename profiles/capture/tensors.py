@@ -98,7 +98,7 @@ def tensor_table(joined: Joined) -> dict[str, Any]:
 def _rows(joined: Joined) -> list[tuple[Any, ...]]:
     step = len(joined.steps) - 1
     ran = _intervals(joined, step)
-    lives = _Lives(joined.graph, ran, int(joined.steps.end_ns[step]))
+    lives = _Lifetimes(joined.graph, ran, int(joined.steps.end_ns[step]))
     found: dict[int, tuple[Node, int, Interval]] = {}
     for index in sorted(ran, key=lambda each: ran[each]):
         node = joined.node(index)
@@ -142,7 +142,7 @@ def _size(graph: Graph, node: Node) -> int | None:
     return node.bytes if sender is None else sender.bytes
 
 
-class _Lives:
+class _Lifetimes:
     """Who reads a tensor last, also through ops that pass its buffer on or recorded no event."""
 
     def __init__(self, graph: Graph, ran: dict[int, Interval], step_end_ns: int) -> None:

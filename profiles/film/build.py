@@ -16,12 +16,12 @@ from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.notes import notes
 from strategy_lab.profiles.film.poster import poster
 from strategy_lab.profiles.film.rows import OwnStep, Rows, rows_of
-from strategy_lab.profiles.film.scene import Exchange, Flight, Layout, Node, Scene, ShownOp
-from strategy_lab.profiles.film.served import served_flights, served_phases, server_bytes
+from strategy_lab.profiles.film.scene import Exchange, Layout, Node, Scene, SentTensor, ShownOp
+from strategy_lab.profiles.film.served import served_phases, served_tensors, server_bytes
 from strategy_lab.profiles.film.shown_ops import shown_ops
 from strategy_lab.profiles.film.states import partition, with_wait_at_the_end
 from strategy_lab.profiles.film.steps import FilmStep
-from strategy_lab.profiles.film.traffic import exchanges, flights, waits
+from strategy_lab.profiles.film.traffic import exchanges, sent_tensors, waits
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.run.topology import has_servers
@@ -46,13 +46,13 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
             _still(titles.get(process, f"process {process}"), "", groups[process])
             for process in servers
         ]
-        moved = served_flights(rows, servers, names)
+        moved = served_tensors(rows, servers, names)
     else:
         others = _other_devices(rows, node_of)
         node_of |= {device: len(nodes) + number for number, device in enumerate(others)}
         short = short_names([*others, *node_of])
         nodes += [_still(short[device], short[device], 0) for device in others]
-        moved = flights(rows, node_of, names)
+        moved = sent_tensors(rows, node_of, names)
     joined = exchanges(rows, node_of, names)
     waited = waits(rows, joined, moved, names)
     path = () if servers else critical_path(nodes, waited, rows.length_ns)
@@ -72,7 +72,7 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
         else ("",),
         nodes=tuple(nodes),
         exchanges=joined,
-        flights=moved,
+        sent_tensors=moved,
         waits=waited,
         path=path,
         captions=said,
@@ -178,7 +178,7 @@ def _layout(
     num_groups: int,
     nodes: Sequence[Node],
     joined: Sequence[Exchange],
-    moved: Sequence[Flight],
+    moved: Sequence[SentTensor],
 ) -> tuple[Layout, int | None]:
     """A hub is a node that takes part in every exchange, where no collective op runs."""
     if is_served:
@@ -187,6 +187,6 @@ def _layout(
         return "rows", None
     if len(nodes) > 2 and moved and all(item.source == "derived" for item in joined):
         for hub in range(len(nodes)):
-            if all(hub in (flight.sender, flight.receiver) for flight in moved):
+            if all(hub in (sent_tensor.sender, sent_tensor.receiver) for sent_tensor in moved):
                 return "hub", hub
     return "ring", None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from strategy_lab.profiles.film.scene import Caption, Exchange, Flight, Node, Wait
+from strategy_lab.profiles.film.scene import Caption, Exchange, Node, SentTensor, Wait
 from strategy_lab.profiles.reporting import units
 
 _STRETCHES = 30
@@ -56,7 +56,7 @@ class Captions:
     length_ns: int
     nodes: Sequence[Node]
     exchanges: Sequence[Exchange]
-    flights: Sequence[Flight]
+    sent_tensors: Sequence[SentTensor]
     waits: Sequence[Wait]
 
     def all(self) -> tuple[Caption, ...]:
@@ -160,16 +160,16 @@ class Captions:
 
     def _sent(self, stretch: Stretch) -> list[str]:
         """Return the largest traffic to or from one node that begins in the stretch."""
-        total = sum(flight.bytes or 0 for flight in self.flights)
+        total = sum(sent_tensor.bytes or 0 for sent_tensor in self.sent_tensors)
         sizes: Counter[tuple[str, int]] = Counter()
         ends: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-        for flight in self.flights:
-            if stretch.start_ns <= flight.start_ns < stretch.end_ns:
+        for sent_tensor in self.sent_tensors:
+            if stretch.start_ns <= sent_tensor.start_ns < stretch.end_ns:
                 for key, other in (
-                    (("from", flight.sender), flight.receiver),
-                    (("to", flight.receiver), flight.sender),
+                    (("from", sent_tensor.sender), sent_tensor.receiver),
+                    (("to", sent_tensor.receiver), sent_tensor.sender),
                 ):
-                    sizes[key] += flight.bytes or 0
+                    sizes[key] += sent_tensor.bytes or 0
                     ends[key].add(other)
         (way, node), size = max(sizes.items(), key=lambda item: item[1], default=(("", 0), 0))
         if size < max(_FEWEST_BYTES, _FEWEST_SHARE * total):

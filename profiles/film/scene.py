@@ -30,7 +30,7 @@ class ShownOp(NamedTuple):
     """Index into `Scene.names`."""
 
 
-class Flight(NamedTuple):
+class SentTensor(NamedTuple):
     """A tensor's way from one node to another, measured at both ends."""
 
     start_ns: int
@@ -110,7 +110,7 @@ class Exchange:
     bytes: int | None
     """Size S, as nccl-tests counts it."""
     source: str
-    """`measured`, `marks`, or `derived` if it consists of sends, which are flights."""
+    """`measured`, `marks`, or `derived` if it consists of sends (then see `sent_tensors`)."""
     members: tuple[Member, ...]
     all_entered_ns: int
     ring: Ring | None
@@ -147,7 +147,7 @@ class Scene:
     """Titles of the processes; a single one has none."""
     nodes: tuple[Node, ...]
     exchanges: tuple[Exchange, ...]
-    flights: tuple[Flight, ...]
+    sent_tensors: tuple[SentTensor, ...]
     waits: tuple[Wait, ...]
     path: tuple[PathPiece, ...]
     captions: tuple[Caption, ...]

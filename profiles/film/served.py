@@ -10,7 +10,7 @@ import pyarrow as pa
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.rows import Rows
-from strategy_lab.profiles.film.scene import Flight
+from strategy_lab.profiles.film.scene import SentTensor
 from strategy_lab.profiles.tables.columns import Bools, ints, is_one_of, of_segment
 from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
 from strategy_lab.profiles.tables.store import Profile
@@ -38,13 +38,13 @@ def served_phases(spans: pa.Table, is_own: Bools) -> list[tuple[str, Intervals]]
     return found
 
 
-def served_flights(
+def served_tensors(
     rows: Rows, servers: dict[int, tuple[int, int]], names: Names
-) -> tuple[Flight, ...]:
-    """Return a flight per server for each pull and each push; the servers follow the replicas."""
+) -> tuple[SentTensor, ...]:
+    """Return one sent tensor per server for each pull and push. Servers follow the replicas."""
     place = {process: len(rows.own) + number for number, process in enumerate(servers)}
     replicas = {replica: node for node, replica in enumerate(rows.own)}
-    found: list[Flight] = []
+    found: list[SentTensor] = []
     columns = ["replica", "op", "name", "start_ns", "end_ns"]
     for row in rows.spans.select(columns).sort_by("start_ns").to_pylist():
         part = (row["op"] or "").partition(" ")[0]
@@ -60,10 +60,12 @@ def _of_part(
     servers: dict[int, tuple[int, int]],
     place: dict[int, int],
     names: Names,
-) -> list[Flight]:
+) -> list[SentTensor]:
     found = []
     for process, (pulled, pushed) in servers.items():
         ends = (place[process], worker) if part == "pull" else (worker, place[process])
         size = pulled if part == "pull" else pushed
-        found.append(Flight(row["start_ns"], row["end_ns"], *ends, size, names.index(row["name"])))
+        found.append(
+            SentTensor(row["start_ns"], row["end_ns"], *ends, size, names.index(row["name"]))
+        )
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.film.names import Names
 from strategy_lab.profiles.film.rows import Rows
-from strategy_lab.profiles.film.scene import Exchange, Flight, Member, Ring, Wait
+from strategy_lab.profiles.film.scene import Exchange, Member, Ring, SentTensor, Wait
 
 RING = "collective-ring"
 _ROUNDS = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}
@@ -64,7 +64,7 @@ def _exchange(rows: Rows, members: Sequence[Mapping[str, Any]], names: Names) ->
     )
 
 
-def flights(rows: Rows, node_of: NodeOf, names: Names) -> tuple[Flight, ...]:
+def sent_tensors(rows: Rows, node_of: NodeOf, names: Names) -> tuple[SentTensor, ...]:
     """Return the tensors sent between nodes whose arrival was recorded, in order of time."""
     found = []
     for row in rows.transfers.sort_by("start_ns").to_pylist():
@@ -73,12 +73,12 @@ def flights(rows: Rows, node_of: NodeOf, names: Names) -> tuple[Flight, ...]:
             continue
         if row["step"] == rows.step.step and row["duration_ms"] is not None:
             times, name = (row["start_ns"], row["end_ns"]), names.index(row["tensor"])
-            found.append(Flight(*times, sender, receiver, row["bytes"], name))
+            found.append(SentTensor(*times, sender, receiver, row["bytes"], name))
     return tuple(found)
 
 
 def waits(
-    rows: Rows, exchanges: Sequence[Exchange], flights: Sequence[Flight], names: Names
+    rows: Rows, exchanges: Sequence[Exchange], sent_tensors: Sequence[SentTensor], names: Names
 ) -> tuple[Wait, ...]:
     """Return who waits for whom: for the last member of a collective, or the sender of a tensor."""
     found = [
@@ -88,11 +88,14 @@ def waits(
         for member in exchange.members
         if member.entered_ns < exchange.all_entered_ns
     ]
-    sent = {(flight.receiver, names.texts[flight.name]): flight for flight in flights}
+    sent = {
+        (sent_tensor.receiver, names.texts[sent_tensor.name]): sent_tensor
+        for sent_tensor in sent_tensors
+    }
     return tuple(sorted([*found, *_waits_for_tensors(rows, sent)]))
 
 
-def _waits_for_tensors(rows: Rows, sent: Mapping[tuple[int, str], Flight]) -> list[Wait]:
+def _waits_for_tensors(rows: Rows, sent: Mapping[tuple[int, str], SentTensor]) -> list[Wait]:
     """Return the waits of receives. A receive is named after its tensor: `dense/MatMul/_17`."""
     nodes = {replica: number for number, replica in enumerate(rows.own)}
     found = []
@@ -100,7 +103,7 @@ def _waits_for_tensors(rows: Rows, sent: Mapping[tuple[int, str], Flight]) -> li
         if row["category"] != "wait" or row["replica"] not in nodes:
             continue
         node, tensor = nodes[row["replica"]], (row["name"] or "").rpartition("/_")[0]
-        flight = sent.get((node, tensor))
-        if flight is not None:
-            found.append(Wait(row["start_ns"], row["end_ns"], node, flight.sender))
+        sent_tensor = sent.get((node, tensor))
+        if sent_tensor is not None:
+            found.append(Wait(row["start_ns"], row["end_ns"], node, sent_tensor.sender))
     return found

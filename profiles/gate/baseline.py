@@ -19,7 +19,7 @@ from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.errors import AnalysisError, SpecError
-from strategy_lab.profiles.gate.exact import GROUPS, Exact, exact_facts
+from strategy_lab.profiles.gate.exact import GROUPS, ExactFacts, exact_facts
 from strategy_lab.profiles.gate.times import parts_of_step
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.user_input.files import find_file, replace_file
@@ -80,7 +80,7 @@ class CheckedRun:
 
     workload: str | None
     global_batch_size: int | None
-    exact: Exact
+    exact: ExactFacts
     run: GatedRun
 
 

@@ -29,7 +29,7 @@ _NO_CAPTURE = "no step was captured in full"
 
 
 @dataclass(frozen=True, slots=True)
-class Exact:
+class ExactFacts:
     """The facts of one segment."""
 
     facts: dict[str, dict[str, Value]]
@@ -42,7 +42,7 @@ class Exact:
         return self.facts.get(group, {}).get(name, 0)
 
 
-def exact_facts(profile: Profile, opened: SegmentOpened) -> Exact:
+def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
     """The facts of a segment."""
     number = opened.segment
     facts: dict[str, dict[str, Value]] = {
@@ -62,7 +62,7 @@ def exact_facts(profile: Profile, opened: SegmentOpened) -> Exact:
     else:
         missing |= dict.fromkeys(("collectives", "copies", "detours"), _NO_CAPTURE)
     _add_placement(profile, opened, facts, missing)
-    return Exact(facts, missing)
+    return ExactFacts(facts, missing)
 
 
 def _collectives(rows: pa.Table) -> dict[str, Value]:

@@ -38,7 +38,7 @@ class Event(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class CompleteEvent:
     """A complete event."""
 
     plane: str
@@ -49,7 +49,7 @@ class Read:
     stats: Mapping[str, Any]
 
 
-def interpret(events: Sequence[Event]) -> Iterator[Read]:
+def interpret(events: Sequence[Event]) -> Iterator[CompleteEvent]:
     """Yield the complete events: those with a length, and pairs of a begin and an end."""
     processes, threads = _names(events)
     begun: dict[tuple[str, str], list[Event]] = {}
@@ -84,7 +84,7 @@ def _names(events: Sequence[Event]) -> tuple[dict[str, str], dict[tuple[str, str
 
 def _read(
     event: Event, length_us: float, processes: Mapping[str, str], threads: Mapping[Any, str]
-) -> Read | None:
+) -> CompleteEvent | None:
     start_us = _us(event.ts)
     if not (0 <= start_us < _LATEST_US and 0 <= length_us < _LATEST_US):
         return None
@@ -93,7 +93,7 @@ def _read(
     plane, line = _place(event, args, processes, threads)
     start_ns = round(start_us * 1e3)
     end_ns = max(start_ns, round((start_us + length_us) * 1e3))
-    return Read(plane, line, name, start_ns, end_ns, _stats(name, args))
+    return CompleteEvent(plane, line, name, start_ns, end_ns, _stats(name, args))
 
 
 def _place(

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from strategy_lab.profiles.imports.chrome_events import Read, interpret
+from strategy_lab.profiles.imports.chrome_events import CompleteEvent, interpret
 from strategy_lab.profiles.imports.event_names import is_left_out
 from strategy_lab.profiles.imports.recording import (
     INTEGER_STATS,
@@ -137,7 +137,7 @@ def _fill(found: Recording, events: list[_Event]) -> None:
         found.planes.append(_plane(name, builder))
 
 
-def _known(event: Read, plane: _PlaneBuilder) -> Iterator[tuple[str, int]]:
+def _known(event: CompleteEvent, plane: _PlaneBuilder) -> Iterator[tuple[str, int]]:
     for name, value in event.stats.items():
         if name in INTEGER_STATS and (number := _number(value)) is not None:
             yield name, number

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.capture.collectives import group_max
+from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import COLLECTIVE, Spans
@@ -62,15 +62,15 @@ def find_collectives(
     kind_numbers = {kind: number for number, kind in enumerate(sorted(set(ops)))}
     kind = np.asarray([kind_numbers[op] for op in ops], np.int64)
     instance = np.where(rows.instance >= 0, rows.instance, kind)
-    turn = _turns(rows.step, rows.replica, instance)
-    group = _labels(rows.step, instance, turn)
+    rank = rank_in_group(groups_by(rows.step, rows.replica, instance), rows.start_ns)
+    group = groups_by(rows.step, instance, rank)
     size = np.bincount(group)[group] if len(group) else group
     known = size if is_whole else np.full(len(size), -1, np.int64)
     size_of = np.asarray([*sizes, -1], np.int64)
     return Collectives(
         at,
         ops,
-        np.where(rows.instance >= 0, rows.instance, kind * (1 << 20) + turn),
+        np.where(rows.instance >= 0, rows.instance, kind * (1 << 20) + rank),
         np.where(known > 1, known, -1),
         np.where(rows.bytes >= 0, rows.bytes, size_of[rows.op] if len(rows) else rows.bytes),
         group_max(group, rows.start_ns),
@@ -101,21 +101,3 @@ def _bytes(kind: str, shape: str) -> int:
     for size in filter(None, shape.split(",")):
         count *= min(int(size[:18]), 2**40)
     return min(count * bits // 8, 2**61)
-
-
-def _turns(step: Ints, replica: Ints, instance: Ints) -> Ints:
-    """Return how many earlier ones of the same instance each replica had in the step."""
-    label = _labels(step, replica, instance)
-    order = np.argsort(label, kind="stable")
-    ordered = label[order]
-    turn = np.empty(len(label), np.int64)
-    turn[order] = np.arange(len(label)) - np.searchsorted(ordered, ordered, side="left")
-    return turn
-
-
-def _labels(*columns: Ints) -> Ints:
-    label = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        _, place = np.unique(column, return_inverse=True)
-        label = np.unique(label * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1]
-    return label

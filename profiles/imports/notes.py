@@ -18,7 +18,7 @@ NO_STEPS = "the profile has no annotations of steps, and no program or call in i
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ImportNotes:
     """Sentences for the reader, and the reasons of what is missing, by topic."""
 
     notes: tuple[str, ...]
@@ -26,7 +26,7 @@ class Known:
     unknown: dict[str, str]
 
 
-def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> Known:
+def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> ImportNotes:
     """Return what the run says about its own origin and gaps."""
     notes = [_steps(hosts[0]), _replicas(hosts), *_other_sessions(files), *_left_out(hosts)]
     notes += [*_collectives(hosts), *_copies(hosts), *_slices(hosts)]
@@ -45,7 +45,7 @@ def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> Known:
     more = sum(max(len(host.recording.problems) - _MOST_PROBLEMS, 0) for host in hosts)
     if more:
         warnings.append(f"{more:,} more parts of the profile cannot be read")
-    return Known(tuple(filter(None, notes)), tuple(warnings), _unknown(hosts))
+    return ImportNotes(tuple(filter(None, notes)), tuple(warnings), _unknown(hosts))
 
 
 def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:

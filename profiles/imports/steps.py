@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from strategy_lab.profiles.capture.intervals import index_containing
 from strategy_lab.profiles.imports.device_lines import DeviceLines
 from strategy_lab.profiles.imports.event_names import called
 from strategy_lab.profiles.imports.recording import Ints, Line, Plane
@@ -35,11 +36,7 @@ class Windows:
 
     def of(self, times: Ints) -> Ints:
         """Return the index of the step that contains each time, or -1."""
-        if not len(self.start_ns):
-            return np.full(len(times), -1, np.int64)
-        index = np.searchsorted(self.start_ns, times, side="right") - 1
-        inside = (index >= 0) & (times < self.end_ns[np.maximum(index, 0)])
-        return np.where(inside, index, -1)
+        return index_containing(self.start_ns, self.end_ns, times)
 
 
 @dataclass(frozen=True, slots=True)

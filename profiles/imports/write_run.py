@@ -17,7 +17,7 @@ from strategy_lab.profiles.exports.xplane import PLUGIN_FOLDER
 from strategy_lab.profiles.imports import tables
 from strategy_lab.profiles.imports.found_files import FoundFiles
 from strategy_lab.profiles.imports.host_profile import HostProfile
-from strategy_lab.profiles.imports.notes import Known
+from strategy_lab.profiles.imports.notes import ImportNotes
 from strategy_lab.profiles.imports.ran_ops import ran_ops
 from strategy_lab.profiles.run import event_parts, events
 from strategy_lab.profiles.run.event_log import EventLog, line_of
@@ -30,7 +30,7 @@ STRATEGY = "imported"
 
 
 def write_run(
-    run: Path, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: Known
+    run: Path, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: ImportNotes
 ) -> None:
     """Write the run folder. Raises OSError and LabError."""
     named = [_device_names(host, hosts) for host in hosts]
@@ -84,7 +84,7 @@ def _environment(host: HostProfile, names: Sequence[str]) -> events.Environment:
 
 
 def _write_origin(
-    log: EventLog, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: Known
+    log: EventLog, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: ImportNotes
 ) -> None:
     told = [
         event_parts.ImportedFile(

@@ -35,7 +35,7 @@ LATE_AFTER_NS = 2_000_000_000
 """A step is late after four times the length of the one before, and two seconds at least."""
 
 
-class Doing(StrEnum):
+class ActivityState(StrEnum):
     """What a run that is not over is doing."""
 
     STARTING = auto()
@@ -71,32 +71,32 @@ class Activity:
         """First and last captured step that no `WindowCaptured` has reported yet."""
         self._is_capturing = False
 
-    def doing(self, now_ns: int, *, has_lost_one: bool = False) -> Doing:
+    def state(self, now_ns: int, *, has_lost_one: bool = False) -> ActivityState:
         """The state. `has_lost_one`: whether a process of the run has ended before its time."""
         if self._stop_ns is not None:
-            return Doing.STOPPING
+            return ActivityState.STOPPING
         if has_lost_one and self.is_late(now_ns):
-            return Doing.LOST
+            return ActivityState.LOST
         if self._sent:
-            return Doing.CHANGING
+            return ActivityState.CHANGING
         if not self._is_open:
-            return Doing.STARTING
-        return Doing.RUNNING if self._is_traced else Doing.COMPILING
+            return ActivityState.STARTING
+        return ActivityState.RUNNING if self._is_traced else ActivityState.COMPILING
 
-    def since_ns(self, doing: Doing) -> int | None:
+    def since_ns(self, state: ActivityState) -> int | None:
         """When the state began; None while the run is running, or if it is unknown."""
-        match doing:
-            case Doing.STARTING:
+        match state:
+            case ActivityState.STARTING:
                 return self._launched[1] if self._launched else None
-            case Doing.COMPILING:
+            case ActivityState.COMPILING:
                 return self._opened[1] if self._opened else None
-            case Doing.CHANGING:
+            case ActivityState.CHANGING:
                 return min(command.at_ns for command in self._sent.values())
-            case Doing.STOPPING:
+            case ActivityState.STOPPING:
                 return self._stop_ns
-            case Doing.LOST:
+            case ActivityState.LOST:
                 return self.last_step_ns
-            case Doing.RUNNING:
+            case ActivityState.RUNNING:
                 return None
 
     def is_late(self, now_ns: int) -> bool:
@@ -108,17 +108,17 @@ class Activity:
         """Age of the last step from which on the next one is overdue."""
         return max(LATE_AFTER_NS, LATE_AFTER_STEPS * self._step_ns)
 
-    def text(self, doing: Doing, *, are_new_processes_starting: bool = False) -> str | None:
+    def text(self, state: ActivityState, *, are_new_processes_starting: bool = False) -> str | None:
         """A sentence; None while there are only steps."""
-        if doing is Doing.RUNNING:
+        if state is ActivityState.RUNNING:
             return self._beside_steps()
-        if doing is Doing.STARTING and self.last_step_ns is not None:
+        if state is ActivityState.STARTING and self.last_step_ns is not None:
             return RESTARTING
-        if doing is Doing.CHANGING and are_new_processes_starting:
+        if state is ActivityState.CHANGING and are_new_processes_starting:
             return REPLACING
-        if doing is Doing.CHANGING and not self._is_traced:
+        if state is ActivityState.CHANGING and not self._is_traced:
             return TRACING
-        return _SENTENCES[doing]
+        return _SENTENCES[state]
 
     def take(self, told: WrittenEvent) -> None:
         """Update from an event of the leader, worker 0, or of a launcher."""
@@ -187,9 +187,9 @@ class Activity:
 
 
 _SENTENCES = {
-    Doing.STARTING: STARTING,
-    Doing.COMPILING: TRACING,
-    Doing.CHANGING: CHANGING,
-    Doing.STOPPING: STOPPING,
-    Doing.LOST: LOST,
+    ActivityState.STARTING: STARTING,
+    ActivityState.COMPILING: TRACING,
+    ActivityState.CHANGING: CHANGING,
+    ActivityState.STOPPING: STOPPING,
+    ActivityState.LOST: LOST,
 }

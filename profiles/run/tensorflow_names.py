@@ -7,11 +7,18 @@ The names of events are in `profiles/capture/event_names.py` and, of profiles fr
 
 from __future__ import annotations
 
+import re
+
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Types of the ops that run Python inside a graph: `tf.numpy_function`, `tf.py_function`."""
 
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""
+
+XLA_ACROSS_DEVICES = re.compile(
+    r"Trying to access resource .* located in device \S+ from device ", re.DOTALL
+)
+"""Of an error: XLA cannot compile a function that uses a variable of another device."""
 
 LOST_PEER_ERRORS = {
     "UnavailableError": "its connection was gone",

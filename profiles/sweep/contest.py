@@ -66,7 +66,7 @@ class SweepProgress:
     """Configurations that may still win, or won."""
     stopped: dict[int, str] = field(default_factory=dict)
     """Why the others stopped."""
-    turn: NextRun | None = None
+    next_run: NextRun | None = None
     """The run that comes next; None when the sweep is over."""
     ended: str = ""
     """Why it is over: the end of a sentence."""
@@ -86,9 +86,9 @@ def standing(sweep: Sweep) -> SweepProgress:
     for number in range(1, sweep.budget.rounds + 1):
         missing = [index for index in _order(sweep, left, number) if (index, number) not in runs]
         if missing and not _is_spent(sweep):
-            turn = NextRun(missing[0], number)
+            next_run = NextRun(missing[0], number)
             return SweepProgress(
-                tuple(left), stopped, turn, rest_of_round=tuple(missing), level=level
+                tuple(left), stopped, next_run, rest_of_round=tuple(missing), level=level
             )
         if missing:
             return SweepProgress(tuple(left), stopped, ended="the time was used", level=level)
@@ -135,11 +135,11 @@ def ratio(one: int, other: int, logs: Log, level: float) -> Ratio | None:
 
 def runs_left(sweep: Sweep, now: SweepProgress) -> tuple[float, float]:
     """About how many runs are to come: if the leaders separate at the first look, and if never."""
-    if now.turn is None:
+    if now.next_run is None:
         return 0.0, 0.0
     least = most = float(len(now.rest_of_round))
     num = len(now.left)
-    for number in range(now.turn.round, sweep.budget.rounds):
+    for number in range(now.next_run.round, sweep.budget.rounds):
         if number in MARGINS:
             num = min(num, max(2, math.ceil(num / 2)))
         most += num

@@ -48,7 +48,7 @@ def as_json(found: Results) -> dict[str, Any]:
         "sweep": sweep.name,
         "headline": headline(found),
         "done": what_was_done(found),
-        "is_complete": found.now.turn is None,
+        "is_complete": found.now.next_run is None,
         "base": sweep.base,
         "axes": sweep.axes,
         "reference": found.reference.label,

@@ -13,11 +13,11 @@ def headline(found: Results) -> str:
     """The answer, with its interval and the configurations that may be equally fast."""
     winner, num = found.winner, len(found.table)
     if winner is None or winner.examples_per_second is None:
-        if found.now.turn is None:
+        if found.now.next_run is None:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
     rate = units.number(winner.examples_per_second.middle)
-    best = "Best" if found.now.turn is None else "Fastest so far"
+    best = "Best" if found.now.next_run is None else "Fastest so far"
     text = f"{best} of {units.counted(num, 'configuration')}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
         text += f", which is the default{_next(found)}"
@@ -51,7 +51,7 @@ def what_was_done(found: Results) -> str:
         f"{units.counted(len(sweep.runs), 'run')} in {units.counted(num_rounds, 'round')}, "
         f"{units.seconds(sweep.seconds)}"
     )
-    text += f"; ended because {now.ended}." if now.turn is None else "; not complete."
+    text += f"; ended because {now.ended}." if now.next_run is None else "; not complete."
     if now.level is None:
         text += " Leaders are compared from the third round."
     else:
@@ -86,7 +86,7 @@ def verified_text(found: Results) -> str:
 def time_left(found: Results) -> str:
     """`2 min to 4 min left`; empty before the first run and after the last."""
     known = seconds_left(found.sweep, found.now)
-    if known is None or found.now.turn is None:
+    if known is None or found.now.next_run is None:
         return ""
     least, most = known
     if most - least < 5:

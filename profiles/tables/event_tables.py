@@ -62,7 +62,7 @@ def segments_table(segments: Sequence[SegmentOpened]) -> pa.Table:
 
 def steps_table(sources: Sequence[EventSource]) -> pa.Table:
     """Return one row per step, as recorded by the latest process of the lowest-numbered worker."""
-    tables, seen, traced = [], _Seen(), _traced(sources)
+    tables, seen, traced = [], _RecordedSteps(), _traced(sources)
     by_worker: dict[int | None, list[StepColumns]] = {}
     for source in sources:
         by_worker.setdefault(source.worker, []).append(source.steps)
@@ -94,7 +94,7 @@ def _traced(sources: Sequence[EventSource]) -> tuple[Ints, Ints]:
     return segment, step
 
 
-class _Seen:
+class _RecordedSteps:
     """The steps that a worker with a lower number has already recorded."""
 
     def __init__(self) -> None:

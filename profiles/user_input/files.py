@@ -26,7 +26,7 @@ _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileStatus:
     """The kind of object at a path."""
 
     path: Path
@@ -35,7 +35,7 @@ class Found:
     num_bytes: int
 
 
-def find(text: str | Path, what: str, field: str = "") -> Found:
+def find(text: str | Path, what: str, field: str = "") -> FileStatus:
     """Return the kind and size of what is at a path, without opening it.
 
     Expands `~` and follows links. Raises SpecError if nothing is there or the path cannot be used;
@@ -55,7 +55,7 @@ def find(text: str | Path, what: str, field: str = "") -> Found:
         kind = "folder"
     else:
         kind = next((name for is_it, name in _KINDS if is_it(status.st_mode)), "something else")
-    return Found(path, kind, status.st_size)
+    return FileStatus(path, kind, status.st_size)
 
 
 def find_file(text: str | Path, what: str, field: str = "") -> Path:

@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
         sweeping = Sweeping(sweep, runs, launcher.launch, _tell_run)
         with signals_stop(sweeping.cancel, launcher.close):
             found = sweeping.go()
-    if sweeping.is_cancelled and found.now.turn is not None:
+    if sweeping.is_cancelled and found.now.next_run is not None:
         at = "" if str(runs) == "runs" else f" --runs {runs}"
         _say(f"Stopped. To go on: strategy-lab sweep --resume {sweep.name}{at}")
         _end(args, found)

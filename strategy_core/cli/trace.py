@@ -12,7 +12,7 @@ from typing import NoReturn
 from strategy_core.cli._live import open_live_page
 from strategy_core.cli._options import add_output, add_runs, add_set
 from strategy_core.cli._run_request import read_changes
-from strategy_core.cluster.discovery.resolve import place_in_cluster
+from strategy_core.cluster.discovery.resolve import own_task_in_cluster
 from strategy_core.launcher.claim import claim_part
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.settings import Settings
@@ -61,12 +61,12 @@ def run(args: argparse.Namespace) -> int:
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
     folder = args.output or args.runs / numbered_name(args.runs, [name])
-    place = None if args.idle else place_in_cluster()
-    if place is not None:
-        claim_part(folder, None, place)
+    own_task = None if args.idle else own_task_in_cluster()
+    if own_task is not None:
+        claim_part(folder, None, own_task)
     else:
         create_run_file(folder, recorded_by=WAITS if args.idle else "record")
-    worker = None if place is None else place.process
+    worker = None if own_task is None else own_task.process
     told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
     print(f"strategy-lab: {told}", file=sys.stderr, flush=True)
     if args.live:

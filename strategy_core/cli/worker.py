@@ -61,14 +61,14 @@ def run(args: argparse.Namespace) -> int:
     request = request_of(args)
     if args.cluster == "ray":
         return _under_ray(args, request)
-    place = resolve(args.cluster, _wanted(request), index=args.index)
-    spec = request.spec(place.spec_changes(request.value("strategy")))
-    os.environ.update(place.environment)
-    folder = args.output or default_folder(place, spec)
+    own_task = resolve(args.cluster, _wanted(request), index=args.index)
+    spec = request.spec(own_task.spec_changes(request.value("strategy")))
+    os.environ.update(own_task.environment)
+    folder = args.output or default_folder(own_task, spec)
     with Launcher() as launcher:
-        handle = launcher.join(Part(place, args.resume, _tell), spec, folder)
-        watch(handle, args.json, place.process)
-    return report(handle, args.json, with_summary=place.process == 0)
+        handle = launcher.join(Part(own_task, args.resume, _tell), spec, folder)
+        watch(handle, args.json, own_task.process)
+    return report(handle, args.json, with_summary=own_task.process == 0)
 
 
 def request_of(args: argparse.Namespace) -> Request:
@@ -79,9 +79,9 @@ def request_of(args: argparse.Namespace) -> Request:
     return request
 
 
-def default_folder(place: OwnTask, spec: RunSpec) -> Path:
+def default_folder(own_task: OwnTask, spec: RunSpec) -> Path:
     """Return the default run folder, which is the same on every host of the run."""
-    return Path("runs") / f"{Path(spec.workload).stem}-{spec.strategy}-{place.run_id(spec)}"
+    return Path("runs") / f"{Path(spec.workload).stem}-{spec.strategy}-{own_task.run_id(spec)}"
 
 
 def _on_tpu(args: argparse.Namespace) -> int:

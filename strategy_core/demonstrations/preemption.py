@@ -36,7 +36,7 @@ PREEMPT_AT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PreemptionOutcome:
     """What the demonstration observed."""
 
     preempted: int
@@ -50,7 +50,7 @@ class Seen:
     """Steps that each worker found done when it was started again."""
 
 
-def demonstrate(num_workers: int, folder: Path, preempted: int = 1) -> Seen:
+def demonstrate(num_workers: int, folder: Path, preempted: int = 1) -> PreemptionOutcome:
     """Train, take a worker away, start again. Each worker says its steps on its stdout."""
     with workers(num_workers, folder) as running:
         for worker in running:
@@ -65,7 +65,7 @@ def demonstrate(num_workers: int, folder: Path, preempted: int = 1) -> Seen:
         took_s = time.monotonic() - began
     with workers(num_workers, folder) as running:
         went_on_from = [read_step(worker, at_least=0) for worker in running]
-    return Seen(preempted, codes, left_after, took_s, went_on_from)
+    return PreemptionOutcome(preempted, codes, left_after, took_s, went_on_from)
 
 
 def train(folder: str) -> None:

@@ -36,14 +36,14 @@ def claim(folder: Path, spec: RunSpec) -> None:
     create_run_file(folder, spec.to_json())
 
 
-def claim_part(folder: Path, spec: RunSpec | None, place: OwnTask) -> None:
+def claim_part(folder: Path, spec: RunSpec | None, own_task: OwnTask) -> None:
     """Make one process's part of `folder` its own; raises RunFolderError.
 
     Hosts may share the folder, and whichever comes first names the run; or each has its own, to be
     collected later. Either way it is the run that was asked for here, in the same cluster. A
     traced program has no spec.
     """
-    cluster = {"run_id": place.run_id(spec), "tasks": place.cluster.to_json()}
+    cluster = {"run_id": own_task.run_id(spec), "tasks": own_task.cluster.to_json()}
     _check_is_no_file(folder)
     if not (folder / RUN_FILE).exists():
         others = list(folder.glob("[!.]*")) if folder.is_dir() else []
@@ -67,10 +67,10 @@ def claim_part(folder: Path, spec: RunSpec | None, place: OwnTask) -> None:
             else "Name another folder, or give every worker a TF_CONFIG with the same cluster",
         )
     try:
-        worker_folder(folder, place.process).path.mkdir()
+        worker_folder(folder, own_task.process).path.mkdir()
     except FileExistsError:
         raise RunFolderError(
-            f"{folder} has {place.task.title} already",
+            f"{folder} has {own_task.task.title} already",
             advice="Name another folder, or another task with --index",
         ) from None
     except OSError as error:

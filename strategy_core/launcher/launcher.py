@@ -109,15 +109,15 @@ class Launcher:
 
         The folder may be one that all hosts share, or one of this host's own. Raises LabError.
         """
-        folder, place = Path(run_folder), part.place
+        folder, own_task = Path(run_folder), part.own_task
         check_multi_host(spec)
-        local_rank = local_rank_of(place.cluster, place.process, True, os.environ)
+        local_rank = local_rank_of(own_task.cluster, own_task.process, True, os.environ)
         validation.check(spec, self.inventory(), local_rank)
-        wait_for_names(place, spec.cluster.start_timeout_s)
+        wait_for_names(own_task, spec.cluster.start_timeout_s)
         with self._starting(folder):
-            check_own_port(place)
-            claim_part(folder, spec, place)
-            with _removed_on_error(worker_folder(folder, place.process).path):
+            check_own_port(own_task)
+            claim_part(folder, spec, own_task)
+            with _removed_on_error(worker_folder(folder, own_task.process).path):
                 deployment = MultiHost(part, spec, folder)
                 handle = RunHandle(spec, folder, self._workers, deployment, self._stop_grace_s)
             self._active.append(handle)

@@ -51,7 +51,7 @@ _COMMANDS_EVERY_S = 0.5
 class Part:
     """One host's process of a run."""
 
-    place: OwnTask
+    own_task: OwnTask
     checkpoint: Path | None = None
     """The checkpoint to start from, the same in all processes; None for a new run."""
     report: Callable[[str], None] = lambda _sentence: None
@@ -66,39 +66,42 @@ class MultiHost:
     """The processes of the other hosts would have to restart, too."""
 
     def __init__(self, part: Part, spec: RunSpec, folder: Path) -> None:
-        place, now = part.place, time.monotonic()
+        own_task, now = part.own_task, time.monotonic()
         self._part = part
         self._spec = spec
         self._folder = folder
-        self._is_server = place.cluster.has_coordinator and place.process != 0
-        self._prober = PeerProber(place, PeerProbe(place, spec.cluster.start_timeout_s, now))
-        self._timeouts = ProbeTimeouts(place)
+        self._is_server = own_task.cluster.has_coordinator and own_task.process != 0
+        self._prober = PeerProber(own_task, PeerProbe(own_task, spec.cluster.start_timeout_s, now))
+        self._timeouts = ProbeTimeouts(own_task)
         self._has_joined = self._was_told_to_leave = False
         self._report_at = now + _REPORT_AFTER_S
         self._read_commands_at = now
         self._last_command = 0
 
     def launch_log(self, run: Path) -> LaunchLog:
-        return LaunchLog(run, self._part.place.process, platform.node())
+        return LaunchLog(run, self._part.own_task.process, platform.node())
 
     def start_group(
         self, start: GroupStart, workers: WorkerPool, inbox: Inbox, numbers: Iterator[int]
     ) -> ProcessGroup:
         """Start the one process of this host."""
-        place = self._part.place
+        own_task = self._part.own_task
         start = replace(start, checkpoint=start.checkpoint or self._part.checkpoint)
         command = start.command(
-            next(numbers), place.process, cluster=place.cluster.to_json(), has_own_launcher=True
+            next(numbers),
+            own_task.process,
+            cluster=own_task.cluster.to_json(),
+            has_own_launcher=True,
         )
-        addresses = [task.address for task in place.cluster.tasks]
-        network = Network(addresses, [None], notes=[_exposure(place)])
+        addresses = [task.address for task in own_task.cluster.tasks]
+        network = Network(addresses, [None], notes=[_exposure(own_task)])
         worker = start_process(ProcessStart(command), workers, inbox)
-        return ProcessGroup([worker], place.cluster, network, has_remote_peers=True)
+        return ProcessGroup([worker], own_task.cluster, network, has_remote_peers=True)
 
     def take_message(self, group: ProcessGroup, message: Mapping[str, Any]) -> bool:
         self._has_joined |= "joined" in message
         if "failed" in message and group.leader.lost_a_peer:
-            group.silent_peers = silent_peers(self._part.place)
+            group.silent_peers = silent_peers(self._part.own_task)
         # A server is done as soon as it serves. It leaves after the coordinator, not before.
         return not (self._is_server and "done" in message)
 
@@ -110,7 +113,7 @@ class MultiHost:
 
     def check(self, group: ProcessGroup, log: LaunchLog, now: float) -> list[protocol.Command]:
         self._watch_peers(group, now)
-        if self._part.place.process != 0 or now < self._read_commands_at:
+        if self._part.own_task.process != 0 or now < self._read_commands_at:
             return []
         self._read_commands_at = now + _COMMANDS_EVERY_S
         return self._read_commands(log, group.leader.step)
@@ -201,12 +204,12 @@ def check_multi_host(spec: RunSpec) -> None:
         )
 
 
-def _exposure(place: OwnTask) -> Note:
+def _exposure(own_task: OwnTask) -> Note:
     """Any program that reaches the port of a TensorFlow server can have it run any op."""
-    _, port = split_address(place.task.address)
+    _, port = split_address(own_task.task.address)
     said = (
-        f"TensorFlow's server of {place.task.title} listens on port {port} of every interface "
+        f"TensorFlow's server of {own_task.task.title} listens on port {port} of every interface "
         f"of {platform.node()} and does not authenticate clients. Allow only the hosts of this "
         "run to reach it"
     )
-    return Note("warning", said, {"ports": [port], "engine": place.engine})
+    return Note("warning", said, {"ports": [port], "engine": own_task.engine})

@@ -119,10 +119,10 @@ def run_task(config: dict[str, Any]) -> None:
     checkpoint = Path(config["checkpoint"]) if config["checkpoint"] else None
     process, status, message = -1, "failed", None
     try:
-        place = resolve("TF_CONFIG", environment={**os.environ, JOB: config["job"]})
-        process = place.process
+        own_task = resolve("TF_CONFIG", environment={**os.environ, JOB: config["job"]})
+        process = own_task.process
         with Launcher() as launcher:
-            handle = launcher.join(Part(place, checkpoint), spec, config["folder"])
+            handle = launcher.join(Part(own_task, checkpoint), spec, config["folder"])
             is_asked = False
             while not handle.wait(_LOOK_EVERY_S):
                 if not is_asked and ray.get(config["actor"].is_stopped.remote()):

@@ -21,15 +21,17 @@ _MAY_DIFFER = ("devices", "workers", "global_batch_size")
 """Fields in which a configuration differs from one on fewer replicas with the same batch each."""
 
 
-def why_pruned(sweep: Sweep, turn: NextRun, runs: Path) -> str | None:
+def why_pruned(sweep: Sweep, planned: NextRun, runs: Path) -> str | None:
     """Return why a configuration cannot win, with the numbers; None if it may, or nothing tells.
 
     Only its first run can be left out, and that of the reference never.
     """
-    wanted = sweep.configurations[turn.configuration].num_replicas
-    may_be = sweep.prunes and turn.round == 1 and turn.configuration != sweep.reference
+    wanted = sweep.configurations[planned.configuration].num_replicas
+    may_be = sweep.prunes and planned.round == 1 and planned.configuration != sweep.reference
     measured = [run for run in sweep.runs if run.is_measured]
-    smaller = [run for run in measured if _predicts(sweep, run.configuration, turn.configuration)]
+    smaller = [
+        run for run in measured if _predicts(sweep, run.configuration, planned.configuration)
+    ]
     if not may_be or not smaller or wanted is None:
         return None
     try:
@@ -40,7 +42,7 @@ def why_pruned(sweep: Sweep, turn: NextRun, runs: Path) -> str | None:
     if step is None or step.basis != "predicted" or not step.low_ms or step.high_ms is None:
         return None
     best = max(measured, key=_rate)
-    at_best = _batch(sweep, turn.configuration) / step.low_ms * 1e3
+    at_best = _batch(sweep, planned.configuration) / step.low_ms * 1e3
     if at_best * MARGIN > _rate(best):
         return None
     low, high = (units.number(end) for end in (step.low_ms, step.high_ms))

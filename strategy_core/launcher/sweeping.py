@@ -67,7 +67,7 @@ Launch = Callable[[RunSpec, Path], Handle]
 class Progress:
     """The run that is made now."""
 
-    turn: NextRun
+    planned: NextRun
     handle: Handle
 
 
@@ -153,15 +153,15 @@ class Sweeping:
             found = results(self.sweep)
             if self.is_cancelled:
                 return found
-            if found.now.turn is None:
+            if found.now.next_run is None:
                 return self._verify()
-            reason = why_pruned(self.sweep, found.now.turn, self._runs)
+            reason = why_pruned(self.sweep, found.now.next_run, self._runs)
             if reason is not None:
-                pruned = [*self.sweep.pruned, Pruned(found.now.turn.configuration, reason)]
+                pruned = [*self.sweep.pruned, Pruned(found.now.next_run.configuration, reason)]
                 self.sweep = msgspec.structs.replace(self.sweep, pruned=pruned)
                 save(self.sweep, self._runs)
                 continue
-            made = self._make(found.now.turn)
+            made = self._make(found.now.next_run)
             if made is None:
                 return found
             self.sweep = msgspec.structs.replace(self.sweep, runs=[*self.sweep.runs, made])
@@ -186,16 +186,16 @@ class Sweeping:
             save(self.sweep, self._runs)
         return results(self.sweep)
 
-    def _make(self, turn: NextRun) -> MeasuredRun | None:
+    def _make(self, planned: NextRun) -> MeasuredRun | None:
         """Make and measure one run; None if it was cancelled."""
-        folder = self._runs / run_name(self.sweep, turn)
+        folder = self._runs / run_name(self.sweep, planned)
         put_aside_unfinished(folder)
         began = self._clock()
         try:
-            handle = self._launch(run_spec(self.sweep, turn.configuration), folder)
+            handle = self._launch(run_spec(self.sweep, planned.configuration), folder)
         except SpecError as error:
-            return self._failed(turn, folder, began, str(error))
-        self.progress = Progress(turn, handle)
+            return self._failed(planned, folder, began, str(error))
+        self.progress = Progress(planned, handle)
         try:
             is_whole = self._watch(handle)
         finally:
@@ -204,8 +204,8 @@ class Sweeping:
         if not is_whole:
             return None
         if handle.status not in ("stopped", "finished"):
-            return self._failed(turn, folder, began, handle.message or "the run failed")
-        return measured(turn, folder, self._clock() - began)
+            return self._failed(planned, folder, began, handle.message or "the run failed")
+        return measured(planned, folder, self._clock() - began)
 
     def _watch(self, handle: Handle) -> bool:
         """Stop the run once its steps are long enough; returns False if it was cancelled."""
@@ -226,10 +226,10 @@ class Sweeping:
                 handle.wait(None)
         return is_stopped or handle.status != "stopped"
 
-    def _failed(self, turn: NextRun, folder: Path, began: float, why: str) -> MeasuredRun:
+    def _failed(self, planned: NextRun, folder: Path, began: float, why: str) -> MeasuredRun:
         return MeasuredRun(
-            turn.configuration,
-            turn.round,
+            planned.configuration,
+            planned.round,
             folder.name,
             self._clock() - began,
             failure=" ".join(why.split()),
@@ -243,23 +243,23 @@ def run_spec(sweep: Sweep, configuration: int) -> RunSpec:
     return parse_spec(sweep.base).with_changes(changes | own)
 
 
-def run_name(sweep: Sweep, turn: NextRun) -> str:
+def run_name(sweep: Sweep, planned: NextRun) -> str:
     """`sweep-digits-cnn-1-c2-mirrored-4-devices-1`: sweep, configuration from 1, round."""
-    label = plain_name(sweep.configurations[turn.configuration].label, _FITS_IN_A_NAME)
-    return f"{sweep.name}-c{turn.configuration + 1}-{label}-{turn.round}"
+    label = plain_name(sweep.configurations[planned.configuration].label, _FITS_IN_A_NAME)
+    return f"{sweep.name}-c{planned.configuration + 1}-{label}-{planned.round}"
 
 
-def measured(turn: NextRun, folder: Path, seconds: float) -> MeasuredRun:
+def measured(planned: NextRun, folder: Path, seconds: float) -> MeasuredRun:
     """Return the measured step of one run of a sweep."""
     try:
         opened, timed = chosen_segment(load(folder))
     except LabError as error:
         why = str(error)
-        return MeasuredRun(turn.configuration, turn.round, folder.name, seconds, failure=why)
+        return MeasuredRun(planned.configuration, planned.round, folder.name, seconds, failure=why)
     time_, examples = timed.time, timed.time.examples_per_step
     return MeasuredRun(
-        configuration=turn.configuration,
-        round=turn.round,
+        configuration=planned.configuration,
+        round=planned.round,
         run=folder.name,
         seconds=seconds,
         started_ns=timed.started_ns,

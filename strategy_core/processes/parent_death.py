@@ -31,13 +31,14 @@ def tie_to(parent: int) -> None:
     """End with process `parent`. Call this before anything else: imports take seconds."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # In this order: compared before the request, a parent could end unseen between the two.
     if os.getppid() != parent:
         end_at_once()
 
 
 def end_at_once() -> NoReturn:
     """End this process and its process group by SIGKILL."""
-    if os.getpgrp() == os.getpid():
+    if os.getpgrp() == os.getpid():  # otherwise the group is that of whoever started this process
         os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable: SIGKILL cannot be survived")
@@ -45,6 +46,8 @@ def end_at_once() -> NoReturn:
 
 def take_protocol() -> TextIO:
     """Move the launcher's pipe to another descriptor; what prints to stdout goes to stderr."""
+    # `dup` makes a descriptor that `exec` closes: programs that user code starts do not hold the
+    # pipe open. A child that is forked without `exec` does (see `WorkerProcess`).
     pipe = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(pipe, "w", encoding="utf-8", buffering=1)
@@ -64,6 +67,8 @@ def print_into(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
+    # `dup2` on the numbers: C++ and child processes write to 1 and 2, not to `sys.stderr`.
+    # O_APPEND: several processes write to one file and must not overwrite each other.
     for number, name in ((1, "stdout.log"), (2, "stderr.log")):
         file = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(file, number)

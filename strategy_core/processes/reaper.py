@@ -107,6 +107,8 @@ def _close_descriptors() -> None:
 def _wait_for(worker: int) -> int:
     """The worker's status as `waitpid` has it, once it has ended."""
     while True:
+        # Signals of one kind that are pending merge into one: a single SIGCHLD may stand for many
+        # children, so `_reap` reaps all that have ended, orphans included.
         number = signal.sigwaitinfo(_AWAITED).si_signo
         if number == signal.SIGTERM:
             os.kill(worker, signal.SIGTERM)
@@ -139,7 +141,7 @@ def _end_descendants() -> None:
             stopped |= new
         if not stopped:
             return
-        _send(signal.SIGKILL, stopped)
+        _send(signal.SIGKILL, stopped)  # SIGKILL ends a stopped process, too
         _reap()
         time.sleep(0.002)
 

@@ -73,6 +73,7 @@ def _start_with_reaper(
 ) -> WorkerProcess:
     """Start a worker below its reaper, which tells the worker's process id; raises OSError."""
     read_end, write_end = os.pipe()
+    # Unbuffered: the selector sees only what is in the pipe, not what a buffer holds.
     with os.fdopen(read_end, "rb", buffering=0) as pid_pipe:
         try:
             # Only the worker carries the mark, so that ending its descendants by it spares the
@@ -84,7 +85,7 @@ def _start_with_reaper(
                 descendants.without_mark(worker_environment(os.environ)),
             )
         finally:
-            os.close(write_end)
+            os.close(write_end)  # with this copy open, the pipe would not end if the reaper does
         with selectors.DefaultSelector() as selector:
             selector.register(pid_pipe, selectors.EVENT_READ)
             answer = pid_pipe.read(32) if selector.select(_STARTED_WITHIN_S) else b""
@@ -98,6 +99,7 @@ def _start(
     command: Sequence[str], descriptors: Sequence[int], environment: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
     """A process with pipes to its stdin and stdout, and the file that has its stderr."""
+    # A file and no pipe: a pipe that is not read blocks the worker once 64 kB are in it.
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
     popen = subprocess.Popen(
         command,

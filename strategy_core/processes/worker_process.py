@@ -48,12 +48,20 @@ class WorkerProcess:
         threading.Thread(target=self._listen, name=f"worker {self.pid}", daemon=True).start()
 
     def listen(self, listener: Callable[[Message], None]) -> None:
-        """Call `listener` with each message except `ready`, and `{"gone": true}` at the end."""
-        with self._listen_lock:
-            self._listener = listener
-            undelivered, self._undelivered = self._undelivered, []
-        for message in undelivered:
-            listener(message)
+        """Call `listener` with each message except `ready`, and `{"gone": true}` at the end.
+
+        Messages that came before this call are delivered first, by this thread.
+        """
+        while True:
+            with self._listen_lock:
+                undelivered, self._undelivered = self._undelivered, []
+                if not undelivered:
+                    self._listener = listener
+                    return
+            # Not under the lock: the listener takes locks of its own. Not with the listener set
+            # already: the reading thread would deliver a newer message before these.
+            for message in undelivered:
+                listener(message)
 
     def send(self, command: protocol.Command) -> bool:
         """Write a command; False if the process has ended."""
@@ -74,6 +82,7 @@ class WorkerProcess:
         ends the worker. A worker is asked to stop by a command instead.
         """
         with contextlib.suppress(ProcessLookupError, PermissionError):
+            # Once the worker's parent has ended, the id may be that of another process.
             if self._popen.poll() is None:
                 os.killpg(self.pid, signal.SIGKILL)
 
@@ -132,7 +141,7 @@ class WorkerProcess:
                 self._tell(message)
         self._wait_for_end()
         descendants.end_descendants(self._mark)
-        self.said_ready.set()
+        self.said_ready.set()  # wakes who waits for a worker that has ended before it was ready
         self._tell({"gone": True})
 
     def _lines(self) -> Iterator[bytes]:

@@ -1,4 +1,5 @@
 """The TensorFlow process of a run.
 
-Logical devices, environment, garbage collection and error messages.
+Logical devices, environment, garbage collection and error messages. No model and no step: these
+are in `training`.
 """

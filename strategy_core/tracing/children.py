@@ -41,12 +41,12 @@ def claim_worker(settings: Settings) -> WorkerFolder | None:
 
     if settings.worker is not None and not settings.is_child:
         return worker_folder(Path(settings.run), settings.worker)  # the command has claimed it
-    from strategy_core.cluster.discovery.resolve import place_in_cluster  # takes long to import
+    from strategy_core.cluster.discovery.resolve import own_task_in_cluster  # takes long to import
 
-    place = place_in_cluster()
-    if place is None:
+    own_task = own_task_in_cluster()
+    if own_task is None:
         return None
-    found = worker_folder(Path(settings.run), place.process)
+    found = worker_folder(Path(settings.run), own_task.process)
     try:
         found.path.mkdir()
     except OSError:

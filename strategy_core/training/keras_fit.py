@@ -67,16 +67,16 @@ class FitLoop:
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
         self._global_batch_size = spec.global_batch_size
-        self._baton = _Baton()
+        self._handoff = _StepHandoff()
         self._thread = threading.Thread(target=self._fit, name="keras-fit", daemon=True)
 
     def run_step(self, recorded: RecordedStep) -> int:
         if self._thread.is_alive():
-            loss = self._baton.one_step()
+            loss = self._handoff.one_step()
         else:
             with private_tf.iterators_without_autotune():
                 self._thread.start()
-                loss = self._baton.one_step()
+                loss = self._handoff.one_step()
         if self.agreement is not None:
             self.agreement.step_done()
         marks, known = self._marks.read()
@@ -90,7 +90,7 @@ class FitLoop:
     def close(self) -> None:
         """End `fit` while it waits between two batches."""
         if self._thread.is_alive():
-            self._baton.leave()
+            self._handoff.leave()
             self._thread.join()
 
     def _fit(self) -> None:
@@ -99,20 +99,20 @@ class FitLoop:
                 self._dataset,
                 steps_per_epoch=_WITHOUT_END,
                 shuffle=False,
-                callbacks=[self._baton],
+                callbacks=[self._handoff],
                 verbose=0,
             )
         except _Leave:
             pass
         except BaseException as error:
-            self._baton.fail(error)
+            self._handoff.fail(error)
 
 
 class _Leave(Exception):  # noqa: N818 - not an error
     """Unwinds `fit`."""
 
 
-class _Baton(keras.callbacks.Callback):
+class _StepHandoff(keras.callbacks.Callback):
     """Passes control between two threads: either `fit` or the caller of `one_step` runs."""
 
     def __init__(self) -> None:

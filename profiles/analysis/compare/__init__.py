@@ -1,4 +1,5 @@
 """Is one run, or one set of runs, faster than another?
 
-Statistics and the sentence that reports them.
+Statistics and the sentence that reports them. What follows from a difference is decided elsewhere:
+in `gate` and `sweep`.
 """

@@ -20,7 +20,7 @@ _UPDATES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
 
 
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class NodeBlocks:
     """The block of each node (None: not drawn), and the layers in the order of the data."""
 
     block: list[Key | None]
@@ -29,7 +29,7 @@ class Sorted:
     """Ops of other functions than the step's, such as those that make the dataset."""
 
 
-def sort_nodes(nodes: GraphNodes) -> Sorted:
+def find_blocks(nodes: GraphNodes) -> NodeBlocks:
     """Find the block of every node."""
     kinds = [category(name, op) for name, op in zip(nodes.name, nodes.op, strict=True)]
     paths = {name: scoped(name) for name in set(nodes.name)}
@@ -44,7 +44,7 @@ def sort_nodes(nodes: GraphNodes) -> Sorted:
     _by_flow(nodes, found, inside, order)
     _ends_of_transfers(nodes, found, inside)
     count = sum(op not in ENDS for op in nodes.op) - len(inside)
-    return Sorted(found, _layers_in_order(nodes, found, levels), count)
+    return NodeBlocks(found, _layers_in_order(nodes, found, levels), count)
 
 
 def _step_functions(nodes: GraphNodes, paths: dict[str, Scoped]) -> set[tuple[int, int]]:

@@ -16,9 +16,9 @@ import pyarrow as pa
 from strategy_lab.profiles.analysis.model_graph.blocks import (
     ENDS,
     Key,
-    Sorted,
+    NodeBlocks,
+    find_blocks,
     most_common_scope,
-    sort_nodes,
 )
 from strategy_lab.profiles.analysis.model_graph.fold import block_title, fold
 from strategy_lab.profiles.analysis.model_graph.model import (
@@ -82,7 +82,7 @@ def model_picture(profile: Profile, segment: int, unfolded: tuple[str, ...] = ()
     except RunFolderError as error:
         why = str(error).removesuffix(".")
         return ModelPicture(segment, reason=f"its graph cannot be used: {why}")
-    found = sort_nodes(nodes)
+    found = find_blocks(nodes)
     parts: _Parts = defaultdict(lambda: defaultdict(_Part))
     _count(nodes, found, parts)
     _add_variables(nodes, found, parts)
@@ -107,7 +107,7 @@ def _why_none(profile: Profile) -> str:
     return "the run has no graph of this segment"
 
 
-def _count(nodes: GraphNodes, found: Sorted, parts: _Parts) -> None:
+def _count(nodes: GraphNodes, found: NodeBlocks, parts: _Parts) -> None:
     for place, key in enumerate(found.block):
         op = nodes.op[place]
         if key is None or op in ENDS or op in SENDS or op in RECEIVES:
@@ -119,7 +119,7 @@ def _count(nodes: GraphNodes, found: Sorted, parts: _Parts) -> None:
         part.num_unsized += size is None
 
 
-def _add_variables(nodes: GraphNodes, found: Sorted, parts: _Parts) -> None:
+def _add_variables(nodes: GraphNodes, found: NodeBlocks, parts: _Parts) -> None:
     """A variable belongs to the first block that uses it: its layer before the optimizer."""
     users: dict[int, list[Key]] = defaultdict(list)
     for place, key in enumerate(found.block):
@@ -134,7 +134,7 @@ def _add_variables(nodes: GraphNodes, found: Sorted, parts: _Parts) -> None:
 
 
 def _add_times(
-    profile: Profile, segment: int, nodes: GraphNodes, found: Sorted, parts: _Parts
+    profile: Profile, segment: int, nodes: GraphNodes, found: NodeBlocks, parts: _Parts
 ) -> tuple[bool, int]:
     """Add mean times of ops; return whether there are any, and of how many steps."""
     steps = typical_captured_steps(profile, segment).tolist()
@@ -180,7 +180,7 @@ def _fold(
     profile: Profile,
     segment: int,
     nodes: GraphNodes,
-    found: Sorted,
+    found: NodeBlocks,
     parts: _Parts,
     unfolded: tuple[str, ...],
 ) -> tuple[tuple[Block, ...], dict[Key, int]]:
@@ -215,7 +215,7 @@ def _fold(
     return tuple(blocks), place_of
 
 
-def _title(part: Part, nodes: GraphNodes, found: Sorted) -> str:
+def _title(part: Part, nodes: GraphNodes, found: NodeBlocks) -> str:
     if part == "gradient":
         return "Other gradients"
     if part != "optimizer":
@@ -249,7 +249,7 @@ def _shares(members: Sequence[dict[str, _Part]]) -> tuple[Share, ...]:
 
 
 def _moves(
-    nodes: GraphNodes, found: Sorted, sent: Sequence[Send], place_of: dict[Key, int]
+    nodes: GraphNodes, found: NodeBlocks, sent: Sequence[Send], place_of: dict[Key, int]
 ) -> tuple[Move, ...]:
     """Sum the sends of a step by the blocks that they leave and reach, the largest first."""
     ends: dict[tuple[str, str, str], tuple[Key | None, Key | None]] = {}

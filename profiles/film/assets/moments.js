@@ -66,7 +66,7 @@ function pathText(time) {
 const edgesUsed = (() => {
   const found = new Map();
   const add = (from, to) => found.set(`${from} ${to}`, [from, to]);
-  for (const [, , from, to] of scene.flights) add(from, to);
+  for (const [, , from, to] of scene.sent_tensors) add(from, to);
   for (const each of collectives.filter(({ ring }) => ring)) {
     each.members.forEach(([node], index) => add(node, each.members[(index + 1) % each.members.length][0]));
   }

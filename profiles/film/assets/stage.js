@@ -130,7 +130,7 @@ class Stage {
     const { time, perSecond } = this;
     const [seen, glow] = [perSecond * 0.12, perSecond * 0.5];
     const colour = colourOf("transfer");
-    for (const [start, end, from, to, bytes] of scene.flights) {
+    for (const [start, end, from, to, bytes] of scene.sent_tensors) {
       if (start > time) break;
       if (time > Math.max(end, start + glow)) continue;
       const curve = curveOf(this.places, from, to);

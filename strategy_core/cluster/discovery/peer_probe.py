@@ -27,14 +27,14 @@ _GONE_AFTER = 4
 
 
 class PeerProbe:
-    """Interprets the answers of a cluster's ports for the task at `place`."""
+    """Interprets the answers of a cluster's ports for the task `own_task`."""
 
-    def __init__(self, place: OwnTask, timeout_s: float, now: float) -> None:
-        self._tasks = place.cluster.tasks
-        self._own = place.process
+    def __init__(self, own_task: OwnTask, timeout_s: float, now: float) -> None:
+        self._tasks = own_task.cluster.tasks
+        self._own = own_task.process
         self._timeout_s = timeout_s
         self._deadline = now + timeout_s
-        self._seen: set[int] = {place.process}
+        self._seen: set[int] = {own_task.process}
         self._unanswered = 0
 
     def note(self, present: Collection[int]) -> None:
@@ -82,8 +82,8 @@ class ProbeTimeouts:
     two events while it computes. So other workers wait a little longer than that.
     """
 
-    def __init__(self, place: OwnTask) -> None:
-        peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+    def __init__(self, own_task: OwnTask) -> None:
+        peers = [task for n, task in enumerate(own_task.cluster.tasks) if n != own_task.process]
         self._peers = " or ".join(_named(task) for task in peers)
 
     def too_late(self, since: float | None, now: float, hang_timeout_s: float) -> str | None:
@@ -106,8 +106,8 @@ class PeerProber:
     Its properties are those of `PeerProbe`, safe for use by other threads.
     """
 
-    def __init__(self, place: OwnTask, probe: PeerProbe) -> None:
-        self._place = place
+    def __init__(self, own_task: OwnTask, probe: PeerProbe) -> None:
+        self._own_task = own_task
         self._probe = probe
         self._lock = threading.Lock()
         self._dismissed = threading.Event()
@@ -138,8 +138,10 @@ class PeerProber:
     def _run(self) -> None:
         while not self._dismissed.is_set():
             with self._lock:
-                wanted = {0, *self._probe.wanted} - {self._place.process}
-            found = {n for n in wanted if answers(self._place.cluster.tasks[n].address)}
+                wanted = {0, *self._probe.wanted} - {self._own_task.process}
+            # Without the lock: each silent task takes `_ANSWER_WITHIN_S`, and other threads read
+            # the properties meanwhile.
+            found = {n for n in wanted if answers(self._own_task.cluster.tasks[n].address)}
             with self._lock:
                 self._probe.note(found)
             self._dismissed.wait(PROBE_EVERY_S)
@@ -154,25 +156,25 @@ def answers(address: str) -> bool:
         return False
 
 
-def silent_peers(place: OwnTask, *, answers: Callable[[str], bool] = answers) -> str:
+def silent_peers(own_task: OwnTask, *, answers: Callable[[str], bool] = answers) -> str:
     """The other tasks of a cluster whose ports do not answer, as text; may be empty."""
-    peers = [task for n, task in enumerate(place.cluster.tasks) if n != place.process]
+    peers = [task for n, task in enumerate(own_task.cluster.tasks) if n != own_task.process]
     with ThreadPoolExecutor(len(peers) or 1) as threads:
         found = list(threads.map(lambda task: answers(task.address), peers))
     gone = [_named(task) for task, is_there in zip(peers, found, strict=True) if not is_there]
     return " and ".join(gone)
 
 
-def check_own_port(place: OwnTask) -> None:
+def check_own_port(own_task: OwnTask) -> None:
     """Raise LabError if this task's port is in use, so that its server could not start."""
-    _, port = split_address(place.task.address)
+    _, port = split_address(own_task.task.address)
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("", port))
         except OSError as error:
             raise LabError(
-                f"The server of {place.task.title} cannot listen on port {port} of this "
+                f"The server of {own_task.task.title} cannot listen on port {port} of this "
                 f"host: {error.strerror or error}",
                 advice="End the process that uses it, or change the port in every description of "
                 "the cluster",
@@ -180,7 +182,7 @@ def check_own_port(place: OwnTask) -> None:
 
 
 def wait_for_names(
-    place: OwnTask,
+    own_task: OwnTask,
     timeout_s: float,
     *,
     is_known: Callable[[str], bool] | None = None,
@@ -193,7 +195,7 @@ def wait_for_names(
     """
     known = is_known or _has_address
     until = clock() + timeout_s
-    unknown = list(place.cluster.tasks)
+    unknown = list(own_task.cluster.tasks)
     while True:
         unknown = [task for task in unknown if not known(task.address)]
         if not unknown:

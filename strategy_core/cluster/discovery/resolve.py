@@ -27,8 +27,8 @@ from strategy_core.cluster.discovery.own_host import own_index
 from strategy_core.cluster.discovery.task_address import (
     OwnTask,
     at_process,
-    place_from_addresses,
-    place_from_roles,
+    own_task_from_addresses,
+    own_task_from_roles,
 )
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.user_input.files import read_text
@@ -69,49 +69,49 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     ask: Ask | None = None,
 ) -> OwnTask:
-    """This process's place in the cluster that `text` names; raises LabError.
+    """Return this process's task in the cluster that `text` names; raises LabError.
 
     `index` is its number among the run's processes. It overrides the engine's, and is required if
     neither the engine nor this host's addresses determine it.
     """
     wanted = wanted or RequestedCluster()
-    told = os.environ if environment is None else environment
+    environ = os.environ if environment is None else environment
     name, _, options = text.partition(":")
     kind = name.strip().lower()
     if kind == "auto":
-        return resolve(_found(told), wanted, index=index, environment=told, ask=ask)
+        return resolve(_found(environ), wanted, index=index, environment=environ, ask=ask)
     if kind == "tf_config":
-        return _of_tf_config(told, index)
+        return _of_tf_config(environ, index)
     if kind in ENGINES:
         answer = (ask or ask_engine)(_request(kind, options, wanted), wanted.timeout_s)
-        return _of_engine(kind, answer, index, told)
+        return _of_engine(kind, answer, index, environ)
     if text.endswith(".json"):
         return _of_file(Path(text), index)
     if ":" in text:
         addresses = [part.strip() for part in text.split(",")]
         process = own_index(addresses) if index is None else index
-        return place_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
+        return own_task_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
     raise SpecError(
         f"--cluster {shown(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
     )
 
 
-def place_in_cluster() -> OwnTask | None:
-    """This process's place in the cluster of TF_CONFIG; None without one of several tasks."""
+def own_task_in_cluster() -> OwnTask | None:
+    """This process's task in the cluster of TF_CONFIG; None without one of several tasks."""
     if not os.environ.get("TF_CONFIG"):
         return None
     try:
-        place = resolve("TF_CONFIG")
+        own_task = resolve("TF_CONFIG")
     except LabError:
         return None
-    return place if len(place.cluster) > 1 else None
+    return own_task if len(own_task.cluster) > 1 else None
 
 
-def _found(told: Mapping[str, str]) -> str:
+def _found(environ: Mapping[str, str]) -> str:
     """The engine found in the environment; raises SpecError."""
-    if told.get("TF_CONFIG", "").strip():
+    if environ.get("TF_CONFIG", "").strip():
         return "TF_CONFIG"
-    if "SLURM_PROCID" in told:
+    if "SLURM_PROCID" in environ:
         return "slurm"
     raise SpecError(
         "The environment names no cluster: neither TF_CONFIG nor SLURM_PROCID is set",
@@ -121,11 +121,11 @@ def _found(told: Mapping[str, str]) -> str:
     )
 
 
-def _of_tf_config(told: Mapping[str, str], index: int | None) -> OwnTask:
-    text = told.get("TF_CONFIG", "").strip()
+def _of_tf_config(environ: Mapping[str, str], index: int | None) -> OwnTask:
+    text = environ.get("TF_CONFIG", "").strip()
     if not text:
         raise SpecError("TF_CONFIG is not set", field="cluster")
-    return _of_document(text, "TF_CONFIG", index, told.get(JOB, ""))
+    return _of_document(text, "TF_CONFIG", index, environ.get(JOB, ""))
 
 
 def _of_file(path: Path, index: int | None) -> OwnTask:
@@ -133,7 +133,7 @@ def _of_file(path: Path, index: int | None) -> OwnTask:
 
 
 def _of_document(text: str, source: str, index: int | None, job: str) -> OwnTask:
-    """The place from `{"cluster": {...}, "task": {...}}`, as in TF_CONFIG; `task` is optional."""
+    """Return the own task from a document like TF_CONFIG, in which `task` is optional here."""
     try:
         document = parse_json(text)
     except TextError as error:
@@ -148,36 +148,38 @@ def _of_document(text: str, source: str, index: int | None, job: str) -> OwnTask
     task = document.get("task")
     if isinstance(task, dict) and index is None:
         number = _whole(task.get("index"), source)
-        return place_from_roles(cluster, str(task.get("type")), number, source, job=job)
+        return own_task_from_roles(cluster, str(task.get("type")), number, source, job=job)
     return _found_among(cluster, source, index, job=job)
 
 
 def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> OwnTask:
-    """The place of process `index` or, without it, of the process with this host's address."""
+    """Return the task of process `index` or, without it, of the one with this host's address."""
     first = next((role for role in ("chief", "worker") if roles.get(role)), "worker")
-    place = place_from_roles(roles, first, 0, source, **more)
+    own_task = own_task_from_roles(roles, first, 0, source, **more)
     if index is None:
-        index = own_index([task.address for task in place.cluster.tasks])
-    return at_process(place, index)
+        index = own_index([task.address for task in own_task.cluster.tasks])
+    return at_process(own_task, index)
 
 
 def _of_engine(
-    kind: str, answer: Mapping[str, Any], index: int | None, told: Mapping[str, str]
+    kind: str, answer: Mapping[str, Any], index: int | None, environ: Mapping[str, str]
 ) -> OwnTask:
-    more = {"job": _job_of(kind, told), "environment": answer.get("environment") or {}}
+    more = {"job": _job_of(kind, environ), "environment": answer.get("environment") or {}}
     task = answer.get("task")
     if task and index is None:
-        return place_from_roles(
+        return own_task_from_roles(
             answer["cluster"], task["type"], task["index"], ENGINES[kind], **more
         )
     return _found_among(answer["cluster"], ENGINES[kind], index, **more)
 
 
-def _job_of(kind: str, told: Mapping[str, str]) -> str:
+def _job_of(kind: str, environ: Mapping[str, str]) -> str:
     if kind == "slurm":
-        parts = (told.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT"))
+        parts = (
+            environ.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT")
+        )
         return f"slurm {'.'.join(filter(None, parts))}"
-    return told.get(JOB, "")
+    return environ.get(JOB, "")
 
 
 def _whole(value: object, source: str) -> int:

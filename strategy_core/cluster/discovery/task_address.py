@@ -1,4 +1,4 @@
-"""This process's place in a cluster, from any source: its peers, its own number, its engine.
+"""Which task of a cluster this process is, from any source: its peers, its own number, its engine.
 
 Engines describe a cluster by role, as `TF_CONFIG` does. A run numbers its processes over all roles
 (`tasks`), so that a `chief` beside workers is worker 0, and a coordinator comes first.
@@ -69,10 +69,10 @@ def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
     return strategy_catalog.first_in_cluster(has_servers=has_servers).name
 
 
-def place_from_roles(
+def own_task_from_roles(
     addresses: Mapping[str, Any], role: str, index: int, engine: str, **more: Any
 ) -> OwnTask:
-    """The place of task `role` `index` in a cluster described as in `TF_CONFIG`.
+    """Return task `role` `index` of a cluster described as in `TF_CONFIG`.
 
     Raises SpecError if no run can be in that cluster.
     """
@@ -94,10 +94,10 @@ def place_from_roles(
     raise SpecError(f"{engine} has no task {role} {index}; it has {sizes}")
 
 
-def place_from_addresses(
+def own_task_from_addresses(
     addresses: Sequence[str], num_servers: int, process: int, engine: str
 ) -> OwnTask:
-    """The place of a process in a cluster given by its addresses, in the order of the run's
+    """Return one task of a cluster given by its addresses, in the order of the run's
     processes.
 
     The last `num_servers` are parameter servers; if there are any, the first is the coordinator.
@@ -111,17 +111,17 @@ def place_from_addresses(
         "ps": list(addresses[len(addresses) - num_servers :]),
     }
     first = "chief" if num_servers else "worker"
-    return at_process(place_from_roles(roles, first, 0, engine), process)
+    return at_process(own_task_from_roles(roles, first, 0, engine), process)
 
 
-def at_process(place: OwnTask, process: int) -> OwnTask:
-    """The place of another process of the same cluster; raises SpecError."""
-    last = len(place.cluster) - 1
+def at_process(own_task: OwnTask, process: int) -> OwnTask:
+    """Return the task of another process of the same cluster; raises SpecError."""
+    last = len(own_task.cluster) - 1
     if not 0 <= process <= last:
         raise SpecError(
             f"--index {process} is outside 0 to {last}, the tasks of the cluster", field="index"
         )
-    return replace(place, process=process)
+    return replace(own_task, process=process)
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -27,6 +27,6 @@ def _reserve(held: contextlib.ExitStack) -> int:
     if hasattr(socket, "SO_REUSEPORT"):
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     reserved.bind(("", 0))
-    if not hasattr(socket, "SO_REUSEPORT"):
+    if not hasattr(socket, "SO_REUSEPORT"):  # the port cannot be held for its server: it is free
         reserved.close()
     return int(reserved.getsockname()[1])

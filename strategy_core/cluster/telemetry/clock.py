@@ -134,6 +134,8 @@ class ClockFollower:
         threading.Thread(target=self._follow, name="clock-follower", daemon=True).start()
 
     def take_events(self) -> list[Event]:
+        # Taken one by one until none is left: `popleft` is atomic, and the follower's thread may
+        # append at any time. A list that is read and then cleared could lose an event.
         events: list[Event] = []
         with contextlib.suppress(IndexError):
             while True:
@@ -160,6 +162,8 @@ class ClockFollower:
             for family, *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
                 with socket.socket(family, socket.SOCK_DGRAM) as sock:
                     sock.settimeout(ANSWER_WITHIN_S)
+                    # A connected UDP socket receives from this address only, and a port without
+                    # a server raises ConnectionRefusedError instead of a timeout.
                     sock.connect(address)
                     wire.ask_for_arrivals(sock)
                     exchanges = list(self._burst(sock))
@@ -248,11 +252,11 @@ def _bound(host: str, port: int) -> socket.socket:
         is_dual = socket.has_dualstack_ipv6()
         sock = socket.socket(socket.AF_INET6 if is_dual else socket.AF_INET, socket.SOCK_DGRAM)
         if is_dual:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # IPv4 callers, too
         address = ""
     try:
         sock.bind((address, port))
-        sock.settimeout(0.5)
+        sock.settimeout(0.5)  # how late the thread that answers notices `close`
         wire.ask_for_arrivals(sock)
     except OSError:
         sock.close()

@@ -109,7 +109,10 @@ def receive(sock: socket.socket, clock: Clock) -> tuple[bytes, Any, int]:
     for level, kind, content in told:
         if (level, kind) == (socket.SOL_SOCKET, _ARRIVAL) and len(content) >= _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack_from(content)
+            # How long the datagram waited in the kernel until this thread ran. Always on the
+            # system's clock, which the kernel uses; `clock` may be another one.
             lay_ns = time.time_ns() - (seconds * 1_000_000_000 + nanoseconds)
     # Read last: the time in between makes the round trip appear longer, never shorter.
     now_ns = clock()
+    # A wait below zero or of seconds means that the clock was set meanwhile: it is not used.
     return data, sender, now_ns - lay_ns if 0 < lay_ns < 1_000_000_000 else now_ns

@@ -50,6 +50,7 @@ class LinkMeter:
         reason = self.why_not()
         if reason is not None:
             return LinkBytes(segment, step, [], own_interface(), reason)
+        # By the kernel's cookie: addresses and ports can be those of an earlier connection.
         self._last.update({connection.cookie: connection for connection in self.read()})
         together: dict[tuple[int | None, bool], list[Connection]] = {}
         for connection in self._last.values():
@@ -69,7 +70,8 @@ class LinkMeter:
         own_port = int(self.cluster.tasks[self.process].address.rpartition(":")[2])
         if connection.local[1] != own_port:
             return None, True  # not a peer: data that the program loads, for example
-        peers = list(self._peers.items())
+        peers = list(self._peers.items())  # a copy: `_resolve_names` adds to it in its thread
+        # The caller's port is a temporary one: only its host can identify it, if one task is there.
         callers = {peer for (host, _), peer in peers if host == connection.remote[0]}
         return (callers.pop() if len(callers) == 1 else None), False
 
@@ -84,6 +86,7 @@ class LinkMeter:
         except OSError:
             return False
         for answer in answers:
+            # As `tcp_info` writes it: an IPv4 peer of an IPv6 socket appears as ::ffff:10.0.0.1.
             self._peers[str(answer[4][0]).removeprefix("::ffff:"), int(port)] = process
         return True
 
@@ -103,6 +106,8 @@ def own_interface() -> InterfaceCounts | None:
     for line in lines:
         name, _, counts = line.partition(":")
         if name.strip() == INTERFACE:
+            # Eight counters of what was received (bytes, packets, errors, ...), then eight of what
+            # was sent, in the same order (proc_pid_net(5)).
             numbers = [int(word) for word in counts.split()]
             return InterfaceCounts(
                 name=INTERFACE,

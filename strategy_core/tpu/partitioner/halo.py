@@ -122,6 +122,8 @@ def _contributors(
     """Cores whose windows overlap a core's tile; each distinct window once."""
     point = layout.coordinates[core]
     found: list[int] = []
+    # Once per point of the grid, not per core: cores that replicate a tile have the same window,
+    # whose gradient would otherwise be added several times.
     for other_point in dict.fromkeys(layout.coordinates):
         other = layout.holder(other_point, core)
         aligned = all(

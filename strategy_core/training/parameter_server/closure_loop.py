@@ -20,7 +20,7 @@ from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.training.parameter_server.closure import read_done
 from strategy_core.training.parameter_server.result_encoding import Answer
-from strategy_core.training.parameter_server.worker_input import Feed
+from strategy_core.training.parameter_server.worker_input import WorkerInput
 from strategy_lab.profiles.run.events import ClosureDone, VariablesServed
 
 AHEAD_PER_WORKER = 2
@@ -58,7 +58,7 @@ class CoordinatorLoop:
         num_workers: int,
         stops: Sequence[int],
         served: Callable[[int], VariablesServed],
-        feed: Feed,
+        feed: WorkerInput,
         *,
         first_worker: int = 1,
         sleep: Callable[[float], Any] = time.sleep,

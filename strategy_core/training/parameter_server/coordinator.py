@@ -12,7 +12,7 @@ from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
 from strategy_core.training.parameter_server.push_accounting import Pushes
 from strategy_core.training.parameter_server.sharded_weights import StepVariables
 from strategy_core.training.parameter_server.variable_placement import served
-from strategy_core.training.parameter_server.worker_input import Feed
+from strategy_core.training.parameter_server.worker_input import WorkerInput
 from strategy_core.training.workload import Workload
 from strategy_lab.profiles.run.events import VariablesServed
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -39,7 +39,7 @@ def coordinator_loop(
     model: Any,
     held: StepVariables,
     work: Workload,
-    source: tf.data.Dataset | Feed,
+    source: tf.data.Dataset | WorkerInput,
 ) -> tuple[CoordinatorLoop, list[str]]:
     """Build the loop, and return it with notes for the user.
 
@@ -48,7 +48,11 @@ def coordinator_loop(
     """
     # TensorFlow creates one per strategy and returns the same object for later calls.
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    feed = source if isinstance(source, Feed) else Feed(coordinator, source, spec.workers)
+    feed = (
+        source
+        if isinstance(source, WorkerInput)
+        else WorkerInput(coordinator, source, spec.workers)
+    )
     notes = [SPLIT_NOTE.format(num_workers=spec.workers) if feed.is_remote else FEED_NOTE]
     if count_on_server(held.optimizer):
         notes.append(COUNT_NOTE)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from strategy_core.training.parameter_server.serialized_dataset import as_graph
 
 
-class Feed:
+class WorkerInput:
     """`argument()` returns a closure's argument; `take_batch` gets a batch from it on the
     worker."""
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.model_graph.blocks import sort_nodes
+from strategy_lab.profiles.analysis.model_graph.blocks import find_blocks
 from strategy_lab.profiles.analysis.model_graph.fold import MOST_BLOCKS, block_title, fold
 from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
@@ -263,7 +263,7 @@ def test_a_model_over_two_devices_is_in_the_order_of_its_data() -> None:
     received = add("model/z/MatMul/_2", "_Recv", "CPU:0", sent)
     second = add("model/a/MatMul", "MatMul", "CPU:0", received)
     add("gradient_tape/model/a/MatMul", "MatMul", "CPU:0", second)
-    found = sort_nodes(nodes)
+    found = find_blocks(nodes)
     assert found.layers == ("z", "a")
     assert found.block[sent] == ("forward", "z")
     assert found.block[received] == ("forward", "a")

@@ -88,11 +88,13 @@ def rows_of(profile: Profile, table: str, step: FilmStep) -> list[dict[str, Any]
 def test_every_send_of_the_step_flies_once_with_its_bytes(runs: dict[str, Profile]) -> None:
     profile = runs["central"]
     step = usual_step(profile, film_steps(profile))
-    flights = make_scene(profile, step).flights
+    sent_tensors = make_scene(profile, step).sent_tensors
     recorded = rows_of(profile, "transfers", step)
-    assert len(flights) == len(recorded) == 3
-    assert sum(flight.bytes or 0 for flight in flights) == sum(row["bytes"] for row in recorded)
-    assert {flight.sender for flight in flights} == {0}
+    assert len(sent_tensors) == len(recorded) == 3
+    assert sum(sent_tensor.bytes or 0 for sent_tensor in sent_tensors) == sum(
+        row["bytes"] for row in recorded
+    )
+    assert {sent_tensor.sender for sent_tensor in sent_tensors} == {0}
 
 
 def test_a_real_capture_flies_what_it_sent(runs: dict[str, Profile]) -> None:
@@ -103,8 +105,8 @@ def test_a_real_capture_flies_what_it_sent(runs: dict[str, Profile]) -> None:
         row for row in rows_of(profile, "transfers", step) if row["duration_ms"] is not None
     ]
     assert recorded
-    assert len(scene.flights) == len(recorded)
-    assert sum(flight.bytes or 0 for flight in scene.flights) == sum(
+    assert len(scene.sent_tensors) == len(recorded)
+    assert sum(sent_tensor.bytes or 0 for sent_tensor in scene.sent_tensors) == sum(
         row["bytes"] or 0 for row in recorded
     )
 
@@ -170,7 +172,11 @@ def test_servers_pull_and_push_their_bytes(tmp_path: Path) -> None:
     assert scene.layout == "servers"
     assert [node.title for node in scene.nodes] == ["worker 0", "worker 1", "parameter server 0"]
     served = profile.table("served").to_pylist()
-    own = [flight for flight in scene.flights if 1 in (flight.sender, flight.receiver)]
+    own = [
+        sent_tensor
+        for sent_tensor in scene.sent_tensors
+        if 1 in (sent_tensor.sender, sent_tensor.receiver)
+    ]
     pulled, pushed = (sum(row[f"{part}_bytes"] or 0 for row in served) for part in ("pull", "push"))
     whole = [f for f in own if f.start_ns >= 0 and f.end_ns <= scene.length_ns]
     assert {(f.sender, f.bytes) for f in whole} == {(2, pulled), (1, pushed)}

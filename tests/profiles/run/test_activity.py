@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.run.activity import READING_GRAPH, TRACING, Activity, Doing
+from strategy_lab.profiles.run.activity import READING_GRAPH, TRACING, Activity, ActivityState
 from strategy_lab.profiles.run.events import (
     CommandAnswered,
     CommandSent,
@@ -42,11 +42,11 @@ def activity_after(*events: Event, worker: int = 0) -> Activity:
 
 def after(*events: Event, worker: int = 0) -> str | None:
     activity = activity_after(*events, worker=worker)
-    return activity.text(activity.doing(NOW_NS))
+    return activity.text(activity.state(NOW_NS))
 
 
-def doing(*events: Event, now_ns: int = NOW_NS, has_lost_one: bool = False) -> str:
-    return activity_after(*events).doing(now_ns, has_lost_one=has_lost_one)
+def state(*events: Event, now_ns: int = NOW_NS, has_lost_one: bool = False) -> str:
+    return activity_after(*events).state(now_ns, has_lost_one=has_lost_one)
 
 
 def launched(generation: int = 0) -> Launched:
@@ -88,7 +88,7 @@ def test_windows_one_after_the_other_are_distinguished() -> None:
 
 
 def test_other_workers_say_nothing_of_it() -> None:
-    assert activity_after(segment(), worker=1).since_ns(Doing.COMPILING) is None
+    assert activity_after(segment(), worker=1).since_ns(ActivityState.COMPILING) is None
 
 
 CHANGE = CommandSent(1, "reconfigure", {"global_batch_size": 64}, at_ns=5)
@@ -96,27 +96,27 @@ STOP = CommandSent(2, "stop", at_ns=6)
 
 
 def test_a_run_starts_then_compiles_then_runs() -> None:
-    assert doing() == Doing.STARTING
-    assert doing(launched()) == Doing.STARTING
-    assert doing(launched(), segment()) == Doing.COMPILING
-    assert doing(launched(), *START) == Doing.RUNNING
+    assert state() == ActivityState.STARTING
+    assert state(launched()) == ActivityState.STARTING
+    assert state(launched(), segment()) == ActivityState.COMPILING
+    assert state(launched(), *START) == ActivityState.RUNNING
 
 
 def test_a_change_lasts_from_its_command_to_its_answer() -> None:
-    assert doing(*START, CHANGE) == Doing.CHANGING
-    assert doing(*START, CHANGE, segment(1)) == Doing.CHANGING
+    assert state(*START, CHANGE) == ActivityState.CHANGING
+    assert state(*START, CHANGE, segment(1)) == ActivityState.CHANGING
     assert after(*START, CHANGE, segment(1)) == TRACING
-    assert doing(*START, CHANGE, segment(1), step(1), answer(1)) == Doing.RUNNING
-    assert activity_after(*START, CHANGE).since_ns(Doing.CHANGING) == 5
+    assert state(*START, CHANGE, segment(1), step(1), answer(1)) == ActivityState.RUNNING
+    assert activity_after(*START, CHANGE).since_ns(ActivityState.CHANGING) == 5
 
 
 def test_a_stop_counts_from_its_command_on_whatever_else_goes_on() -> None:
-    assert doing(*START, CHANGE, STOP) == Doing.STOPPING
-    assert doing(*START, answer(2, "stop")) == Doing.STOPPING
+    assert state(*START, CHANGE, STOP) == ActivityState.STOPPING
+    assert state(*START, answer(2, "stop")) == ActivityState.STOPPING
 
 
 def test_a_restart_from_a_checkpoint_starts_and_drops_unanswered_changes() -> None:
-    assert doing(launched(), *START, CHANGE, launched(1)) == Doing.STARTING
+    assert state(launched(), *START, CHANGE, launched(1)) == ActivityState.STARTING
 
 
 def test_a_replacement_that_did_its_first_step_before_it_took_over_runs() -> None:
@@ -124,14 +124,14 @@ def test_a_replacement_that_did_its_first_step_before_it_took_over_runs() -> Non
     for event in (segment(1), step(1), answer(1)):
         activity.take(WrittenEvent(event, 0, 1))
     activity.take(WrittenEvent(launched(1)))
-    assert activity.doing(NOW_NS) == Doing.RUNNING
+    assert activity.state(NOW_NS) == ActivityState.RUNNING
 
 
 def test_a_lost_process_counts_once_steps_have_ceased() -> None:
     """Workers of parameter servers go on without one of them."""
-    assert doing(*START, now_ns=10**9, has_lost_one=True) == Doing.RUNNING
-    assert doing(*START, now_ns=10**10, has_lost_one=True) == Doing.LOST
-    assert doing(*START, now_ns=10**10) == Doing.RUNNING
+    assert state(*START, now_ns=10**9, has_lost_one=True) == ActivityState.RUNNING
+    assert state(*START, now_ns=10**10, has_lost_one=True) == ActivityState.LOST
+    assert state(*START, now_ns=10**10) == ActivityState.RUNNING
 
 
 def test_a_step_is_late_after_four_times_the_one_before() -> None:

@@ -36,21 +36,21 @@ def played(sweep: Sweep, rate: Callable[[NextRun], float | str], most: int = 100
     runs = list(sweep.runs)
     for _ in range(most):
         sweep = msgspec.structs.replace(sweep, runs=runs)
-        turn = standing(sweep).turn
-        if turn is None:
+        planned = standing(sweep).next_run
+        if planned is None:
             break
-        runs.append(made_run(sweep, turn, rate(turn)))
+        runs.append(made_run(sweep, planned, rate(planned)))
     return msgspec.structs.replace(sweep, runs=runs)
 
 
-def made_run(sweep: Sweep, turn: NextRun, rate: float | str) -> MeasuredRun:
-    name = f"{sweep.name}-c{turn.configuration + 1}-{turn.round}"
+def made_run(sweep: Sweep, planned: NextRun, rate: float | str) -> MeasuredRun:
+    name = f"{sweep.name}-c{planned.configuration + 1}-{planned.round}"
     if isinstance(rate, str):
-        return MeasuredRun(turn.configuration, turn.round, name, 5.0, failure=rate)
-    batch = sweep.configurations[turn.configuration].changes["global_batch_size"]
+        return MeasuredRun(planned.configuration, planned.round, name, 5.0, failure=rate)
+    batch = sweep.configurations[planned.configuration].changes["global_batch_size"]
     return MeasuredRun(
-        turn.configuration,
-        turn.round,
+        planned.configuration,
+        planned.round,
         name,
         5.0,
         step_ms=batch / rate * 1e3,

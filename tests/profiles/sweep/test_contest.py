@@ -17,7 +17,7 @@ from tests.profiles.sweep.made_sweep import made_run, made_sweep, played, rounds
 
 def rates(*means: float, spread: float = 0.01, seed: int = 0) -> Callable[[NextRun], float]:
     dice = random.Random(seed)
-    return lambda turn: means[turn.configuration] * math.exp(dice.gauss(0, spread))
+    return lambda planned: means[planned.configuration] * math.exp(dice.gauss(0, spread))
 
 
 def test_each_round_has_every_configuration_in_an_order_of_its_own() -> None:
@@ -43,7 +43,7 @@ def test_a_configuration_close_to_the_fastest_is_not_halved_away() -> None:
 def test_it_ends_when_the_leader_is_clearly_faster() -> None:
     sweep = played(made_sweep(4), rates(100.0, 150, 99, 98))
     now = standing(sweep)
-    assert (now.left, now.turn, now.ended) == ((1,), None, "one configuration was left")
+    assert (now.left, now.next_run, now.ended) == ((1,), None, "one configuration was left")
     assert len(rounds_of(sweep)) < 8
     found = results(sweep)
     assert found.winner is not None
@@ -80,8 +80,8 @@ def test_a_true_difference_of_ten_per_cent_is_found() -> None:
 
 
 def test_a_failed_configuration_stops_with_its_reason_and_the_others_go_on() -> None:
-    def rate(turn: NextRun) -> float | str:
-        return "out of memory" if turn.configuration == 2 else 100.0 + turn.configuration
+    def rate(planned: NextRun) -> float | str:
+        return "out of memory" if planned.configuration == 2 else 100.0 + planned.configuration
 
     sweep = played(made_sweep(3), rate)
     assert standing(sweep).stopped[2] == "failed: out of memory"
@@ -134,10 +134,10 @@ def test_later_runs_change_no_decision(seed: int) -> None:
 def test_what_comes_next_follows_from_the_file_alone() -> None:
     sweep = made_sweep(5)
     rate = {(c, n): 100.0 + 7 * c + n for c in range(5) for n in range(1, 9)}
-    whole = played(sweep, lambda turn: rate[turn.configuration, turn.round])
+    whole = played(sweep, lambda planned: rate[planned.configuration, planned.round])
     for num in range(len(whole.runs)):
         part = msgspec.structs.replace(whole, runs=whole.runs[:num])
-        turn = standing(part).turn
-        assert turn is not None
+        planned = standing(part).next_run
+        assert planned is not None
         expected = whole.runs[num]
-        assert made_run(part, turn, rate[turn.configuration, turn.round]) == expected
+        assert made_run(part, planned, rate[planned.configuration, planned.round]) == expected

@@ -26,7 +26,9 @@ def done() -> Sweep:
     sweep = msgspec.structs.replace(
         made_sweep(4), left_out=[LeftOut("batch | 63", "cannot be shared equally")]
     )
-    return played(sweep, lambda turn: RATES[turn.configuration] * (1 + 0.02 * (turn.round % 3)))
+    return played(
+        sweep, lambda planned: RATES[planned.configuration] * (1 + 0.02 * (planned.round % 3))
+    )
 
 
 def test_an_interval_needs_three_runs(done: Sweep) -> None:
@@ -51,8 +53,9 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     equal = {0: 100.0, 1: 150.0, 2: 150.0}
     sweep = played(
         made_sweep(3),
-        lambda turn: (
-            equal[turn.configuration] * (1 + 0.02 * ((turn.round + turn.configuration) % 3))
+        lambda planned: (
+            equal[planned.configuration]
+            * (1 + 0.02 * ((planned.round + planned.configuration) % 3))
         ),
     )
     said = headline(results(sweep))
@@ -66,7 +69,8 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
 def test_if_the_default_wins_the_next_one_is_named() -> None:
     means = {0: 150.0, 1: 100.0}
     sweep = played(
-        made_sweep(2), lambda turn: means[turn.configuration] * (1 + 0.01 * (turn.round % 2))
+        made_sweep(2),
+        lambda planned: means[planned.configuration] * (1 + 0.01 * (planned.round % 2)),
     )
     said = headline(results(sweep))
     assert "which is the default; batch 128 has 0.67 times (0.67 to 0.67) its throughput." in said

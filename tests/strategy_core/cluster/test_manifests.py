@@ -31,15 +31,15 @@ def asked(command: Sequence[str], environment: Mapping[str, str]) -> tuple[OwnTa
     parser = argparse.ArgumentParser()
     worker.add_arguments(parser)
     args = parser.parse_args(command[2:])
-    place = resolve(args.cluster, index=args.index, environment=environment)
-    spec = worker.request_of(args).spec(place.spec_changes(""))
+    own_task = resolve(args.cluster, index=args.index, environment=environment)
+    spec = worker.request_of(args).spec(own_task.spec_changes(""))
     check_multi_host(spec)
-    return place, spec
+    return own_task, spec
 
 
 def are_one_run(parts: Sequence[tuple[OwnTask, RunSpec]]) -> bool:
-    ids = {place.run_id(spec) for place, spec in parts}
-    numbers = [place.process for place, _ in parts]
+    ids = {own_task.run_id(spec) for own_task, spec in parts}
+    numbers = [own_task.process for own_task, _ in parts]
     return len(ids) == 1 and numbers == list(range(len(parts[0][0].cluster)))
 
 
@@ -69,13 +69,13 @@ def test_the_kubernetes_manifest_starts_one_run() -> None:
             assert value is not None
             environment[variable["name"]] = value
         arguments = [filled_in(argument, environment) for argument in container["args"]]
-        place, spec = asked(arguments, environment)
-        assert place.job == "3f2c"
+        own_task, spec = asked(arguments, environment)
+        assert own_task.job == "3f2c"
         # The name that the pod has by its service.
         name = f"{kinds['Job']['metadata']['name']}-{index}.{pod['subdomain']}"
         ports = {port["port"] for port in service["spec"]["ports"]}
-        assert place.task.address == f"{name}:{ports.pop()}"
-        parts.append((place, spec))
+        assert own_task.task.address == f"{name}:{ports.pop()}"
+        parts.append((own_task, spec))
     assert pod["subdomain"] == service["metadata"]["name"]
     assert are_one_run(parts)
     claim = pod["volumes"][0]["persistentVolumeClaim"]["claimName"]
@@ -88,8 +88,8 @@ def test_the_compose_file_starts_one_run() -> None:
     names = [name for name in services if name.startswith("worker-")]
     parts = [asked(services[name]["command"], services[name]["environment"]) for name in names]
     assert are_one_run(parts)
-    for name, (place, _) in zip(names, parts, strict=True):
-        assert place.task.address == f"{name}:2222"
+    for name, (own_task, _) in zip(names, parts, strict=True):
+        assert own_task.task.address == f"{name}:2222"
         assert services[name]["networks"] == ["between-workers"]
     assert document["networks"]["between-workers"] == {"internal": True}
     assert services["page"]["ports"] == ["127.0.0.1:8501:8501"]
@@ -128,8 +128,8 @@ def test_the_slurm_script_starts_one_run(tmp_path: Path) -> None:
     at = command.index("--cluster")
     assert command[at + 1] == "slurm:port=2222"
     slurm = [*command[: at + 1], "a:2222,b:2222", "--index", "0", *command[at + 2 :]]
-    place, spec = asked(slurm, {})
-    assert (len(place.cluster), spec.steps, spec.cluster.start_timeout_s) == (2, 7, 300)
+    own_task, spec = asked(slurm, {})
+    assert (len(own_task.cluster), spec.steps, spec.cluster.start_timeout_s) == (2, 7, 300)
     assert command[command.index("-o") + 1] == "/home/me/runs/slurm-17"
     header = (CLUSTERS / "slurm.sbatch").read_text()
     assert re.search(r"^#SBATCH --nodes=2$", header, re.MULTILINE)
@@ -145,7 +145,7 @@ def test_the_ssh_script_starts_one_run(tmp_path: Path) -> None:
     assert [host for host, _ in lines] == ["10.0.0.1", "h2"]
     parts = [asked(shlex.split(command), {}) for _, command in lines]
     assert are_one_run(parts)
-    assert [place.task.address for place, _ in parts] == ["10.0.0.1:2222", "h2:2223"]
+    assert [own_task.task.address for own_task, _ in parts] == ["10.0.0.1:2222", "h2:2223"]
     assert parts[0][1].workload_options == json.loads(options)
     assert all("runs/my run" in shlex.split(command) for _, command in lines)
 

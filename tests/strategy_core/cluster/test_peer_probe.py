@@ -15,17 +15,17 @@ from strategy_core.cluster.discovery.peer_probe import (
     silent_peers,
     wait_for_names,
 )
-from strategy_core.cluster.discovery.task_address import OwnTask, place_from_addresses
+from strategy_core.cluster.discovery.task_address import OwnTask, own_task_from_addresses
 from strategy_lab.profiles.errors import LabError
 from tests.e2e.following import wait_until
 
 
-def place(*addresses: str, own: int = 0, servers: int = 0) -> OwnTask:
-    return place_from_addresses(addresses, servers, own, "--cluster")
+def own_task(*addresses: str, own: int = 0, servers: int = 0) -> OwnTask:
+    return own_task_from_addresses(addresses, servers, own, "--cluster")
 
 
 def test_missing_tasks_are_named_at_the_deadline() -> None:
-    found = PeerProbe(place("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
+    found = PeerProbe(own_task("a:1", "b:2", "c:3", own=1), 60.0, now=100.0)
     assert found.too_late(159.0) is None
     assert found.missing == "worker 0 (a:1) and worker 2 (c:3)"
     found.note({2})
@@ -33,7 +33,7 @@ def test_missing_tasks_are_named_at_the_deadline() -> None:
 
 
 def test_if_all_tasks_answer_the_timeout_names_tensorflow() -> None:
-    found = PeerProbe(place("a:1", "b:2"), 60.0, now=0.0)
+    found = PeerProbe(own_task("a:1", "b:2"), 60.0, now=0.0)
     found.note({1})
     assert found.missing == ""
     assert found.too_late(59.0) is None
@@ -41,7 +41,7 @@ def test_if_all_tasks_answer_the_timeout_names_tensorflow() -> None:
 
 
 def test_a_leader_has_left_if_it_answered_before_and_stays_silent() -> None:
-    found = PeerProbe(place("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
+    found = PeerProbe(own_task("a:1", "b:2", "c:3", own=2, servers=1), 60.0, now=0.0)
     for _ in range(10):
         found.note(set())
     assert not found.has_leader_come
@@ -60,7 +60,7 @@ def test_ports_are_probed_until_every_task_has_answered() -> None:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         address = f"127.0.0.1:{listening.getsockname()[1]}"
-        where = place("127.0.0.1:9", address)
+        where = own_task("127.0.0.1:9", address)
         prober = PeerProber(where, PeerProbe(where, 0.0, now=0.0))
         try:
             wait_until(lambda: not prober.missing)
@@ -78,8 +78,8 @@ def test_a_port_in_use_is_refused_before_the_server_starts() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(LabError, match=f"worker 1 cannot listen on port {port}"):
-            check_own_port(place("a:1", f"b:{port}", own=1))
-    check_own_port(place("a:1", f"b:{port}", own=1))
+            check_own_port(own_task("a:1", f"b:{port}", own=1))
+    check_own_port(own_task("a:1", f"b:{port}", own=1))
 
 
 def test_host_names_may_resolve_late_but_not_after_the_timeout() -> None:
@@ -90,12 +90,12 @@ def test_host_names_may_resolve_late_but_not_after_the_timeout() -> None:
         if now[0] >= 5:
             known.add("b:2")
 
-    where = place("a:1", "b:2")
+    where = own_task("a:1", "b:2")
     wait_for_names(where, 10.0, is_known=known.__contains__, clock=lambda: now[0], wait=wait)
     assert now[0] == 5.0
     with pytest.raises(LabError, match=r"No address was found within 10 s for worker 2 \(c:3\)"):
         wait_for_names(
-            place("a:1", "b:2", "c:3"),
+            own_task("a:1", "b:2", "c:3"),
             10.0,
             is_known=known.__contains__,
             clock=lambda: now[0],
@@ -104,7 +104,7 @@ def test_host_names_may_resolve_late_but_not_after_the_timeout() -> None:
 
 
 def test_connected_peers_have_a_separate_limit_and_are_named() -> None:
-    timeouts = ProbeTimeouts(place("a:1", "b:2", "c:3", own=1))
+    timeouts = ProbeTimeouts(own_task("a:1", "b:2", "c:3", own=1))
     assert timeouts.too_late(None, 1e6, 60.0) is None
     assert timeouts.too_late(100.0, 759.0, 60.0) is None
     assert timeouts.too_late(100.0, 760.0, 60.0) == (
@@ -115,7 +115,7 @@ def test_connected_peers_have_a_separate_limit_and_are_named() -> None:
 
 
 def test_peers_that_no_longer_answer_are_named() -> None:
-    where = place("a:1", "b:2", "c:3", own=1)
+    where = own_task("a:1", "b:2", "c:3", own=1)
     assert silent_peers(where, answers=lambda address: address == "a:1") == "worker 2 (c:3)"
     assert silent_peers(where, answers=lambda _: False) == "worker 0 (a:1) and worker 2 (c:3)"
     assert silent_peers(where, answers=lambda _: True) == ""

@@ -23,16 +23,16 @@ def tf_config(cluster: Mapping[str, Any], role: str = "worker", index: int = 0) 
     return {"TF_CONFIG": json.dumps(document)}
 
 
-def tasks(place: OwnTask) -> list[tuple[str, int, str]]:
-    return [(task.role, task.index, task.address) for task in place.cluster.tasks]
+def tasks(own_task: OwnTask) -> list[tuple[str, int, str]]:
+    return [(task.role, task.index, task.address) for task in own_task.cluster.tasks]
 
 
 def test_tf_config_names_the_workers_and_this_one() -> None:
-    place = resolve("auto", environment=tf_config(TWO, index=1))
-    assert tasks(place) == [("worker", 0, "a:1"), ("worker", 1, "b:2")]
-    assert (place.process, place.engine) == (1, "TF_CONFIG")
+    own_task = resolve("auto", environment=tf_config(TWO, index=1))
+    assert tasks(own_task) == [("worker", 0, "a:1"), ("worker", 1, "b:2")]
+    assert (own_task.process, own_task.engine) == (1, "TF_CONFIG")
     expected = {"strategy": "multi-worker-mirrored", "workers": 2, "parameter_servers": 0}
-    assert place.spec_changes("mirrored") == expected
+    assert own_task.spec_changes("mirrored") == expected
 
 
 def test_a_chief_without_servers_is_worker_0() -> None:
@@ -48,16 +48,16 @@ def test_a_chief_without_servers_is_worker_0() -> None:
 
 def test_with_servers_the_coordinator_comes_first_and_servers_last() -> None:
     cluster = {"ps": ["p:1"], "worker": ["b:1", "c:1"], "chief": ["a:1"]}
-    place = resolve("auto", environment=tf_config(cluster, "ps", 0))
-    assert [task.title for task in place.cluster.tasks] == [
+    own_task = resolve("auto", environment=tf_config(cluster, "ps", 0))
+    assert [task.title for task in own_task.cluster.tasks] == [
         "coordinator",
         "worker 0",
         "worker 1",
         "parameter server 0",
     ]
-    assert place.process == 3
+    assert own_task.process == 3
     expected = {"strategy": "parameter-server", "workers": 2, "parameter_servers": 1}
-    assert place.spec_changes("mirrored") == expected
+    assert own_task.spec_changes("mirrored") == expected
 
 
 def test_a_sparse_cluster_is_numbered_from_0() -> None:
@@ -97,9 +97,9 @@ def test_an_invalid_cluster_is_explained(environment: dict[str, str], words: str
 
 
 def test_addresses_on_the_command_line_are_in_the_order_of_processes() -> None:
-    place = resolve("a:1,b:2, c:3", index=2)
-    assert [title for title, *_ in tasks(place)] == ["worker"] * 3
-    assert place.process == 2
+    own_task = resolve("a:1,b:2, c:3", index=2)
+    assert [title for title, *_ in tasks(own_task)] == ["worker"] * 3
+    assert own_task.process == 2
     with_server = resolve("a:1,b:2,c:3", RequestedCluster(parameter_servers=1), index=0)
     assert [task.title for task in with_server.cluster.tasks] == [
         "coordinator",
@@ -143,7 +143,7 @@ def test_an_engine_is_asked_for_what_the_run_wants() -> None:
         return {"cluster": TWO, "task": {"type": "worker", "index": 1}}
 
     wanted = RequestedCluster(workers=2, parameter_servers=0, timeout_s=5)
-    place = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
+    own_task = resolve("kubernetes:worker=app=lab,port=2222", wanted, environment={}, ask=ask)
     assert asked == [
         (
             {
@@ -154,7 +154,7 @@ def test_an_engine_is_asked_for_what_the_run_wants() -> None:
             5,
         )
     ]
-    assert (place.process, place.engine) == (1, "Kubernetes")
+    assert (own_task.process, own_task.engine) == (1, "Kubernetes")
     assert resolve("gce:project=p", wanted, index=0, environment={}, ask=ask).process == 0
     slurm = {"SLURM_PROCID": "1", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}
     assert resolve("auto", wanted, environment=slurm, ask=ask).job == "slurm 7.0"
@@ -187,9 +187,9 @@ def test_the_resolver_of_slurm_is_asked_in_a_process_of_its_own(
     monkeypatch.delenv("TF_CONFIG", raising=False)
     for name, value in slurm.items():
         monkeypatch.setenv(name, value)
-    place = resolve("auto")
-    assert tasks(place) == [("worker", 0, "n1:8888"), ("worker", 1, "n2:8888")]
-    assert place.process == 1
+    own_task = resolve("auto")
+    assert tasks(own_task) == [("worker", 0, "n1:8888"), ("worker", 1, "n2:8888")]
+    assert own_task.process == 1
     monkeypatch.delenv("SLURM_STEP_TASKS_PER_NODE")
     with pytest.raises(LabError, match="Start it with srun"):
         resolve("slurm")

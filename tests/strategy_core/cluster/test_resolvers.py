@@ -189,9 +189,9 @@ def test_tf_config_is_understood_as_tensorflow_does(
     document = {"cluster": cluster, "task": {"type": role, "index": index}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(document))
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    place = resolve("auto")
-    assert (place.task.role, place.task.index) == (resolver.task_type, resolver.task_id)
-    own = json.loads(place.cluster.tf_config(place.process))
+    own_task = resolve("auto")
+    assert (own_task.task.role, own_task.task.index) == (resolver.task_type, resolver.task_id)
+    own = json.loads(own_task.cluster.tf_config(own_task.process))
     spec = resolver.cluster_spec()
     assert own["cluster"] == {job: spec.job_tasks(job) for job in spec.jobs}
     assert own["task"] == {"type": resolver.task_type, "index": resolver.task_id}

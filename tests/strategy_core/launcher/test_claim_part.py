@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strategy_core.cluster.discovery.task_address import at_process, place_from_addresses
+from strategy_core.cluster.discovery.task_address import at_process, own_task_from_addresses
 from strategy_core.launcher.claim import claim, claim_part
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
-FIRST = place_from_addresses(["a:1", "b:2", "c:3"], 0, 0, "--cluster")
+FIRST = own_task_from_addresses(["a:1", "b:2", "c:3"], 0, 0, "--cluster")
 SPEC = RunSpec.model_validate(FIRST.spec_changes("") | {"global_batch_size": 6})
 
 
@@ -32,7 +32,7 @@ def test_hosts_share_a_folder_in_any_order(tmp_path: Path) -> None:
 
 
 def test_hosts_that_come_at_once_all_get_their_part(tmp_path: Path) -> None:
-    wide = place_from_addresses([f"h{i}:1" for i in range(12)], 0, 0, "--cluster")
+    wide = own_task_from_addresses([f"h{i}:1" for i in range(12)], 0, 0, "--cluster")
     spec = RunSpec.model_validate(wide.spec_changes("") | {"global_batch_size": 12})
     errors: list[RunFolderError] = []
     gate = threading.Barrier(12)

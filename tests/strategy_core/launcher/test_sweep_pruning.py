@@ -71,7 +71,7 @@ def test_what_may_win_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "changes"),
+    ("planned", "changes"),
     [
         (NextRun(2, 2), {}),  # it has run once
         (NextRun(3, 1), {}),  # nothing with fewer replicas
@@ -80,10 +80,10 @@ def test_what_may_win_runs(tmp_path: Path) -> None:
     ],
 )
 def test_without_a_prediction_nothing_is_left_out(
-    turn: NextRun, changes: dict[str, object], tmp_path: Path
+    planned: NextRun, changes: dict[str, object], tmp_path: Path
 ) -> None:
     sweep = msgspec.structs.replace(sweep_of_workers(tmp_path, fastest=1e6), **changes)
-    assert why_pruned(sweep, turn, tmp_path) is None
+    assert why_pruned(sweep, planned, tmp_path) is None
 
 
 def test_a_recording_that_allows_no_prediction_leaves_nothing_out(tmp_path: Path) -> None:
@@ -93,6 +93,6 @@ def test_a_recording_that_allows_no_prediction_leaves_nothing_out(tmp_path: Path
 
 def test_runs_on_few_replicas_come_first_in_the_first_round(tmp_path: Path) -> None:
     sweep = msgspec.structs.replace(sweep_of_workers(tmp_path, fastest=1e6), runs=[])
-    turn = standing(sweep).turn
-    assert turn is not None
+    planned = standing(sweep).next_run
+    assert planned is not None
     assert standing(sweep).rest_of_round[-2:] == (1, 2)

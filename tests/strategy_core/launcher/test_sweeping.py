@@ -135,12 +135,12 @@ def test_a_cancelled_sweep_goes_on_with_the_run_that_it_was_at(tmp_path: Path) -
             first.cancel()
 
     machine.meanwhile = cancel_in_the_third
-    assert first.go().now.turn is not None
+    assert first.go().now.next_run is not None
     assert len(load(tmp_path, first.sweep.name).runs) == 2
     cancelled = machine.names[2]
     machine.meanwhile = lambda _run: None
     second = machine.sweeping(load(tmp_path, first.sweep.name), tmp_path)
-    assert second.go().now.turn is None
+    assert second.go().now.next_run is None
     assert machine.names[3] == cancelled
     made = [run.run for run in second.sweep.runs]
     assert len(set(made)) == len(made)

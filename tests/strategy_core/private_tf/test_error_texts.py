@@ -196,6 +196,21 @@ def test_xla_refuses_the_gradient_of_a_loop_without_a_bound() -> None:
     assert error_texts.XLA_NEEDS_LIST_SIZE in refused
 
 
+def test_xla_refuses_a_variable_of_another_device() -> None:
+    import tensorflow as tf
+
+    with tf.device("CPU:1"):
+        variable = tf.Variable(1.0)
+
+    @tf.function(jit_compile=True)
+    def read() -> tf.Tensor:
+        return variable + 1.0
+
+    with tf.device("CPU:0"):
+        refused = error_of(read)
+    assert tensorflow_names.XLA_ACROSS_DEVICES.search(str(refused)), refused
+
+
 def test_a_step_called_op_by_op_on_a_tpu() -> None:
     """Through the emulation, whose run begins with the check of TensorFlow's own TPUStrategy."""
     import tensorflow as tf
@@ -304,7 +319,10 @@ def test_ops_that_run_python_have_the_types_that_readers_look_for() -> None:
     assert types | {"PyFunc"} == tensorflow_names.PYTHON_OPS
 
 
-@pytest.mark.parametrize("text", ["Shape mismatch in the", "PyFuncStateless", "UnavailableError"])
+@pytest.mark.parametrize(
+    "text",
+    ["Shape mismatch in the", "PyFuncStateless", "Trying to access resource", "UnavailableError"],
+)
 def test_a_name_of_tensorflow_is_written_in_one_file(text: str) -> None:
     named = {
         str(file.relative_to(REPOSITORY))

@@ -70,7 +70,7 @@ def test_a_wait_for_an_op_is_recognised_and_is_no_wait_for_input():
     assert not any(map(frame_names.is_input_file, files))
 
 
-def test_a_call_by_autograph_is_told_from_other_calls_by_tensorflow():
+def test_a_call_by_autograph_differs_from_other_calls_by_tensorflow():
     import tensorflow as tf
 
     callers: list[str] = []
@@ -91,7 +91,7 @@ def test_a_call_by_autograph_is_told_from_other_calls_by_tensorflow():
     assert not all(map(frame_names.is_autograph, of_tensorflow))
 
 
-def test_modules_of_tensorflow_and_keras_are_told_from_the_programs_own():
+def test_modules_of_tensorflow_and_keras_differ_from_the_programs_own():
     import keras
     import tensorflow as tf
 

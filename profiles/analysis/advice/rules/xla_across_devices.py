@@ -20,19 +20,17 @@ under a strategy.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.run.tensorflow_names import XLA_ACROSS_DEVICES
 
 KEY = "xla-across-devices"
 NO_GAIN = "The run ended; there is no step to predict."
-REFUSED = re.compile(r"Trying to access resource .* located in device \S+ from device ")
-"""A part of TensorFlow's error; `tests/foreign/test_programs.py` raises it."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    if not REFUSED.search(facts.failure or ""):
+    if not XLA_ACROSS_DEVICES.search(facts.failure or ""):
         return
     yield finding(
         facts,

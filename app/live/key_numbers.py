@@ -19,6 +19,7 @@ from strategy_lab.app.live.step_rows import Splitter
 from strategy_lab.profiles.analysis.communication import NO_COLLECTIVE, Communication
 from strategy_lab.profiles.analysis.facts import gather_facts
 from strategy_lab.profiles.analysis.headline import headline, newest_headline
+from strategy_lab.profiles.analysis.headline_segment import headline_segment
 from strategy_lab.profiles.analysis.key_numbers import (
     KeyNumber,
     busbw,
@@ -44,7 +45,6 @@ from strategy_lab.profiles.analysis.stragglers import (
     slowest_served,
     unanswered,
 )
-from strategy_lab.profiles.analysis.told_segment import told_segment
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
@@ -81,7 +81,7 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
     """The numbers of a run's last segment, over all its steps; None if it cannot be read."""
     try:
         profile = profiles.load(folder)
-        told = told_segment(profile)
+        told = headline_segment(profile)
         if told is None:
             return None
         facts = gather_facts(profile, told)

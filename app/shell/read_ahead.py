@@ -21,7 +21,7 @@ from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.side_comparison import compare
 from strategy_lab.app.widgets.verdict import with_gains
-from strategy_lab.profiles.analysis.told_segment import told_segment
+from strategy_lab.profiles.analysis.headline_segment import headline_segment
 from strategy_lab.profiles.errors import LabError
 
 PAGES = NEEDED.keys() - {"/"}
@@ -54,7 +54,7 @@ def read(page: str, run: str) -> None:
     """Read what a page asks of a run first; the page finds it in memory (`server.opened`)."""
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
-        if page == "/overview" and (segment := told_segment(opened.profile)):
+        if page == "/overview" and (segment := headline_segment(opened.profile)):
             opened.ask(facts_of, segment.segment)
             with_gains(opened, segment.segment)
 

@@ -10,7 +10,7 @@ from strategy_lab.app.charts.steps import SegmentMark
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
-from strategy_lab.profiles.analysis.told_segment import told_segment
+from strategy_lab.profiles.analysis.headline_segment import headline_segment
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -64,7 +64,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
     by_number = {item.segment: item for item in segments}
     numbers = list(by_number)
     asked = whole_or_none(st.query_params.get(KEY, ""))
-    told = told_segment(profile)
+    told = headline_segment(profile)
     default = told.segment if told else numbers[-1]
     wanted = asked if asked in by_number else default
     chosen = st.segmented_control(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
+from strategy_lab.profiles.analysis.headline_segment import prefix_of
 from strategy_lab.profiles.analysis.late_replicas import (
     explained_by_delay,
     lateness_of,
@@ -14,7 +15,6 @@ from strategy_lab.profiles.analysis.late_replicas import (
 )
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
-from strategy_lab.profiles.analysis.told_segment import prefix_of
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.events import SegmentOpened

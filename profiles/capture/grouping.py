@@ -18,7 +18,7 @@ def groups_by(*columns: Ints) -> Ints:
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         names, place = distinct(column)
-        # Numbered anew after each column: the product stays below the square of the rows' number.
+        # Numbered again after each column: the product stays below the square of the rows' number.
         group = distinct(group * len(names) + place)[1]
     return group
 

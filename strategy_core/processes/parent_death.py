@@ -38,7 +38,8 @@ def tie_to(parent: int) -> None:
 
 def end_at_once() -> NoReturn:
     """End this process and its process group by SIGKILL."""
-    if os.getpgrp() == os.getpid():  # otherwise the group is that of whoever started this process
+    # Otherwise the group is that of the program that started this process.
+    if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable: SIGKILL cannot be survived")

@@ -107,7 +107,7 @@ def _close_descriptors() -> None:
 def _wait_for(worker: int) -> int:
     """The worker's status as `waitpid` has it, once it has ended."""
     while True:
-        # Signals of one kind that are pending merge into one: a single SIGCHLD may stand for many
+        # Signals of one kind that are pending merge into one: a single SIGCHLD may announce many
         # children, so `_reap` reaps all that have ended, orphans included.
         number = signal.sigwaitinfo(_AWAITED).si_signo
         if number == signal.SIGTERM:

@@ -8,7 +8,7 @@ from typing import Any
 
 from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
-from strategy_lab.profiles.analysis.told_segment import told_segment
+from strategy_lab.profiles.analysis.headline_segment import headline_segment
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.tables.store import Profile
 
@@ -38,7 +38,7 @@ class RunFacts:
     @property
     def told(self) -> Facts | None:
         """The segment of headline and key numbers; None if the run has no segment."""
-        told = told_segment(self.profile)
+        told = headline_segment(self.profile)
         return next((item for item in self.segments if item.segment == told), None)
 
     @cached_property

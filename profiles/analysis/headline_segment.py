@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 
-def told_segment(profile: Profile) -> SegmentOpened | None:
+def headline_segment(profile: Profile) -> SegmentOpened | None:
     """The last segment that recorded a step; the last one if none did, None if there is none."""
     segments = profile.segments
     if len(segments) < 2:

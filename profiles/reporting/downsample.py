@@ -66,14 +66,24 @@ def envelope(
     low, high = np.minimum.reduceat(ys, starts), np.maximum.reduceat(ys, starts)
     middle = low
     if size > 1:
-        buckets = zip(starts.tolist(), ends.tolist(), strict=True)
-        middle = np.array([np.median(ys[a:b]) for a, b in buckets])
+        middle = _medians(ys, starts, ends - starts)
     columns = ((xs[starts] + xs[ends - 1]) / 2, middle, low, high)
     gaps = np.flatnonzero(is_first)[1:]
     middles = (columns[0][gaps - 1] + columns[0][gaps]) / 2
     fills = (middles, np.nan, np.nan, np.nan)
     put = [np.insert(column, gaps, fill) for column, fill in zip(columns, fills, strict=True)]
     return Envelope(put[0], put[1], put[2], put[3], size)
+
+
+def _medians(
+    ys: npt.NDArray[np.float64], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """The median of each bucket; those of one length are computed together."""
+    found = np.empty(len(starts))
+    for length in np.unique(lengths).tolist():
+        chosen = lengths == length
+        found[chosen] = np.median(ys[starts[chosen, None] + np.arange(length)], axis=1)
+    return found
 
 
 def usual_distance(x: npt.ArrayLike) -> float:

@@ -18,12 +18,12 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.machine_load import NAMED_CORES, MachineLoad
-from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use
+from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use, rows_by_device
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.glossary import TERMS
-from strategy_lab.profiles.tables.columns import Floats, floats, ints, texts
+from strategy_lab.profiles.tables.columns import Floats, Ints, floats
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
@@ -169,11 +169,12 @@ def curve(profile: Profile, column: str) -> tuple[Floats, Floats]:
 
 def _memory_lines(profile: Profile) -> dict[str, tuple[Floats, Floats]]:
     rows = profile.table("memory")
-    devices, workers = texts(rows, "device"), ints(rows, "worker").tolist()
-    short = short_names(name or "" for name in devices)
+    of_each = rows_by_device(rows)
+    short = short_names(device for _, device, _ in of_each)
     titles = profile.process_titles
-    members: dict[str, list[int]] = defaultdict(list)
-    for row, (worker, name) in enumerate(zip(workers, devices, strict=True)):
-        members[memory_of(worker, short[name or ""], titles)].append(row)
+    members: dict[str, list[Ints]] = defaultdict(list)
+    for (worker, device, _), chosen in of_each.items():
+        members[memory_of(worker, short[device], titles)].append(chosen)
     step, used = floats(rows, "step"), floats(rows, "bytes_in_use")
-    return {name: (step[chosen], used[chosen]) for name, chosen in members.items()}
+    together = {name: np.sort(np.concatenate(parts)) for name, parts in members.items()}
+    return {name: (step[chosen], used[chosen]) for name, chosen in together.items()}

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from strategy_lab.profiles.reporting.device_names import in_order
-from strategy_lab.profiles.tables.columns import floats, ints, texts
+from strategy_lab.profiles.tables.columns import (
+    Ints,
+    codes,
+    distinct,
+    first_of_each,
+    floats,
+    ints,
+)
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -44,10 +52,7 @@ class DeviceMemory:
 def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
     """Every sampled device, by worker and name."""
     rows = profile.table("memory")
-    worker, devices, sources = ints(rows, "worker"), texts(rows, "device"), texts(rows, "source")
-    keys: dict[tuple[int, str, str], list[int]] = {}
-    for row, key in enumerate(zip(worker.tolist(), devices, sources, strict=True)):
-        keys.setdefault((key[0], key[1] or "", key[2] or ""), []).append(row)
+    keys = rows_by_device(rows)
     rank = {name: place for place, name in enumerate(in_order({name for _, name, _ in keys}))}
     used, peaks, steps = (
         floats(rows, "bytes_in_use"),
@@ -58,6 +63,24 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
         _of_device(*key, used[members], peaks[members], steps[members].astype(float))
         for key, members in sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
     )
+
+
+def rows_by_device(rows: pa.Table) -> dict[tuple[int, str, str], Ints]:
+    """The rows of each worker, device and source, in the order in which they first appear."""
+    worker, (device, devices), (source, sources) = (
+        ints(rows, "worker"),
+        codes(rows, "device"),
+        codes(rows, "source"),
+    )
+    _, place = distinct(worker)
+    key = (place * len(devices) + device) * len(sources) + source
+    _, group = distinct(key)
+    first = first_of_each(key)
+    found = {}
+    for row in np.sort(first).tolist():
+        names = int(worker[row]), devices[device[row]], sources[source[row]]
+        found[names] = np.flatnonzero(group == group[row])
+    return found
 
 
 def counted_by(source: str) -> str:

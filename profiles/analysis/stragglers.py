@@ -232,19 +232,24 @@ def _compare(
     `ideal` is the length of the ideal run, in ms.
     """
     wall_ms = float(np.median(found.wall))
+    typical = _typical(found.work)
     among = list(range(len(found.replicas)))
     late: list[int] = []
     last_share: dict[int, float] = {}
+    compared: dict[int, ReplicaLateness] = {}
+    """Of the replicas in `among`, each against all others in it."""
     while len(among) > 1:
-        compared = {at: _lateness(found, at, among, among, ideal, titles) for at in among}
+        compared = {at: _lateness(found, at, among, among, ideal, typical, titles) for at in among}
         worst = max(among, key=lambda at: compared[at].late_ms)
         if not _stands_out(compared[worst], wall_ms):
             break
         late.append(worst)
         last_share[worst] = compared[worst].last_share
         among.remove(worst)
+        compared = {}
     replicas = tuple(
-        _lateness(found, at, among, [at, *among], ideal, titles, last_share.get(at))
+        compared.get(at)
+        or _lateness(found, at, among, [at, *among], ideal, typical, titles, last_share.get(at))
         for at in range(len(found.replicas))
     )
     stands_out = sorted((replicas[at] for at in late), key=lambda item: -item.late_ms)
@@ -257,6 +262,7 @@ def _lateness(
     on_time: Sequence[int],
     among: Sequence[int],
     ideal: float,
+    typical: Floats,
     titles: Mapping[int, str],
     last_share: float | None = None,
 ) -> ReplicaLateness:
@@ -264,10 +270,9 @@ def _lateness(
     replica, worker = found.replicas[at], found.workers[at]
     others = [column for column in on_time if column != at]
     others = others or [column for column in range(len(found.replicas)) if column != at]
-    late = np.median(found.wait[:, others], axis=1) - found.wait[:, at]
+    late = _median_of_each(found.wait[:, others]) - found.wait[:, at]
     late_ms = float(np.median(late))
     spread = 1.4826 * float(np.median(np.abs(late - late_ms)))
-    typical = _typical(found.work)
     longer = float((np.maximum(typical, found.work[:, at]) - typical).sum())
     if last_share is None:
         last_share = float(np.mean(found.wait[:, at] <= found.wait[:, list(among)].min(axis=1)))
@@ -282,6 +287,13 @@ def _lateness(
         if len(set(found.workers)) > 1
         else f"replica {replica}",
     )
+
+
+def _median_of_each(rows: Floats) -> Floats:
+    """`np.median` of each row; of 100,000 short ones in half the time."""
+    ordered, half = np.sort(rows, axis=1), rows.shape[1] // 2
+    middle = ordered[:, half] if rows.shape[1] % 2 else ordered[:, half - 1 : half + 1].mean(axis=1)
+    return np.where(np.isnan(ordered[:, -1]), np.nan, middle)
 
 
 def _typical(work: Floats) -> Floats:

@@ -66,13 +66,24 @@ def envelope(
     low, high = np.minimum.reduceat(ys, starts), np.maximum.reduceat(ys, starts)
     middle = low
     if size > 1:
-        middle = _medians(ys, starts, ends, size)
+        middle = _medians(ys, starts, ends - starts)
     columns = ((xs[starts] + xs[ends - 1]) / 2, middle, low, high)
     gaps = np.flatnonzero(is_first)[1:]
     middles = (columns[0][gaps - 1] + columns[0][gaps]) / 2
     fills = (middles, np.nan, np.nan, np.nan)
     put = [np.insert(column, gaps, fill) for column, fill in zip(columns, fills, strict=True)]
     return Envelope(put[0], put[1], put[2], put[3], size)
+
+
+def _medians(
+    ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> Array:
+    """The median of each bucket; those of one length are computed together."""
+    found = np.empty(len(starts))
+    for length in np.unique(lengths).tolist():
+        chosen = lengths == length
+        found[chosen] = np.median(ys[starts[chosen, None] + np.arange(length)], axis=1)
+    return found
 
 
 def usual_distance(x: npt.ArrayLike) -> float:
@@ -109,18 +120,6 @@ def _bucket_starts(
     bounds = np.r_[0, firsts, num]
     starts = np.concatenate([np.arange(a, b, size) for a, b in pairwise(bounds)]).astype(np.int64)
     return starts, np.isin(starts, bounds[:-1])
-
-
-def _medians(
-    ys: Array, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], size: int
-) -> Array:
-    """Return the median of each bucket; all buckets of `size` values take one call of NumPy."""
-    medians = np.empty(len(starts))
-    is_full = ends - starts == size
-    medians[is_full] = np.median(ys[starts[is_full][:, None] + np.arange(size)], axis=1)
-    for bucket in np.flatnonzero(~is_full).tolist():
-        medians[bucket] = np.median(ys[starts[bucket] : ends[bucket]])
-    return medians
 
 
 def _plain(values: Array) -> list[float]:

@@ -54,6 +54,12 @@ def texts(table: pa.Table, name: str) -> list[str | None]:
     return values
 
 
+def codes(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
+    """Return a column of texts as numbers, and the text of each; a missing text becomes ``."""
+    column = table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
+    return column.indices.to_numpy().astype(np.int64), column.dictionary.to_pylist()
+
+
 def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
     """Return whether each value of a dictionary column is in `wanted`, without decoding it."""
     column = table[name].unify_dictionaries()

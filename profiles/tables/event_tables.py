@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -152,16 +153,16 @@ def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> 
 
 def memory_table(sources: Sequence[EventSource]) -> pa.Table:
     """Return one row per sample of a worker's memory."""
-    found = [
-        (source.worker, event)
-        for source in sources
-        if source.worker is not None
-        for event in source.of_kind(MemorySampled)
-    ]
-    samples = [event for _, event in found]
+    workers: list[int] = []
+    samples: list[MemorySampled] = []
+    for source in sources:
+        if source.worker is not None:
+            found = source.of_kind(MemorySampled)
+            workers += [source.worker] * len(found)
+            samples += found
     names = ("device", "step", "bytes_in_use", "peak_bytes", "source")
-    columns = {name: [getattr(event, name) for event in samples] for name in names}
-    return pa.table({"worker": [worker for worker, _ in found], **columns}, TABLES["memory"])
+    columns = {name: [*map(attrgetter(name), samples)] for name in names}
+    return pa.table({"worker": workers, **columns}, TABLES["memory"])
 
 
 def resources_table(sources: Sequence[EventSource]) -> pa.Table:

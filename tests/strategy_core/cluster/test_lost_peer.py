@@ -1,4 +1,4 @@
-"""An error that the end of another process caused is told from one of the process's own."""
+"""Errors that the end of another process caused differ from those of the process itself."""
 
 from __future__ import annotations
 

@@ -53,7 +53,11 @@ class HostProfile:
 
 
 def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
-    """Interpret a recording; `is_alone` says that the profile has no other host."""
+    """Interpret a recording; `is_alone` says that the profile has no other host.
+
+    The lines of its planes are removed once their events are spans: a large profile would else be
+    in memory twice.
+    """
     found = sorted(
         ((device_of(plane) or ("", 0), plane) for plane in recording.planes),
         key=lambda item: item[0],
@@ -69,13 +73,15 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     texts = Texts()
     host_of = host_spans([plane for plane in recording.planes if is_host(plane)], texts)
     hlo: Numbered[HloOp] = Numbered()
-    on_devices_of = [
+    parts = [
         part
         for i, plane in enumerate(planes)
         for part in device_spans(plane, i, recording.programs, texts, hlo)
     ]
-    spans = Spans.joined([*on_devices_of, *host_of])
-    num_on_devices = sum(map(len, on_devices_of))
+    num_on_devices = sum(map(len, parts))
+    parts += host_of
+    del host_of
+    spans = Spans.joined(parts)
     on_devices = spans.take(slice(None, num_on_devices))
     host = spans.take(slice(num_on_devices, None))
     launched_ns = launch_times(on_devices, host)
@@ -84,6 +90,10 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     launched = Launched(launched_ns[is_known], length_ns[is_known])
     steps = find_steps(planes, lines, host, texts.all, launched)
     steps = windows_by_launch(steps, on_devices, launched_ns)
+    messages = slice_messages(recording.planes)
+    lines.clear()
+    for plane in recording.planes:
+        plane.lines.clear()
     replicas = find_replicas(spans, texts.all, len(planes))
     spans = spans.with_columns(replica=replicas.of_event, step=_step_of_events(spans, steps))
     collectives = find_collectives(
@@ -104,7 +114,7 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
         steps,
         replicas,
         collectives,
-        slice_messages(recording.planes),
+        messages,
         splits,
         waiting.length_within(steps.host.start_ns, steps.host.end_ns),
         bool((spans.category == INPUT).any()),

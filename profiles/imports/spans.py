@@ -88,13 +88,20 @@ class Spans:
 
     @staticmethod
     def joined(parts: list[Spans]) -> Spans:
+        """Return the rows of all parts, and empty the list.
+
+        A column of the parts is released once it is joined, so that memory holds all rows once and
+        one column twice.
+        """
         if len(parts) == 1:
-            return parts[0]
+            return parts.pop()
         if not parts:
             return Spans.of(0)
-        return Spans(
-            *(_joined([getattr(part, column.name) for part in parts]) for column in fields(Spans))
-        )
+        columns = {
+            each.name: [getattr(part, each.name) for part in parts] for each in fields(Spans)
+        }
+        parts.clear()
+        return Spans(**{name: _joined(columns.pop(name)) for name in list(columns)})
 
 
 def _same(length: int, value: Any) -> Ints:

@@ -10,7 +10,10 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import formats, write
+from strategy_lab.profiles.imports.host_profile import read_host
 from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_lab.profiles.imports.spans import Spans
+from strategy_lab.profiles.imports.xplane_file import read_xplane
 from strategy_lab.profiles.run.events import Environment
 from strategy_lab.profiles.tables.store import Profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
@@ -171,6 +174,22 @@ def test_a_host_has_the_name_that_its_file_holds(
     assert len(set(devices)) == len(devices)
     if len(shown) > 1:
         assert devices[0] == f"{shown[0]}/device:GPU:0"
+
+
+def test_a_profile_is_in_memory_once(tmp_path: Path) -> None:
+    """Its lines are released when their events are spans, and parts when they are joined."""
+    file = tmp_path / "host.xplane.pb"
+    file.write_bytes(gpu_profile())
+    recording = read_xplane(file)
+    num_kept = sum(len(line) for plane in recording.planes for line in plane.lines)
+    host = read_host(recording, is_alone=True)
+    assert len(host.spans) > num_kept / 2
+    assert [plane.name for plane in recording.planes if plane.lines] == []
+    parts = [host.spans.take(slice(None, 3)), host.spans.take(slice(3, None))]
+    joined = Spans.joined(parts)
+    assert parts == []
+    assert joined.start_ns.tolist() == host.spans.start_ns.tolist()
+    assert joined.name.tolist() == host.spans.name.tolist()
 
 
 def test_every_export_of_an_imported_run(tmp_path: Path) -> None:

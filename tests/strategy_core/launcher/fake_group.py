@@ -39,7 +39,7 @@ class FakeProcess:
     def poll(self) -> int | None:
         return self.exit_code
 
-    def said(self, _log: Path | None = None) -> str:
+    def stderr_tail(self, _log: Path | None = None) -> str:
         return ""
 
     def kill(self) -> None:

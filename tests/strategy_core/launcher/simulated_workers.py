@@ -65,7 +65,7 @@ class SimulatedWorker:
     def state(self) -> str:
         return "sleeping" if self.exit_code is None else "zombie"
 
-    def said(self, _log: Path | None = None) -> str:
+    def stderr_tail(self, _log: Path | None = None) -> str:
         return ""
 
     def cpu_seconds(self) -> float:

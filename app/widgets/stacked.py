@@ -33,6 +33,24 @@ _STYLE = f"""<style>
 </style>"""
 
 
+STACKS = f"""<style>
+@media (max-width:{NARROW}) {{
+  .lab-stacks, .lab-stacks tbody, .lab-stacks tr {{display:block}}
+  .lab-stacks thead {{display:none}}
+  .lab-stacks tr {{padding:.35rem 0; border-bottom:1px solid rgba(128,128,128,.3)}}
+  .lab-stacks tbody :is(th, td) {{display:block; position:relative; min-height:1.5em; min-width:0;
+    padding:.05rem 0 .05rem 9.6rem !important; border:0 !important; text-align:left !important;
+    white-space:normal !important; overflow-wrap:anywhere}}
+  .lab-stacks tbody :is(th, td)::before {{content:attr(data-label); position:absolute; left:0;
+    width:9rem; opacity:.75; font-weight:400}}
+}}
+</style>"""
+"""Makes an HTML table of class `lab-stacks` a list on a phone.
+
+The `data-label` of a cell is its column's title.
+"""
+
+
 def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) -> str:
     """The list as HTML, seen in narrow windows only, where no container `wide_...` is.
 

@@ -61,7 +61,7 @@ def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) 
     names = list(values)
     rows = list(zip(*values.values(), strict=True))
     entries = [
-        f"<section><b>{_html(configs[names[0]], row[0])}</b><dl>"
+        f"<section><b>{_title(configs[names[0]], names[0], row[0])}</b><dl>"
         + "".join(
             f"<dt>{as_html(_label(configs[name], name))}</dt><dd>{_html(configs[name], value)}</dd>"
             for name, value in zip(names[1:], row[1:], strict=True)
@@ -72,6 +72,12 @@ def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) 
     more = len(rows) - MOST_ROWS
     rest = f"<p>{more:,} more rows are on a wider screen.</p>" if more > 0 else ""
     return f'{_STYLE}<div class="lab-stacked">{"".join(entries)}{rest}</div>'
+
+
+def _title(config: Any, name: str, value: object) -> str:
+    """A name as it is; a number after its column's title, `Replica 0`."""
+    title = _html(config, value)
+    return title if isinstance(value, str) else f"{as_html(_label(config, name))} {title}"
 
 
 def _label(config: Any, name: str) -> str:

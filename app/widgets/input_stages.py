@@ -8,8 +8,10 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.stacked import STACKS
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.input_stages import InputStages, Stage, input_stages
+from strategy_lab.profiles.reporting import units
 
 _STYLE = """<style>
 .lab-stages {overflow-x:auto; font-size:.85rem}
@@ -46,9 +48,9 @@ def show_input_stages(opened: OpenRun, segment: int) -> None:
         heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
         rows = "".join(_row(stage) for stage in found.stages)
         st.html(
-            f'{_STYLE}<div class="lab-stages" tabindex="0" role="region" '
-            f'aria-label="Stages of the input"><table><thead><tr>{heads}</tr></thead>'
-            f"<tbody>{rows}</tbody></table></div>"
+            f'{_STYLE}{STACKS}<div class="lab-stages" tabindex="0" role="region" '
+            f'aria-label="Stages of the input"><table class="lab-stacks">'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
 
 
@@ -64,6 +66,10 @@ def _row(stage: Stage) -> str:
         None if stage.buffered is None else f"{stage.buffered:,.1f}",
         tuned,
     )
-    name = f'<th scope="row" style="padding-left:{0.6 + 0.8 * stage.depth:.1f}rem">'
-    values = "".join(f"<td>{as_html('–' if cell is None else str(cell))}</td>" for cell in cells)
+    indent = f"padding-left:{0.6 + 0.8 * stage.depth:.1f}rem"
+    name = f'<th scope="row" data-label="{_HEADS[0]}" style="{indent}">'
+    values = "".join(
+        f'<td data-label="{head}">{as_html(units.MISSING if cell is None else str(cell))}</td>'
+        for head, cell in zip(_HEADS[1:], cells, strict=True)
+    )
     return f"<tr>{name}{as_html(stage.name)}</th>{values}</tr>"

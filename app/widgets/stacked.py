@@ -33,6 +33,24 @@ _STYLE = f"""<style>
 </style>"""
 
 
+STACKS = f"""<style>
+@media (max-width:{NARROW}) {{
+  .lab-stacks, .lab-stacks tbody, .lab-stacks tr {{display:block}}
+  .lab-stacks thead {{display:none}}
+  .lab-stacks tr {{padding:.35rem 0; border-bottom:1px solid rgba(128,128,128,.3)}}
+  .lab-stacks tbody :is(th, td) {{display:block; position:relative; min-height:1.5em; min-width:0;
+    padding:.05rem 0 .05rem 9.6rem !important; border:0 !important; text-align:left !important;
+    white-space:normal !important; overflow-wrap:anywhere}}
+  .lab-stacks tbody :is(th, td)::before {{content:attr(data-label); position:absolute; left:0;
+    width:9rem; opacity:.75; font-weight:400}}
+}}
+</style>"""
+"""Makes an HTML table of class `lab-stacks` a list on a phone.
+
+The `data-label` of a cell is its column's title.
+"""
+
+
 def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) -> str:
     """The list as HTML, seen in narrow windows only, where no container `wide_...` is.
 
@@ -43,7 +61,7 @@ def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) 
     names = list(values)
     rows = list(zip(*values.values(), strict=True))
     entries = [
-        f"<section><b>{_html(configs[names[0]], row[0])}</b><dl>"
+        f"<section><b>{_title(configs[names[0]], names[0], row[0])}</b><dl>"
         + "".join(
             f"<dt>{as_html(_label(configs[name], name))}</dt><dd>{_html(configs[name], value)}</dd>"
             for name, value in zip(names[1:], row[1:], strict=True)
@@ -54,6 +72,12 @@ def stacked(values: Mapping[str, Sequence[object]], configs: Mapping[str, Any]) 
     more = len(rows) - MOST_ROWS
     rest = f"<p>{more:,} more rows are on a wider screen.</p>" if more > 0 else ""
     return f'{_STYLE}<div class="lab-stacked">{"".join(entries)}{rest}</div>'
+
+
+def _title(config: Any, name: str, value: object) -> str:
+    """A name as it is; a number after its column's title, `Replica 0`."""
+    title = _html(config, value)
+    return title if isinstance(value, str) else f"{as_html(_label(config, name))} {title}"
 
 
 def _label(config: Any, name: str) -> str:

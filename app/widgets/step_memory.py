@@ -7,6 +7,7 @@ import streamlit as st
 from strategy_lab.app.charts.memory import memory_over_step
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
+from strategy_lab.app.widgets.stacked import STACKS
 from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (
@@ -35,6 +36,7 @@ _STYLE = """<style>
 .lab-holders tbody th {overflow-wrap:anywhere; font-weight:400; min-width:9rem}
 .lab-holders td {white-space:nowrap}
 </style>"""
+_HEADS = ("Held", "Kind", "Op", "Size", "Share")
 
 
 def show_step_memory(opened: OpenRun, segment: int) -> None:
@@ -81,16 +83,19 @@ def _table(item: DeviceStepMemory, name: str) -> str:
     if rest:
         total = sum(each.bytes for each in rest)
         rows[MOST_ROWS:] = [_row(f"{len(rest):,} more", "", None, total, item)]
-    heads = "".join(f'<th scope="col">{h}</th>' for h in ("Held", "Kind", "Op", "Size", "Share"))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
     return (
-        f'{_STYLE}<div class="lab-holders" tabindex="0" role="region" aria-label="Held at the '
-        f'peak of {as_html(name)}"><table><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'{_STYLE}{STACKS}<div class="lab-holders" tabindex="0" role="region" '
+        f'aria-label="Held at the peak of {as_html(name)}"><table class="lab-stacks">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
 def _row(name: str, kind: str, op: str | None, num_bytes: int, item: DeviceStepMemory) -> str:
     share = units.share(num_bytes / item.peak_bytes) if item.peak_bytes else units.MISSING
     cells = (kind, op or "", units.size(num_bytes), share)
-    values = "".join(f"<td>{as_html(cell)}</td>" for cell in cells)
-    return f'<tr><th scope="row">{as_html(name)}</th>{values}</tr>'
+    values = "".join(
+        f'<td data-label="{head}">{as_html(cell)}</td>'
+        for head, cell in zip(_HEADS[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row" data-label="{_HEADS[0]}">{as_html(name)}</th>{values}</tr>'

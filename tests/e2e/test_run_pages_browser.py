@@ -120,6 +120,21 @@ def test_no_page_is_wider_than_its_window(visit: Visit, width: int) -> None:
     wait_until(page, lambda: page.evaluate(inner) <= width, "the page is wider than its window")
 
 
+def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}}
+    placement = visit("placement", run="captured", options=phone)
+    expect(placement.locator(".lab-stacked").first).to_contain_text("Commonest op types")
+    devices = placement.locator(".st-key-wide_placement_devices")
+    expect(devices).to_be_hidden()
+    placement.set_viewport_size({"width": 1280, "height": 720})
+    expect(devices).to_be_visible()
+    expect(placement.locator(".lab-stacked").first).to_be_hidden()
+    overview = visit("overview", run="late", options=phone)
+    expect(overview.locator(".lab-stacks")).to_have_count(2)
+    wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
+    assert overview.locator(".lab-holders, .lab-stages").evaluate_all(wide) == 0
+
+
 def test_a_live_run_never_changes_the_page_unasked(visit: Visit, server: Server) -> None:
     """What is new is announced, without a blank frame; it is shown when it is asked for."""
     live = begin_run(server.fresh("growing-pages"), steps=20)

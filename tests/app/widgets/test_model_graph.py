@@ -1,4 +1,4 @@
-"""The model's graph of many devices: each looks different from the others."""
+"""The model's graph of many devices: each looks different."""
 
 from __future__ import annotations
 

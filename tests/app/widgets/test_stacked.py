@@ -43,6 +43,11 @@ def test_a_row_is_an_entry_and_a_long_table_says_how_many_are_left_out() -> None
     assert "<script>" not in found
 
 
+def test_an_entry_that_begins_with_a_number_says_of_what() -> None:
+    configs = {name: st.column_config.NumberColumn(name.capitalize()) for name in ("core", "ops")}
+    assert "<b>Core 1</b>" in stacked({"core": [1], "ops": [7]}, configs)
+
+
 def test_a_page_has_each_table_as_a_list_too(tmp_path: Path) -> None:
     write_run(tmp_path / "run", steps=40, windows=1)
     page = open_page("placement", tmp_path, run="run")

@@ -126,9 +126,17 @@ def test_hovering_a_wait_names_its_collective(opened: SimpleNamespace) -> None:
     expect(tip).to_have_text(re.compile(r"^CollectiveReduceV2\b.*wait · (29|30)\.", re.DOTALL))
 
 
+WIDE_TABLES = """[...document.querySelectorAll('.scroll')]
+    .filter(box => box.scrollWidth > box.clientWidth + 1 && !box.querySelector('td.heat'))
+    .map(box => box.querySelector('caption').textContent.trim())"""
+
+
 def test_a_phone_sees_all_of_it(browser, path: Path) -> None:
     for seen in _open(browser, path, viewport={"width": 360, "height": 700}):
         assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
+        # Tables do not scroll to the side, either, but matrices do.
+        assert seen.page.locator("table.data").count() > 3
+        assert seen.page.evaluate(WIDE_TABLES) == []
 
 
 def test_it_prints_light_whatever_the_screen(browser, path: Path) -> None:

@@ -1,4 +1,5 @@
-// Every table sorts by any column and copies as tab-separated text, which spreadsheets take.
+// Every table sorts by any column and copies as tab-separated text, which spreadsheets take. On a
+// phone, a table with many columns is a list, in which each value has its column's title beside it.
 "use strict";
 (() => {
   const key = (cell) => cell.dataset.value ?? cell.textContent;
@@ -39,8 +40,21 @@
     setTimeout(() => { button.textContent = "Copy table"; }, 1500);
   }
 
+  const FEW = 3; // columns that fit a phone
+
+  function stack(table) {
+    const titles = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+    // A matrix is read across its rows: it scrolls.
+    if (titles.length <= FEW || table.querySelector("td.heat")) return;
+    table.classList.add("stacks");
+    for (const row of table.tBodies[0].rows) {
+      [...row.cells].forEach((cell, column) => { cell.dataset.label = titles[column] ?? ""; });
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     for (const table of document.querySelectorAll("table.data")) {
+      stack(table);
       [...table.tHead.rows[0].cells].forEach((head, column) => {
         if (!head.textContent) return;
         const button = document.createElement("button");

@@ -75,9 +75,7 @@ def envelope(
     return Envelope(put[0], put[1], put[2], put[3], size)
 
 
-def _medians(
-    ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
-) -> Array:
+def _medians(ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Array:
     """The median of each bucket; those of one length are computed together."""
     found = np.empty(len(starts))
     for length in np.unique(lengths).tolist():

@@ -175,6 +175,26 @@ class Recording:
         if call.unit is self._last:
             self.close_step()
 
+    def update_done(self, call: Call) -> None:
+        """A function that applies gradients which another call of the step has computed returned.
+
+        The first step is open until the next batch is taken, so it shows whether every step ends
+        with this call. If not, as with gradients that are added up over several batches, steps end
+        before it.
+        """
+        if self._step is None:
+            self.note(
+                f"{_place(call.unit)} applies gradients that other calls have computed, but not in "
+                "every step: its time and its collectives are between the steps, not in them. To "
+                "count them, record the program with `with strategy_core.record(RUN) as recorder:` "
+                "and put all that a step does into `with recorder.step():`"
+            )
+            return
+        self._called.append(call.unit)
+        self._ended_ns = time.monotonic_ns()
+        if call.unit is self._last:
+            self.close_step()
+
     def eager_part_done(self, call: Call) -> None:
         """A part of the open step has returned; the next batch or tape closes the step."""
         if self._step is None:

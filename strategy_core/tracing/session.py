@@ -203,6 +203,8 @@ class Session:
             self.num_elsewhere += recording is not None
             self.num_idle_steps += recording is None
         elif recording is not None and self._is_owner():
+            if call.unit.optimizers and error is None:
+                recording.update_done(call)
             recording.leave_ahead()
         self._fetched.clear()
         self.end_if_due()
@@ -341,6 +343,7 @@ class Session:
         call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
         if call is not None:
             call.unit.applies(optimizer)
+            self.first_call(call.unit)
             if call.iterations is None and call.unit.optimizer is optimizer:
                 from strategy_core.tracing.several_steps import iterations
 

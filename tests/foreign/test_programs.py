@@ -71,6 +71,14 @@ PROGRAMS = {
         limits=(*TINY["limits"], "between-steps"),
         says=rf"{TINY['says']}|most of it at partial_batches\.py:\d",
     ),
+    "two_functions": Expected(12, collective_bytes=SMALL, **TINY),
+    "added_gradients": Expected(
+        12,
+        notes=("`update` (added_gradients.py:27) applies gradients that other calls",),
+        **UNSPREAD,
+        limits=("between-steps", "dispatch", "short-steps"),
+        says=r"most of it at added_gradients\.py:3\d|TensorFlow's Python|the Python .*that start",
+    ),
     "gradient_accumulation": Expected(12, **UNSPREAD, **STARTED),
     "steps_per_execution": Expected(30, notes=("`steps_per_execution`",), **UNSPREAD, **STARTED),
     "loop_in_function": Expected(

@@ -19,7 +19,7 @@ from typing import Any
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import command_file, commands_folder, launcher_file
-from strategy_lab.profiles.run.manifest import read_run_file
+from strategy_lab.profiles.run.manifest import ENGINE, read_run_file
 
 OWN_NUMBERS_FROM = 1_000_000
 """First number for commands that do not come from a file, such as the launcher's own."""
@@ -96,6 +96,8 @@ def _read(run: Path, number: int) -> LeftCommand:
 def why_unheard(run: Path) -> str | None:
     """Return why no launcher reads commands from this folder, or None if one does."""
     identity = read_run_file(run)
+    if identity is not None and identity.recorded_by != ENGINE:
+        return "no launcher of the lab runs it"
     if identity is None or identity.cluster is None:
         return "one launcher runs all of its processes and takes commands directly"
     if not launcher_file(run).exists():

@@ -26,6 +26,8 @@ from strategy_lab.profiles.spec.stored_spec import check_spec
 
 RUN_VERSION = 1
 _CHECKSUM = "values_crc32"
+ENGINE = "engine"
+"""`recorded_by` of a run that a launcher of the lab started."""
 WAITS = "wait"
 """`recorded_by` of a program that waits for `strategy-lab attach`."""
 
@@ -61,7 +63,7 @@ class RunIdentity(Struct, frozen=True):
     """Wall clock when the folder was made, ns since 1970."""
     spec: Json | None = None
     """The RunSpec as it was asked; null if none was behind the run (`lab.record`, imports)."""
-    recorded_by: Name = "engine"
+    recorded_by: Name = ENGINE
     """`engine`, `record` (somebody's own program), `wait` (one that waits for `attach`) or
     `import`."""
     cluster: ClusterIdentity | None = None
@@ -84,7 +86,7 @@ def create_run_file(
     run: Path,
     spec: dict[str, Any] | None = None,
     *,
-    recorded_by: str = "engine",
+    recorded_by: str = ENGINE,
     created_ns: int | None = None,
     cluster: dict[str, Any] | None = None,
     name: str | None = None,

@@ -72,7 +72,8 @@ def _check_takes_commands(run: Path) -> None:
     if reason is not None:
         raise RunFolderError(
             f"The run in {run} takes no commands from its folder: {reason}",
-            advice="Change it on the page that started it, or plan it with run --reconfigure",
+            advice="Change a run on the page that started it, or plan the change with run "
+            "--reconfigure; change a traced program itself",
         )
     status = derive_status(read_sources(run))
     if status.is_over:

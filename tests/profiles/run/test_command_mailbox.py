@@ -12,8 +12,10 @@ from strategy_lab.profiles.run.command_mailbox import (
     LeftCommand,
     leave_command,
     read_commands,
+    why_unheard,
 )
 from strategy_lab.profiles.run.layout import command_file
+from strategy_lab.profiles.run.manifest import create_run_file
 
 
 def test_commands_are_read_in_order_and_after_the_last(tmp_path: Path) -> None:
@@ -54,3 +56,8 @@ def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str)
 def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"cannot be written to the run folder .*no-run"):
         leave_command(tmp_path / "no-run", "stop")
+
+
+def test_a_run_without_a_launcher_says_so(tmp_path: Path) -> None:
+    create_run_file(tmp_path / "run", recorded_by="record", cluster={"run_id": "a", "tasks": []})
+    assert why_unheard(tmp_path / "run") == "no launcher of the lab runs it"

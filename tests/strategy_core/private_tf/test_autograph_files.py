@@ -6,16 +6,17 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import tensorflow as tf
 
 from strategy_core.private_tf.autograph_files import PREFIX, remove_generated_files
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 
 def test_every_file_that_autograph_has_written_is_found_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import tensorflow as tf
+
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     one = tf.autograph.to_graph(lambda x: x + 1 if x > 0 else x - 1)
     tf.function(lambda x: one(x) if tf.reduce_sum(x) > 0 else x)(tf.constant(1.0))

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from importlib.util import cache_from_source
 from pathlib import Path
 
 PREFIX = "__autograph_generated_file"
 
 
 def remove_generated_files() -> None:
-    """Remove the files of the functions that this process has converted."""
+    """Remove the files of the functions that this process has converted, and their bytecode."""
     for name, module in list(sys.modules.items()):
         path = getattr(module, "__file__", None) if name.startswith(PREFIX) else None
         if path is not None:
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
+            for file in (path, cache_from_source(path)):
+                with contextlib.suppress(OSError):
+                    Path(file).unlink()

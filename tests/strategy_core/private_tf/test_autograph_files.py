@@ -22,5 +22,5 @@ def test_every_file_that_autograph_has_written_is_found_and_removed(
     tf.function(lambda x: one(x) if tf.reduce_sum(x) > 0 else x)(tf.constant(1.0))
     assert list(tmp_path.glob(f"{PREFIX}*.py")), "AutoGraph names its files differently"
     remove_generated_files()
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.rglob(f"{PREFIX}*")) == []
     remove_generated_files()  # AutoGraph's own handler, too, takes it well that they are gone

@@ -62,6 +62,11 @@ class Place(NamedTuple):
     """Of the program, or of a library if no frame of the program was found."""
 
 
+def warm_up() -> None:
+    """Find the folders of libraries, which takes a millisecond, before a step is sampled."""
+    is_library_file(__file__)
+
+
 class PythonSampler:
     """Samples one thread's stack from another thread, from `start` to `stop`."""
 

@@ -12,6 +12,7 @@ import msgspec
 
 from strategy_core.private_tf.availability import new_losses
 from strategy_core.processes.timeouts import CLOSING_S
+from strategy_core.recorder import python_sampler
 from strategy_core.recorder.converter import Answer, Converter
 from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
@@ -123,6 +124,7 @@ class Windows:
         self._runs_here = runs_here
         if self._may_capture:
             self._converter.warm_up()
+            python_sampler.warm_up()
         if capture.every_worker and not self._is_leader:
             events.append(Note("warning", _MAY_CRASH))
         return events

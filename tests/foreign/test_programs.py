@@ -46,10 +46,14 @@ TINY: dict[str, Any] = {
 }
 """Models of a few dozen weights on a few examples: of a step hardly anything is computation."""
 STARTED: dict[str, Any] = {
-    "limits": ("dispatch", "short-steps"),
-    "says": r"in TensorFlow's Python around the calls|passes in the Python .*that starts? it",
+    "limits": ("dispatch", "short-steps", "between-steps", "idle"),
+    "says": r"in TensorFlow's Python around the calls|passes in the Python .*that starts? it|"
+    "Between two steps the program does something else|no replica runs an op, for a reason",
 }
-"""The same on one replica, with 16 examples: Python that starts the step takes longer than it."""
+"""The same on one replica, with 16 examples: Python that starts the step takes longer than it.
+
+On a slow machine so does the loop around it, or no sample of Python falls into so few short steps.
+"""
 NO_OP_SEEN: dict[str, Any] = {
     "limits": ("none",),
     "says": "What limits it is unknown: its captures hold no op of a replica's graph",
@@ -211,7 +215,7 @@ PROGRAMS = {
         10,
         collective_bytes=8 * 3 * 4,
         limits=("input-bound",),
-        says=r"for its batch .* is the Python generator \(from_generator\)",
+        says=r"for its batch.* is the Python generator \(from_generator\)",
     ),
     "python_numbers": Expected(
         10,
@@ -380,7 +384,8 @@ def test_tiny_steps_are_limited_by_their_start_or_by_the_save_before_each(
     key, said = limit_of(traced.profile)
     assert key in ("between-steps", "dispatch", "short-steps"), said
     if key == "between-steps":
-        assert re.search(r"exception_in_step_7\.py:2[78] \(`(np\.save|train_step)", said)
+        place = r"at exception_in_step_7\.py:2[78] \(`(np\.save|train_step)"
+        assert "most of it" not in said or re.search(place, said)
     else:
         assert re.search(r"Python|start", said)
 

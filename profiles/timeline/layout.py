@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.clocks import worker_clocks
+from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.tables.columns import is_one_of, of_steps
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
@@ -290,10 +291,8 @@ def _links(
     track = _tracks_of(table, "device", tracks)
     instance = int_values(table["instance"])
     name = np.where(instance < 0, coded_texts(table["name"])[0], -1)
-    group = np.zeros(len(track), np.int64)
-    for part in (int_values(table["segment"]), int_values(table["step"]), instance, name):
-        _, place = np.unique(part, return_inverse=True)
-        group = np.unique(group * (len(part) + 1) + place, return_inverse=True)[1]
+    steps = (int_values(table["segment"]), int_values(table["step"]))
+    group = groups_by(*steps, instance, name.astype(np.int64))
     start = int_values(table["start_ns"]) - origin
     waited, moved = (table[name].fill_null(0.0).to_numpy() for name in ("wait_ms", "transfer_ms"))
     op, ops = coded_texts(table["op"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 
-def tells_of_lost_peer(error: BaseException) -> bool:
+def is_about_lost_peer(error: BaseException) -> bool:
     """Return whether TensorFlow raises such an error in a worker whose peer is gone.
 
     A process that has not imported TensorFlow has no such error, and does not import it here.

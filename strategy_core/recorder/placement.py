@@ -66,7 +66,7 @@ def read_nodes(metadata: Any) -> list[Node]:
 
     TensorFlow splits the graph of a function into one partition per device and adds sends and
     receives between them, so these are the nodes as placed. Tensor sizes come from shape inference
-    on the optimised graph before the split; they are None where a shape is not static.
+    on the optimised graph before the split; they are None if a shape is not static.
     """
     found: list[Node] = []
     for function, graphs in enumerate(metadata.function_graphs):

@@ -21,7 +21,7 @@ import tensorflow as tf
 from strategy_core.cluster import config_check
 from strategy_core.cluster.barrier import leave_together, share
 from strategy_core.cluster.command_agreement import CommandAgreement, SharedCommands
-from strategy_core.cluster.lost_peer import tells_of_lost_peer
+from strategy_core.cluster.lost_peer import is_about_lost_peer
 from strategy_core.cluster.membership import Membership
 from strategy_core.cluster.network import isolation_hint
 from strategy_core.cluster.tasks import Cluster
@@ -340,7 +340,7 @@ class WorkerRun:
 
     def _follows(self, error: Exception) -> bool:
         """Whether the error only tells that a peer is gone, and a peer knows more."""
-        return self._member is not None and tells_of_lost_peer(error)
+        return self._member is not None and is_about_lost_peer(error)
 
     def _agree(self) -> CommandAgreement | None:
         """How this worker and its peers come to the same commands; None where it alone decides."""

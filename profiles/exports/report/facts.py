@@ -36,10 +36,10 @@ class RunFacts:
     """Display names of devices, by full name."""
 
     @property
-    def told(self) -> Facts | None:
-        """The segment of headline and key numbers; None if the run has no segment."""
-        told = headline_segment(self.profile)
-        return next((item for item in self.segments if item.segment == told), None)
+    def headline_facts(self) -> Facts | None:
+        """Facts of the segment of headline and key numbers; None if the run has no segment."""
+        segment = headline_segment(self.profile)
+        return next((item for item in self.segments if item.segment == segment), None)
 
     @cached_property
     def titles(self) -> dict[int, str]:

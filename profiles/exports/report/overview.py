@@ -29,15 +29,17 @@ def overview(facts: RunFacts) -> Section:
 
     Headline and key numbers are of the last segment with a step.
     """
-    told = facts.told if facts.told and facts.told.steps.count else None
-    parts = headline(facts.profile, told) if told else ()
+    chosen = facts.headline_facts
+    if chosen is not None and not chosen.steps.count:
+        chosen = None
+    parts = headline(facts.profile, chosen) if chosen else ()
     details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
     shown = {
         "headline": [(part, isinstance(part, Strong)) for part in parts],
         "ending": ending(facts),
         "alerts": _alerts(facts),
         "detail": details[-1][:MAX_DETAIL] if details else "",
-        "numbers": key_numbers(told) if told else (),
+        "numbers": key_numbers(chosen) if chosen else (),
         "findings": _findings(facts),
         "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
         "carried": {item.segment.segment: _carried(item) for item in facts.segments},
@@ -47,13 +49,13 @@ def overview(facts: RunFacts) -> Section:
 
 def ending(facts: RunFacts) -> str:
     """Return how the run ended, after how many steps, and the segment of the key numbers."""
-    status, told = facts.profile.status, facts.told
+    status, chosen = facts.profile.status, facts.headline_facts
     reason = f": {status.message[:MAX_REASON].rstrip('.')}" if status.message else ""
-    if told is None or not told.steps.count:
+    if chosen is None or not chosen.steps.count:
         return f"The run {_ENDINGS[status.state]} before its first step was done{reason}."
     steps = units.counted(sum(item.steps.count for item in facts.segments), "step")
     several = len(facts.segments) > 1
-    number = told.segment.segment
+    number = chosen.segment.segment
     which = f" Sentence and numbers are of segment {number}, the last one with a step."
     return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"
 
@@ -73,8 +75,8 @@ def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
     for finding in ranked(
         [one for item in facts.segments for one in findings_with_gains(facts.profile, item)]
     ):
-        told = finding.sentence, finding.advice, cost_text(finding.cost)
-        found.setdefault(told, []).append(finding)
+        same_text = finding.sentence, finding.advice, cost_text(finding.cost)
+        found.setdefault(same_text, []).append(finding)
     several = len(titles) > 1
     return [
         (same[0], cost_text(same[0].cost), [titles[n] for n in numbers] if several else [])

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from strategy_core.cluster.lost_peer import tells_of_lost_peer
+from strategy_core.cluster.lost_peer import is_about_lost_peer
 from strategy_core.processes.import_path import package_root
 
 
@@ -16,14 +16,14 @@ def test_errors_of_connections_are_a_peers_and_those_of_ops_are_not() -> None:
     from tensorflow import errors
 
     peers = (errors.UnavailableError, errors.AbortedError, errors.DeadlineExceededError)
-    assert all(tells_of_lost_peer(kind(None, None, "peer is gone")) for kind in peers)
-    assert not tells_of_lost_peer(errors.InvalidArgumentError(None, None, "no step 7"))
-    assert not tells_of_lost_peer(ValueError("no data"))
+    assert all(is_about_lost_peer(kind(None, None, "peer is gone")) for kind in peers)
+    assert not is_about_lost_peer(errors.InvalidArgumentError(None, None, "no step 7"))
+    assert not is_about_lost_peer(ValueError("no data"))
 
 
 def test_a_process_without_tensorflow_does_not_import_it_for_the_answer() -> None:
     code = (
-        "import sys; from strategy_core.cluster.lost_peer import tells_of_lost_peer; "
-        "assert not tells_of_lost_peer(ValueError()); assert 'tensorflow' not in sys.modules"
+        "import sys; from strategy_core.cluster.lost_peer import is_about_lost_peer; "
+        "assert not is_about_lost_peer(ValueError()); assert 'tensorflow' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=package_root())

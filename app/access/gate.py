@@ -149,8 +149,8 @@ def _is_by_https(connection: HTTPConnection) -> bool:
 
     Anyone can send the proxy's header: it may only restrict what the sender itself gets.
     """
-    told = connection.headers.get("x-forwarded-proto", "")
-    return "https" in (connection.url.scheme, told.strip().lower())
+    forwarded = connection.headers.get("x-forwarded-proto", "")
+    return "https" in (connection.url.scheme, forwarded.strip().lower())
 
 
 def _is_visit(connection: HTTPConnection) -> bool:

@@ -1,4 +1,4 @@
-"""Tells an error that another process's end caused from one of this process's own."""
+"""Recognises errors that the end of another process caused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def is_about_lost_peer(error: BaseException) -> bool:
-    """Return whether TensorFlow raises such an error in a worker whose peer is gone.
+    """Return whether TensorFlow raises such an error in a worker whose peer has ended.
 
     A process that has not imported TensorFlow has no such error, and does not import it here.
     """

@@ -26,21 +26,21 @@ _CALLED_BY_FIT = [name for name in vars(keras.callbacks.CallbackList) if name.st
 
 
 class FitError:
-    """Calls `told` with the exception that ends the `fit` whose callbacks begin to run.
+    """Calls `report` with the exception that ends the `fit` whose callbacks begin to run.
 
     Args:
       model: the model that is trained.
-      told: called at most once, while the exception is on its way.
+      report: called at most once, while the exception is on its way.
       ran_out: called with the exception that says that there is no batch for the step that began.
     """
 
     def __init__(
         self,
         model: keras.Model,
-        told: Callable[[BaseException], None],
+        report: Callable[[BaseException], None],
         ran_out: Callable[[BaseException], None],
     ) -> None:
-        self._told = told
+        self._report = report
         self._ran_out = ran_out
         self._thread = threading.current_thread()
         self._undo = ExitStack()
@@ -61,7 +61,7 @@ class FitError:
 
     def _found(self, error: BaseException) -> None:
         self.close()
-        self._told(error)
+        self._report(error)
 
     def _watch(self, owner: Any, name: str) -> None:
         real, is_own = getattr(owner, name), name in vars(owner)

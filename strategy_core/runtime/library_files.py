@@ -1,4 +1,4 @@
-"""Tells files of Python's library and of installed packages from those of the program."""
+"""Recognises files of Python's library and of installed packages, as opposed to the program's."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any
 
 
-def when_uncaught(told: Callable[[BaseException], None]) -> Callable[[], None]:
-    """Call `told` with each exception that nothing catches, until the returned function is called.
+def when_uncaught(report: Callable[[BaseException], None]) -> Callable[[], None]:
+    """Call `report` with each exception that nothing catches, until the result is called.
 
     The exception then ends the program, or the notebook's cell, as it would without this. Python
     gives the exit status of Ctrl-C to a process whatever `sys.excepthook` is.
@@ -21,13 +21,13 @@ def when_uncaught(told: Callable[[BaseException], None]) -> Callable[[], None]:
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         if not is_over:
-            told(error)
+            report(error)
         before(kind, error, trace)
 
     def after_cell(result: Any) -> None:
         # IPython catches what a cell raises, so that `sys.excepthook` is never called.
         if isinstance(result.error_in_exec, BaseException):
-            told(result.error_in_exec)
+            report(result.error_in_exec)
 
     shell = _shell()
 

@@ -16,7 +16,7 @@ from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
-from strategy_lab.app.widgets.comparison_picker import Side, usual_segment
+from strategy_lab.app.widgets.comparison_picker import Side, usual_segments
 from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.side_comparison import compare
@@ -64,6 +64,5 @@ def compare_ahead(a: str, b: str) -> None:
     with contextlib.suppress(LabError):
         runs = state.lab().runs
         one, other = open_run(run_folder(runs, a)), open_run(run_folder(runs, b))
-        side_a = Side("A", one, usual_segment(one, "A"))
-        side_b = Side("B", other, usual_segment(other, "B"))
-        compare(side_a, side_b, list_runs(runs))
+        segment_a, segment_b = usual_segments(one, other)
+        compare(Side("A", one, segment_a), Side("B", other, segment_b), list_runs(runs))

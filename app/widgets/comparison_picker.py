@@ -18,7 +18,9 @@ from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.segments import segment_titles
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.partner import why_no_partner
-from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment
+from strategy_lab.profiles.analysis.headline_segment import headline_segment
+from strategy_lab.profiles.errors import AnalysisError, LabError
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.user_input.text import whole_or_none
 
@@ -61,15 +63,21 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     other = first if found is None else found
     left, middle, right = st.columns([8, 1.4, 8])
     with left:
-        a = _pick(runs, "A", first)
+        one = _pick_run(runs, "A", first)
     with middle:
         st.space("small")  # beside the pickers, below their labels
         st.button("⇄", key="swap", help="Exchange A and B", width="stretch", on_click=_swap)
     with right:
-        b = _pick(runs, "B", other)
-    if a and b:
-        offer_repetitions(runs, a.opened.profile.path.name)
-    return (a, b) if a and b else None
+        two = _pick_run(runs, "B", other)
+    if one is None or two is None:
+        return None
+    usual_a, usual_b = usual_segments(one, two)
+    with left:
+        a = Side("A", one, _pick_segment(one, "A", usual_a), pick_more(runs, "A", one))
+    with right:
+        b = Side("B", two, _pick_segment(two, "B", usual_b), pick_more(runs, "B", two))
+    offer_repetitions(runs, one.profile.path.name)
+    return a, b
 
 
 def why_no_other(runs: list[RunEntry], a: Side) -> str:
@@ -105,22 +113,19 @@ def _why_not(entry: RunEntry) -> str | None:
         return str(error)
 
 
-def _pick(runs: list[RunEntry], name: str, default: int) -> Side | None:
+def _pick_run(runs: list[RunEntry], name: str, default: int) -> OpenRun | None:
     entry = pick_run(runs, key=name.lower(), label=name, default=default, remember=False)
     if entry is None:
         return None
     try:
-        opened = open_run(entry.path)
+        return open_run(entry.path)
     except LabError as error:
         st.error(as_markdown(error))
         return None
-    segment = _pick_segment(opened, name)
-    return Side(name, opened, segment, pick_more(runs, name, opened))
 
 
-def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
+def _pick_segment(opened: OpenRun, name: str, usual: SegmentOpened | None) -> SegmentOpened | None:
     segments = {item.segment: item for item in opened.profile.segments}
-    usual = usual_segment(opened, name)
     if usual is None or len(segments) < 2:
         return usual
     titles = segment_titles(opened.profile.segments)
@@ -139,13 +144,23 @@ def _pick_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
     return segments[number]
 
 
-def usual_segment(opened: OpenRun, name: str) -> SegmentOpened | None:
-    """The segment of side `name` if none was chosen; None if the run has none.
+def usual_segments(a: OpenRun, b: OpenRun) -> tuple[SegmentOpened | None, SegmentOpened | None]:
+    """Return the segments that are compared if none was chosen; None of a run that has none.
 
-    Of one run, the first segment against the last is the question that a live change raises.
+    Of one run, the first against the last is the question that a live change raises. Of two, they
+    are those that `strategy-lab compare` takes.
     """
-    segments = sorted(opened.profile.segments, key=attrgetter("segment"))
-    return segments[0 if name == "A" else -1] if segments else None
+    if a.profile.path == b.profile.path:
+        segments = sorted(a.profile.segments, key=attrgetter("segment"))
+        return (segments[0], segments[-1]) if segments else (None, None)
+    return _segment_of(a), _segment_of(b)
+
+
+def _segment_of(opened: OpenRun) -> SegmentOpened | None:
+    try:
+        return opened.ask(chosen_segment)[0]
+    except AnalysisError:  # no step that can be compared; the page says so
+        return headline_segment(opened.profile)
 
 
 def _swap() -> None:

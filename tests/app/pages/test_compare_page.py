@@ -27,6 +27,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(folder / "other", prefix="not-", **common)
     write_run(folder / "short", steps=4, windows=0)
     write_run(folder / "changed", segments=[{}, {"replicas": 2}], **common)
+    write_run(folder / "longer", segments=[{"steps": 30}, {"replicas": 2}], **common)
     write_run(folder / "empty", steps=0, windows=0, ending="failed")
     return folder
 
@@ -119,6 +120,16 @@ def test_two_segments_of_one_run(runs: Path) -> None:
     assert at.query_params["segment_a"] in ("0", ["0"])
     assert at.query_params["segment_b"] in ("1", ["1"])
     assert "in B than in A in these two segments of one run" in text_of(at)
+
+
+def test_of_two_runs_the_page_compares_the_segments_that_the_command_compares(runs: Path) -> None:
+    for name in ("changed", "longer"):
+        at = open_page("compare", runs, a=name, b="quick")
+        compared = compare_runs(profiles.load(runs / name), profiles.load(runs / "quick"))
+        expected = str(compared.a_segment)
+        assert at.query_params["segment_a"] in (expected, [expected])
+        medians = (side[0].timed.time.median_ms for side in (compared.b, compared.a))
+        assert " against ".join(map(units.milliseconds, medians)) in text_of(at)
 
 
 def test_a_run_against_itself_asks_for_another(runs: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from tests.app.told_numbers import check_live, check_texts, live
+from tests.app.told_numbers import check_documents, check_live, check_texts, live
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
@@ -28,10 +28,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run
 
 
-def test_a_real_run_has_the_same_numbers_everywhere(run: Path) -> None:
+def test_a_real_run_has_the_same_numbers_everywhere(run: Path, tmp_path: Path) -> None:
     assert live(run)["slowest"] == 1
     check_live(run)
     check_texts(run)
+    check_documents(run, tmp_path)
 
 
 def test_both_injected_delays_are_named_and_nothing_is_guessed(run: Path) -> None:

@@ -10,7 +10,8 @@ SIGKILL, or stops it: some time while the run starts, or well into its steps.
 - The run goes on without its orphan cleanup, and without a converter that was killed or stopped.
   Then it is ended by Ctrl-C (by SIGKILL to the launcher if the orphan cleanup was killed).
 
-In all rounds the profile has to open, and its status has to be right.
+In all rounds the profile has to open, and its status has to be right. No file of AutoGraph's may be
+left in the temporary folder, unless the launcher and its orphan cleanup were both killed.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, sync_playwright
 
+from strategy_core.private_tf.autograph_files import PREFIX as AUTOGRAPHS_FILES
 from strategy_core.processes.timeouts import CLOSING_S
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.summary import summarize
@@ -127,7 +129,8 @@ def kill_from_the_command_line(victim: str, run: Path, chance: random.Random) ->
 
 def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
     """Kill or stop a process that a run can do without, see it go on, and end it."""
-    with started(command_of(victim, run)) as (process, mark):
+    may_leave_files = victim == "orphan cleanup"
+    with started(command_of(victim, run), may_leave_files=may_leave_files) as (process, mark):
         _, began = wait_for_launch(process, run)
         wait_for_the_moment(run, chance)
         module = "orphan_cleanup" if victim == "orphan cleanup" else "capture.helper"
@@ -257,19 +260,24 @@ def launched(run: Path) -> dict[str, int]:
 
 
 @contextmanager
-def started(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A process whose descendants carry a mark in their environment."""
+def started(
+    command: list[str], *, may_leave_files: bool = False
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A process with a temporary folder, whose descendants carry a mark in their environment."""
     mark = uuid.uuid4().hex
-    environment = lab_access.environment(**{MARK: mark})
-    with subprocess.Popen(
-        command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-    ) as process:
-        try:
-            yield process, mark
-        finally:
-            process.kill()
-            for pid in living(mark):
-                psutil.Process(pid).kill()
+    with tempfile.TemporaryDirectory() as folder:
+        environment = lab_access.environment(**{MARK: mark, "TMPDIR": folder})
+        with subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        ) as process:
+            try:
+                yield process, mark
+            finally:
+                process.kill()
+                for pid in living(mark):
+                    psutil.Process(pid).kill()
+        left = [file.name for file in Path(folder).rglob(f"{AUTOGRAPHS_FILES}*")]
+        assert may_leave_files or not left, left
 
 
 def living(mark: str) -> list[int]:

@@ -20,7 +20,12 @@ from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.analysis.key_numbers import busbw, exposed, traffic
+from strategy_lab.profiles.analysis.key_numbers import (
+    busbw,
+    exposed,
+    in_unlike_steps,
+    traffic,
+)
 from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
@@ -85,7 +90,7 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
 
 def _tiles(facts: Facts) -> list[Tile]:
     found = facts.communication
-    main = found.main
+    main, in_steps = found.main, in_unlike_steps(facts)
     return [
         tile_of(exposed(facts)),
         tile_of(traffic(found)),
@@ -94,9 +99,9 @@ def _tiles(facts: Facts) -> list[Tile]:
             units.bandwidth(main.algbw_gbps if main else None),
             "derived",
             found.why_no_busbw or "",
-            note=main.op if main else "",
+            note=f"{main.op}{in_steps}" if main else "",
         ),
-        tile_of(busbw(found)),
+        tile_of(busbw(found, in_steps)),
         _overlap(facts.overlaps),
         number(
             "transfer_bytes",

@@ -13,13 +13,15 @@ from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
+from strategy_lab.app.widgets.evidence import say_unlike
 from strategy_lab.app.widgets.on_tpu import show_on_tpu
 from strategy_lab.app.widgets.picker import needs, run_page
-from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.cores import Cores, cores
+from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.mesh_links import AXES, MeshLinks, mesh_links
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.reporting import units
@@ -64,7 +66,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
             if item.coordinates
         ]
         show_mesh(places, found.expansion.topology, opened.ask(_links, segment))
-    show_times(found)
+    show_times(found, opened.ask(facts_of, segment.segment))
     show_cores(found, short)
     show_communications(found)
     show_fallbacks(found)
@@ -147,7 +149,7 @@ def _moved(found: Cores, expansion: CoresExpanded) -> str:
     )
 
 
-def show_times(found: Cores) -> None:
+def show_times(found: Cores, facts: Facts) -> None:
     """Draw how each core's mean captured step divides into phases (`CATEGORIES`)."""
     timed = [item for item in found.cores if item.split]
     st.header("Step time of each core")
@@ -163,6 +165,7 @@ def show_times(found: Cores) -> None:
         "waits while a tensor that it needs has not been sent. A replica computes while any "
         "of its cores does."
     )
+    say_unlike(facts.breakdown, facts.steps.median_ms)
 
 
 def show_cores(found: Cores, short: dict[str, str]) -> None:

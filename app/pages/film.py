@@ -18,6 +18,8 @@ from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 KEY = "step"
+SHOWN_RUN = "film_run"
+"""In the session: the run whose film was shown last."""
 HEIGHT = 700
 """Until the film has been laid out: then the frame becomes as tall as it needs."""
 ALT = "The step as a film: replicas, what they do, and what travels between them"
@@ -32,10 +34,12 @@ def page() -> None:
     if not steps:
         empty(*why_no_film(opened.profile), page="lab", link="Open the Lab")
         return
+    name = opened.profile.path.name
+    asked = st.query_params.get(KEY)
     with middle:
         step = pick_step(opened, steps)
+    say_unknown(name, asked, steps, step)
     theme = str(st.context.theme.type or "auto")
-    name = opened.profile.path.name
     address = f"report/{quote(name)}/film?step={step.step}"
     # Below the head at once: picture, controls and scrubber are in sight on a projector.
     film = st.container(key="film")
@@ -59,18 +63,36 @@ def page() -> None:
 
 def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
     """A select box bound to the query parameter `step`; without one, the usual step."""
-    asked = whole_or_none(st.query_params.get(KEY, ""))
-    found = [item for item in steps if item.step == asked]
+    found = _named(steps, st.query_params.get(KEY, ""))
     usual = opened.ask(usual_step, steps)
     chosen: FilmStep = st.selectbox(
         "Captured step" if usual.source == "measured" else "Step",
         steps,
-        index=steps.index(found[0] if found else usual),
+        index=steps.index(found or usual),
         format_func=lambda item: item.title,
         key=f"film_step_{opened.profile.path.name}",
     )
     st.query_params[KEY] = str(chosen.step)
     return chosen
+
+
+def say_unknown(name: str, asked: str | None, steps: Sequence[FilmStep], shown: FilmStep) -> None:
+    """Warn if the address names a step that the run cannot show.
+
+    Not after another run was shown: the address then still has a step of that one.
+    """
+    is_of_this_run = st.session_state.get(SHOWN_RUN, name) == name
+    st.session_state[SHOWN_RUN] = name
+    if asked is not None and is_of_this_run and _named(steps, asked) is None:
+        st.warning(
+            f"This run has no captured step {as_markdown(asked, 40)}. "
+            f"The film is of step {shown.step:,}."
+        )
+
+
+def _named(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
+    number = whole_or_none(text)
+    return next((item for item in steps if item.step == number), None)
 
 
 def document(profile: Profile, step: FilmStep, theme: str) -> str:

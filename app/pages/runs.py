@@ -14,7 +14,12 @@ from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_lab.app.widgets.run_filter import pick_runs
 from strategy_lab.app.widgets.run_list import show_runs
-from strategy_lab.app.widgets.runs_folder import RunEntry, list_runs, other_folders
+from strategy_lab.app.widgets.runs_folder import (
+    RunEntry,
+    list_runs,
+    other_folders,
+    runs_without_text_name,
+)
 from strategy_lab.app.widgets.sql_box import show_sql
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.together import show_together
@@ -41,6 +46,10 @@ def page() -> None:
         if entry is not None:
             st.session_state[LAST_RUN] = entry.name
             _show_run(entry, runs)
+    if unnamed := runs_without_text_name(root):
+        names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
+        what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"
+        st.caption(f"{what} not listed: the folder's name is not UTF-8. Rename it: {names}")
     strangers = other_folders(root)
     if strangers:
         names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])

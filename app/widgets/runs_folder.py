@@ -44,22 +44,38 @@ class RunEntry:
 
 
 def list_runs(root: Path) -> list[RunEntry]:
-    """The runs in a folder, newest first; a folder that is not there holds none."""
-    try:
-        folders = [path for path in root.iterdir() if path.is_dir() and path.name[:1] != "."]
-    except OSError:
-        return []
-    entries = [_entry(path) for path in folders if holds_run(path)]
+    """The runs in a folder, newest first; a folder that is not there holds none.
+
+    Those of `runs_without_text_name` are not among them.
+    """
+    entries = [_entry(path) for path in _folders(root) if _is_text(path.name) and holds_run(path)]
     return sorted(entries, key=lambda entry: (-entry.created_ns, entry.name))
+
+
+def runs_without_text_name(root: Path) -> list[Path]:
+    """The runs that no address and no document can name: their names are not text in UTF-8."""
+    return sorted(path for path in _folders(root) if not _is_text(path.name) and holds_run(path))
 
 
 def other_folders(root: Path) -> list[Path]:
     """Folders among the runs that hold nothing of a run."""
+    return sorted(path for path in _folders(root) if not holds_run(path))
+
+
+def _folders(root: Path) -> list[Path]:
     try:
-        folders = [path for path in root.iterdir() if path.is_dir() and path.name[:1] != "."]
+        return [path for path in root.iterdir() if path.is_dir() and path.name[:1] != "."]
     except OSError:
         return []
-    return sorted(path for path in folders if not holds_run(path))
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name of the file system is UTF-8; Python marks other bytes as lone surrogates."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def holds_run(path: Path) -> bool:

@@ -62,7 +62,7 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
         _parallel_efficiency(facts),
         exposed(facts),
         traffic(facts.communication),
-        busbw(facts.communication),
+        busbw(facts.communication, in_unlike_steps(facts)),
         _capture_overhead(facts),
     )
 
@@ -139,12 +139,21 @@ def traffic(found: Communication) -> KeyNumber:
     return _number("traffic", value, units.size(value), "per step", found.why_no_bytes, "derived")
 
 
-def busbw(found: Communication) -> KeyNumber:
-    """Bus bandwidth of the main collective: a mean with those of 8 bytes would say nothing."""
+def busbw(found: Communication, in_steps: str = "") -> KeyNumber:
+    """Bus bandwidth of the main collective: a mean with those of 8 bytes would say nothing.
+
+    `in_steps` is that of `in_unlike_steps`.
+    """
     main = found.main
     value = main.busbw_gbps if main else None
-    text, note = units.bandwidth(value), main.op if main else ""
+    text, note = units.bandwidth(value), f"{main.op}{in_steps}" if main else ""
     return _number("busbw", value, text, note, found.why_no_busbw, "derived")
+
+
+def in_unlike_steps(facts: Facts) -> str:
+    """`, in captured steps of 93.5 ms` where their length is unlike that of the others."""
+    length = _length_of_unlike(facts)
+    return length and f", in captured steps{length}"
 
 
 def _parallel_efficiency(facts: Facts) -> KeyNumber:
@@ -154,8 +163,7 @@ def _parallel_efficiency(facts: Facts) -> KeyNumber:
     )
     if facts.segment.num_replicas == 1:  # nothing to balance, and nothing to communicate with
         note = "share of a step in which the replica computes"
-    if length := _length_of_unlike(facts):
-        note += f", in captured steps{length}"
+    note += in_unlike_steps(facts)
     text = units.share(pop.parallel)
     return _number("parallel_efficiency", pop.parallel, text, note, pop.reason, "derived")
 

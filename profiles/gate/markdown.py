@@ -13,6 +13,7 @@ from strategy_lab.profiles.gate.text import (
     planning,
     time_rows,
 )
+from strategy_lab.profiles.reporting.markdown import as_text, code_block
 
 _MARKS = {
     "beyond": "❌ beyond",
@@ -28,12 +29,12 @@ def markdown(report: GateReport, least: float, accept: str) -> str:
     rows = [*exact_rows(report), *time_rows(report)]
     shown = [row for row in rows if row.outcome != "within" or row.name == "step"]
     hidden = [row for row in rows if row not in shown]
-    parts = [f"### Strategy Lab: {_escape(head(report))}"]
+    parts = [f"### Strategy Lab: {as_text(head(report))}"]
     parts += [_table(shown)] if shown else []
-    parts += [f"- {_escape(text)}" for text in open_questions(report)]
-    parts += [_escape(text) for text in (planning(report, least), *report.notes) if text]
+    parts += [f"- {as_text(text)}" for text in open_questions(report)]
+    parts += [as_text(text) for text in (planning(report, least), *report.notes) if text]
     if report.is_better or report.outcome == "beyond":
-        parts.append(f"To accept these runs:\n\n```\n{accept.replace('`', '')}\n```")
+        parts.append(f"To accept these runs:\n\n{code_block(accept)}")
     if hidden:
         summary = f"<summary>{len(hidden)} checks within</summary>"
         parts.append(f"<details>{summary}\n\n{_table(hidden)}\n\n</details>")
@@ -45,13 +46,5 @@ def _table(rows: Sequence[Row]) -> str:
     for row in rows:
         mark = _MARKS[row.outcome] + (f": {row.reason}" if row.reason else "")
         cells = (row.name, row.accepted, row.found, row.change, mark)
-        lines.append(f"| {' | '.join(_escape(cell) for cell in cells)} |")
+        lines.append(f"| {' | '.join(as_text(cell) for cell in cells)} |")
     return "\n".join(lines)
-
-
-def _escape(text: str) -> str:
-    """Text of a run (names of ops, of a workload) as text: no markup, no HTML, one line."""
-    printable = "".join(char if char.isprintable() else " " for char in text)
-    for char in "\\`*_[]|#":
-        printable = printable.replace(char, f"\\{char}")
-    return printable.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.formulas import as_cell
+from strategy_lab.profiles.reporting.markdown import as_text
 from strategy_lab.profiles.sweep.contest import Ratio
 from strategy_lab.profiles.sweep.results import COST_NAMES, Estimate, Result, Results
 from strategy_lab.profiles.sweep.text import (
@@ -69,16 +71,16 @@ def as_json(found: Results) -> dict[str, Any]:
 
 def as_markdown(found: Results) -> str:
     """A report, such as for a job summary."""
-    lines = [f"## Sweep {_cell(found.sweep.name)}", "", headline(found), "", *_table(found), ""]
-    lines.append(what_was_done(found))
+    lines = [f"## Sweep {as_text(found.sweep.name)}", "", as_text(headline(found)), ""]
+    lines += [*_table(found), "", as_text(what_was_done(found))]
     if checked := verified_text(found):
-        lines += ["", _cell(checked)]
+        lines += ["", as_text(checked)]
     for cost, name in COST_NAMES.items():
         front = ", ".join(_labels(found, found.pareto(cost)))
-        lines += ["", f"Pareto front, throughput against {name}: {_cell(front)}."]
+        lines += ["", f"Pareto front, throughput against {name}: {as_text(front)}."]
     if found.sweep.left_out:
         lines += ["", "Left out:", ""]
-        lines += [f"- {_cell(item.label)}: {_cell(item.reason)}" for item in found.sweep.left_out]
+        lines += [f"- {as_text(f'{item.label}: {item.reason}')}" for item in found.sweep.left_out]
     return "\n".join(lines) + "\n"
 
 
@@ -87,7 +89,7 @@ def as_csv(found: Results) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(_row(item) for item in found.table)
+    writer.writerows(map(as_cell, _row(item)) for item in found.table)
     return text.getvalue()
 
 
@@ -100,8 +102,8 @@ def _table(found: Results) -> list[str]:
         of_reference = "1" if item.index == found.sweep.reference else _ratio(item.of_reference)
         rates, steps = interval_text(item.examples_per_second), interval_text(item.step_ms)
         rows.append(
-            f"| {_cell(item.label)} | {rates} | {steps} | {len(item.runs)} | {of_reference} | "
-            f"{_cell(why_text(item))} |"
+            f"| {as_text(item.label)} | {rates} | {steps} | {len(item.runs)} | {of_reference} | "
+            f"{as_text(why_text(item))} |"
         )
     return rows
 
@@ -129,8 +131,3 @@ def _ratio(value: Ratio | None) -> str:
 
 def _labels(found: Results, indices: list[int]) -> list[str]:
     return [item.label for item in found.table if item.index in indices]
-
-
-def _cell(text: str) -> str:
-    """Text that cannot end a cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -92,9 +92,12 @@ def read_text(path: Path, what: str, field: str = "") -> str:
 
 
 def write_text(path: str | Path, text: str, mode: str = "w") -> None:
-    """Write a text file, or append to it with mode `a`; raises RunFolderError."""
+    """Write a text file, or append to it with mode `a`; raises RunFolderError.
+
+    A byte of a file's name that is no UTF-8 becomes a question mark.
+    """
     try:
-        with Path(path).open(mode, encoding="utf-8") as file:
+        with Path(path).open(mode, encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
         raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error

@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -81,11 +84,28 @@ def run(args: argparse.Namespace) -> int:
     else:
         from strategy_core.cli._gate_text import print_gate
 
-        print_gate(report, least, accept)
+        with _no_workflow_commands():
+            print_gate(report, least, accept)
     _write_files(args, report, least, accept)
-    if os.environ.get("GITHUB_ACTIONS") == "true" and not args.json:
+    if _is_github() and not args.json:
         print("\n".join(workflow_commands(report)))
     return EXIT_CODES[report.outcome]
+
+
+def _is_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+@contextmanager
+def _no_workflow_commands() -> Iterator[None]:
+    """Have GitHub Actions take lines as text: one that begins with a run's text could otherwise
+    be a command, such as `::add-mask::`."""
+    token = secrets.token_hex(16)
+    if _is_github():
+        print(f"::stop-commands::{token}")
+    yield
+    if _is_github():
+        print(f"::{token}::")
 
 
 def _write_files(args: argparse.Namespace, report: GateReport, least: float, accept: str) -> None:

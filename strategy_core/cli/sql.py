@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from strategy_core.cli._plain import plain
 from strategy_lab import profiles
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.formulas import as_cell
 from strategy_lab.profiles.tables.schema import TABLES
 
 HELP = "query a run's tables with SQL (DuckDB)"
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(names)
-        writer.writerows(list(row.values()) for row in rows)
+        writer.writerows(map(as_cell, row.values()) for row in rows)
     else:
         _print_table(names, rows)
     return 0

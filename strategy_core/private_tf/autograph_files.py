@@ -4,16 +4,35 @@ AutoGraph writes each function that it converts into a file, imports it, and rem
 `atexit` handler. A worker ends by `os._exit`, because TensorFlow's other handlers take seconds, so
 it removes these files itself. No public API names them: a generated module has the name of its file
 and stays in `sys.modules`. They are needed until the end, for the lines of tracebacks.
+
+A worker that is killed removes nothing. Its launcher does, by a mark in the names of the files
+(`strategy_core.processes.marked_files`). AutoGraph has no option for these names.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
+from collections.abc import Callable
 from importlib.util import cache_from_source
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 PREFIX = "__autograph_generated_file"
+
+
+def name_generated_files(mark: str) -> None:
+    """Put `mark` into the names of the files that this process will write."""
+    from tensorflow.python.autograph.pyct import loader
+
+    original: Callable[..., Any] = tempfile.NamedTemporaryFile
+
+    def named(*args: Any, prefix: str = "", **options: Any) -> Any:
+        return original(*args, prefix=f"{prefix}{mark}", **options)
+
+    loader.tempfile = SimpleNamespace(**vars(tempfile) | {"NamedTemporaryFile": named})
 
 
 def remove_generated_files() -> None:

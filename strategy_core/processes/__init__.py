@@ -7,6 +7,7 @@ command_reader    worker: receives commands in a thread
 parent_death      worker: ends with its launcher
 reaper            parent of a worker on Linux: ends all descendants of the worker
 descendants       finds the descendants of a worker by a mark in their environment
+marked_files      removes temporary files of a worker that was killed
 orphan_cleanup    ends the descendants of the workers of a launcher that was killed
 subreaper         ends all processes below this one
 exit_reason       why a worker ended

@@ -2,8 +2,9 @@
 
 `python -m strategy_core.processes.orphan_cleanup MARK` waits for the end of stdin, whose write end
 only the launcher holds. That end comes however the launcher dies, `kill -9` included; then all
-processes that carry MARK are killed (see `descendants`). The kernel ends the workers themselves
-(see `parent_death`), but not the processes that their user's code started.
+processes that carry MARK are killed (see `descendants`), and the temporary files of the workers are
+removed. The kernel ends the workers themselves (see `parent_death`), but not the processes that
+their user's code started.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 
 from strategy_core.processes.descendants import end_descendants, without_mark
 from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.processes.marked_files import remove_marked_files
 
 _CLOSING_S = 10.0
 
@@ -48,6 +50,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)  # it ends after the launcher, not with it
     sys.stdin.buffer.read()
     end_descendants(sys.argv[1])
+    remove_marked_files(sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Spawner:
     def _spawn(self, network: NamespaceHandle | None) -> WorkerProcess:
         self._cleanup = self._cleanup or OrphanCleanup(self._mark)
         self._num_spawned += 1
-        mark = f"{self._mark}-{self._num_spawned}."
+        mark = f"{self._mark}-{self._num_spawned}_"
         command = [*self._command, *(network.arguments if network else [])]
         namespaces = network.namespaces if network else ()
         if sys.platform == "linux":

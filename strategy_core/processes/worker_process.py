@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import psutil
 
 from strategy_core.processes import descendants, protocol
+from strategy_core.processes.marked_files import remove_marked_files
 from strategy_lab.profiles.run.liveness import process_started_ns
 
 Message = dict[str, Any]
@@ -141,6 +142,7 @@ class WorkerProcess:
                 self._tell(message)
         self._wait_for_end()
         descendants.end_descendants(self._mark)
+        remove_marked_files(self._mark)
         self.said_ready.set()  # wakes who waits for a worker that has ended before it was ready
         self._tell({"gone": True})
 

@@ -23,7 +23,7 @@ from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
 from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, text_of
-from tests.app.told_numbers import check_live, check_texts, live, numbers_of
+from tests.app.told_numbers import check_documents, check_live, check_texts, live, numbers_of
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
@@ -159,6 +159,15 @@ def test_two_workers_have_the_same_numbers_on_the_live_page(of_two_workers: Path
 @pytest.mark.slow
 def test_two_workers_have_the_same_texts_everywhere(of_two_workers: Path) -> None:
     check_texts(of_two_workers)
+
+
+def test_documents_for_programs_have_the_numbers_of_the_pages(
+    run: Path, of_two_workers: Path, tmp_path: Path
+) -> None:
+    for recorded in (run, of_two_workers):
+        scratch = tmp_path / recorded.name
+        scratch.mkdir()
+        check_documents(recorded, scratch)
 
 
 def test_waits_across_workers_are_the_same_in_summary_and_report(of_two_workers: Path) -> None:

@@ -105,7 +105,8 @@ def test_captured_steps_unlike_the_others_are_named_beside_every_number_of_them(
         assert said in text, place
     notes = {item.key: item.note for item in key_numbers(facts)}
     assert notes["exposed"].endswith(f"% of a captured step of {took}")
-    assert notes["parallel_efficiency"].endswith(f"in captured steps of {took}")
+    for key in ("parallel_efficiency", "busbw"):
+        assert notes[key].endswith(f"in captured steps of {took}")
     assert f"of the captured steps, which took {took}, " in "".join(headline(profile, facts))
     (first, last) = summarize(profile)["segments"]
     assert last["capture"]["unlike_others"].startswith(said)

@@ -1,7 +1,8 @@
-"""What the live page, the Overview, the report and the command line say of a run."""
+"""What pages, report, command line and the documents for programs say of a run."""
 
 from __future__ import annotations
 
+import csv
 import html
 import io
 import json
@@ -9,16 +10,25 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
 from rich.console import Console
 
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
+from strategy_lab.app.mcp_server.answers import Answers
+from strategy_lab.profiles.analysis.compare.document import comparison_document
+from strategy_lab.profiles.analysis.compare.run_comparison import compare_sets
 from strategy_lab.profiles.analysis.facts import gather_facts
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_lab.profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_lab.profiles.analysis.summary import summarize
+from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.exports.html import report
+from strategy_lab.profiles.exports.key_metrics import segment_metrics
+from strategy_lab.profiles.gate.baseline import accept, read_baseline, read_run, save
 from tests.app.looking import open_page, text_of
 
 ON_COMMUNICATION = ("exposed", "traffic", "busbw")
@@ -72,6 +82,89 @@ def check_texts(run: Path) -> None:
     communication = plain(text_of(open_page("communication", run.parent, run=run.name)))
     for key in ON_COMMUNICATION:
         assert f"{numbers[key].text} " in communication
+
+
+def check_documents(run: Path, scratch: Path) -> None:
+    """Every document for programs has the numbers of the pages, as numbers.
+
+    Its last segment is the one with the most steps, of which `compare` and the gate speak.
+    """
+    profile, numbers = profiles.load(run), numbers_of(run)[1]
+    values = {key: item.value for key, item in numbers.items() if item.value is not None}
+    opened = profile.segments[-1]
+    facts = gather_facts(profile, opened)
+    waits = {each.replica: each.wait_ms for each in facts.breakdown.replicas}
+    assert None not in waits.values()
+
+    summary = summarize(profile)
+    last = summary["segments"][-1]
+    assert last["steps"]["wall_ms"]["median"] == values["step_time"]
+    assert last["steps"]["examples_per_second"] == values["throughput"]
+    assert last["bytes_per_step"]["collective"] == values["traffic"]
+    assert last["busbw_gbps"] == values["busbw"]
+    assert last["loss"]["last"] == values["loss"]
+    assert last["efficiency"]["parallel"] == values["parallel_efficiency"]
+    assert last["straggler"]["late_ms"] == values["slowest"]
+    assert {each["replica"]: each["wait_ms"] for each in last["replicas"]} == waits
+
+    agents = Answers(run.parent)
+    assert agents.summary(run.name) == json.loads(json.dumps(summary))
+    assert agents.findings(run.name)["segments"][-1]["key_numbers"] == last["key_numbers"]
+    whole = json.loads(write(profile, "json", scratch / "run.json").read_text())
+    assert whole["summary"] == json.loads(json.dumps(summary))
+
+    (metrics,) = (item.metrics for item in segment_metrics(profile) if item.segment == opened)
+    assert {item.key: item.value for item in metrics} == values
+
+    compared = comparison_document(compare_sets([profile], [profile]), [])
+    checked = read_run(profile)
+    save(accept([checked]), scratch / "baseline.json")
+    (accepted,) = read_baseline(str(scratch / "baseline.json")).runs
+    (side,) = compared["a"]["runs"]
+    assert side["median_ms"] == checked.run.time.median_ms == accepted.time.median_ms
+    if not checked.run.time.num_warm_up:
+        assert side["median_ms"] == pytest.approx(values["step_time"])
+
+    check_tables(run, values, waits, scratch)
+
+
+def check_tables(
+    run: Path, values: dict[str, float], waits: dict[int, float | None], scratch: Path
+) -> None:
+    """A reader of the tables alone computes the same, by SQL and from CSV files."""
+    profile = profiles.load(run)
+    number = profile.segments[-1].segment
+    first = int(step_times(profile, number).step[0])
+    timed = f"segment = {number} and step > {first} and not traced and not captured"
+    (row,) = profile.sql(
+        f"select median(wall_ms) as step_ms, sum(examples) / sum(wall_ms) * 1000 as rate "
+        f"from steps where {timed}"
+    ).to_pylist()
+    assert row["step_ms"] == pytest.approx(values["step_time"])
+    assert row["rate"] == pytest.approx(values["throughput"])
+    steps = ", ".join(map(str, typical_captured_steps(profile, number).tolist()))
+    rows = profile.sql(
+        f"select replica, avg(wait_ms) as wait_ms from replica_steps "
+        f"where segment = {number} and step in ({steps}) group by replica"
+    ).to_pylist()
+    assert {each["replica"]: each["wait_ms"] for each in rows} == pytest.approx(waits)
+    # A replica may lack the last row of a capture, so the one with most bytes counts.
+    (row,) = profile.sql(
+        "select sum(most) / count(distinct step) as bytes from (select step, op, max(bytes) as "
+        "most from (select step, op, replica, sum(bytes) as bytes from collectives "
+        f"where segment = {number} group by all) group by all)"
+    ).to_pylist()
+    assert row["bytes"] == pytest.approx(values["traffic"])
+
+    with (write(profile, "csv", scratch / "csv") / "steps.csv").open() as file:
+        kept = [
+            float(each["wall_ms"])
+            for each in csv.DictReader(file)
+            if int(each["segment"]) == number
+            and int(each["step"]) > first
+            and each["traced"] == each["captured"] == "false"
+        ]
+    assert np.median(kept) == pytest.approx(values["step_time"])
 
 
 def command_line(run: Path) -> str:

@@ -112,14 +112,6 @@ def test_hostile_names_are_text(visit: Visit, name: str) -> None:
     assert page.locator("script", has_text="alert('x')").count() == 0
 
 
-@pytest.mark.parametrize("width", [420, 1400])
-def test_no_page_is_wider_than_its_window(visit: Visit, width: int) -> None:
-    options = {"viewport": {"width": width, "height": 900}}
-    page = visit("overview", run="late", options=options)
-    inner = "document.querySelector('[data-testid=stMain]').scrollWidth"
-    wait_until(page, lambda: page.evaluate(inner) <= width, "the page is wider than its window")
-
-
 def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
     phone = {"viewport": {"width": 390, "height": 844}}
     placement = visit("placement", run="captured", options=phone)

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from tests.app.told_numbers import check_live, check_texts, live
+from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.app.told_numbers import check_documents, check_live, check_texts, live
+from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
-ARGUMENTS = (
-    "--strategy mirrored --devices cpu:4 --workload digits-mlp --global-batch-size 64 --steps 40 "
-    "--inject delay:replica=1,ms=60 --inject delay:replica=2,ms=30"
-)
+SPEC = {
+    "strategy": "mirrored",
+    "devices": "cpu:4",
+    "workload": "digits-mlp",
+    "global_batch_size": 64,
+    "steps": 40,
+    "inject": [{"replica": 1, "ms": 60.0}, {"replica": 2, "ms": 30.0}],
+}
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("runs") / "late"
-    command = [sys.executable, "-m", "strategy_core", "run", *ARGUMENTS.split(), "-o", str(run)]
-    subprocess.run(command, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    handle = launcher.launch(RunSpec.model_validate(SPEC), run)
+    assert handle.wait(MAX_WAIT_S), "the run did not end"
+    assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
     return run
 
 
-def test_a_real_run_has_the_same_numbers_everywhere(run: Path) -> None:
+def test_a_real_run_has_the_same_numbers_everywhere(run: Path, tmp_path: Path) -> None:
     assert live(run)["slowest"] == 1
     check_live(run)
     check_texts(run)
+    check_documents(run, tmp_path)
 
 
 def test_both_injected_delays_are_named_and_nothing_is_guessed(run: Path) -> None:

@@ -7,12 +7,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
+from strategy_lab.profiles.replay.edits import InputFree
+from strategy_lab.profiles.replay.what_if import what_if
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
@@ -24,32 +27,51 @@ FAILING = {
     "compiled-fit": "xla-across-devices",
 }
 """Programs that fail, and the rule that says why."""
+Planted = Callable[[str], profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """The findings of a planted program, run once in a process of its own."""
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+    """The run of a planted program, recorded once in a process of its own."""
     folder = tmp_path_factory.mktemp("planted")
-    found: dict[str, list[Finding]] = {}
 
-    def run(kind: str) -> list[Finding]:
-        if kind not in found:
-            path = folder / kind
-            command = [sys.executable, "-m", "tests.planted.program", kind, str(path)]
-            environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-            fails = kind in FAILING
-            subprocess.run(command, check=not fails, timeout=240, env=environment, cwd=HERE)
-            profile = profiles.load(path)
-            found[kind] = list(findings(gather_facts(profile, profile.segments[0])))
-        return found[kind]
+    @cache
+    def run(kind: str) -> profiles.Profile:
+        path = folder / kind
+        command = [sys.executable, "-m", "tests.planted.program", kind, str(path)]
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
+        fails = kind in FAILING
+        subprocess.run(command, check=not fails, timeout=240, env=environment, cwd=HERE)
+        return profiles.load(path)
 
     return run
+
+
+@pytest.fixture
+def recorded(planted: Planted) -> Recorded:
+    """The findings of a planted program."""
+
+    def found(kind: str) -> list[Finding]:
+        profile = planted(kind)
+        return list(findings(gather_facts(profile, profile.segments[0])))
+
+    return found
 
 
 def first(found: list[Finding]) -> Finding:
     """The first finding about a usual step: recording and the first step cost a short run most."""
     return next(item for item in found if item.key not in NO_REASON)
+
+
+def test_a_fit_that_waits_for_its_batch_inside_the_step_is_fast_without_it(
+    planted: Planted,
+) -> None:
+    """What a replay predicts without the cause is near a program that does not have it."""
+    found = what_if(planted("generator"), 0, [InputFree()])
+    assert found.measured_ms > 45
+    assert found.replay_error < 0.2
+    assert found.high_ms < 0.6 * found.measured_ms
 
 
 def test_retracing_is_reported_with_the_argument_and_its_length(recorded: Recorded) -> None:

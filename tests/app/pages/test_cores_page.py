@@ -9,6 +9,7 @@ import pytest
 
 from strategy_lab.profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
+from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_tpu_check import check_event
 from tests.synthetic import write_run
 
@@ -33,6 +34,19 @@ def test_every_core_has_its_own_time(tmp_path: Path) -> None:
         first, second, third = rows[rows["replica"] == replica]["compute"]
         assert second == pytest.approx(first / 2)
         assert third == pytest.approx(first / 3)
+
+
+def test_times_of_captured_steps_unlike_the_others_are_named(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "cores", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
+    said = "The captured steps took "
+    assert said not in text_of(open_page("cores", tmp_path, run="cores"))
+    log = worker_folder(run, 0, 0).events
+    records = read_records(log)
+    for record in records:
+        if record["kind"] == "step" and not record["captured"]:
+            record["wall_ms"] /= 2
+    write_records(log, records)
+    assert said in text_of(open_page("cores", tmp_path, run="cores"))
 
 
 EXPANDED = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,15 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert set(table["run"]) == {"first", "second"}
     assert dict(zip(table["run"], table["status"], strict=True))["second"] == "✕ failed"
     assert "1 folder holds no run: thesis" in text_of(at)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
+def test_a_run_whose_name_is_not_text_is_told_and_hides_no_other(runs: Path) -> None:
+    (runs / "second").rename(runs / os.fsdecode(b"se\xffcond"))
+    at = open_page("runs", runs)
+    assert list(at.dataframe[0].value["run"]) == ["first"]
+    said = text_of(at).replace("\\", "")
+    assert "1 run is not listed: the folder's name is not UTF-8. Rename it: seudcffcond" in said
 
 
 @pytest.mark.slow

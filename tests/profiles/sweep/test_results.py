@@ -102,6 +102,20 @@ def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
     assert "- batch \\| 63: cannot be shared equally" in text
 
 
+def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
+    label = "=cmd() ![x](https://evil.example) @someone <img> `code`"
+    configurations = [
+        msgspec.structs.replace(item, label=label) if item.label == "batch 128" else item
+        for item in done.configurations
+    ]
+    found = results(msgspec.structs.replace(done, configurations=configurations))
+    text = as_markdown(found)
+    for markup in ("![", "@someone", "<img>", " `code`"):
+        assert markup not in text
+    (row,) = [row for row in csv.reader(io.StringIO(as_csv(found))) if label in row[0]]
+    assert row[0] == f"'{label}"
+
+
 def test_a_sweep_is_read_as_it_was_written(done: Sweep, tmp_path: Path) -> None:
     record.save(done, tmp_path)
     assert record.load(tmp_path, "sweep-1") == done

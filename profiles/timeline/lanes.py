@@ -19,13 +19,13 @@ def assign_lanes(starts: Ints, ends: Ints) -> Ints:
     """
     lanes = np.zeros(len(starts), np.int64)
     ends = np.maximum(ends, starts + 1)
-    left = np.arange(len(starts), dtype=np.int64)
+    left = np.flatnonzero(_overlaps_another(starts, ends))
     lane = 0
     while len(left):
-        left = left[_overlaps_another(starts[left], ends[left])]
         left = left[~_chain(starts[left], ends[left])]
         lane += 1
         lanes[left] = lane
+        left = left[_overlaps_another(starts[left], ends[left])]
     return lanes
 
 

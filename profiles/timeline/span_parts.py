@@ -45,7 +45,7 @@ class SpanPart:
     """Spans in the order of the table, and their order by track, then by start."""
 
     keys: list[Key]
-    order: Ints
+    order: npt.NDArray[Any]
     """The spans by track and start."""
     bounds: Ints
     """The place of each track's first span in `order`, followed by the number of spans."""
@@ -86,13 +86,14 @@ def order_part(table: pa.Table) -> SpanPart:
         "end": start + np.maximum(int_values(table["duration_ns"]), 0),
         "step": int_values(table["step"]).astype(np.int32),
         "thread": int_values(table["thread"]),
-        **{name: values for name, (values, _) in texts.items()},
+        **{name: _small(values, len(known)) for name, (values, known) in texts.items()},
     }
     firsts = order[bounds[:-1]]
     clock = _texts_at(coded_texts(table["clock"]), firsts)
     op = _texts_at(texts["op"], firsts)
     first = list(zip(start[firsts].tolist(), clock, op, strict=True))
     known = {name: names for name, (_, names) in texts.items()}
+    order = _small(order, len(order))
     return SpanPart(keys, order, bounds, columns, known, device_names, first)
 
 
@@ -127,6 +128,11 @@ def join_parts(parts: Sequence[SpanPart]) -> OrderedSpans:
     first = [min((parts[n].first[p] for n, p in of_track[key]), key=_start)[1:] for key in keys]
     listed = {name: [text or "" for text in texts[name]] for name in _TEXTS}
     return OrderedSpans(keys, np.array(bounds), columns, listed, first)
+
+
+def _small(numbers: npt.NDArray[Any], below: int) -> npt.NDArray[Any]:
+    """Return numbers from 0 below a limit in the smallest type: all parts are in memory at once."""
+    return numbers.astype(np.min_scalar_type(below), copy=False)
 
 
 def _copy(

@@ -115,7 +115,7 @@ class Profile:
             files=files,
             status=status,
             _recorded=by_path,
-            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded)],
+            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded, files)],
         )
 
     def __repr__(self) -> str:

@@ -38,7 +38,7 @@ _HEADERS = {
 }
 
 
-class Verdict(enum.Enum):
+class Decision(enum.Enum):
     """Whether a request is answered, and if not, how it is refused."""
 
     PASS = enum.auto()
@@ -67,27 +67,28 @@ class Gate:
             await self._app(scope, receive, send)
             return
         connection = HTTPConnection(scope)
-        verdict = judge(connection, self._access)
+        decision = authorize(connection, self._access)
         if scope["type"] == "websocket":
-            await self._websocket(verdict, scope, receive, send)
+            await self._websocket(decision, scope, receive, send)
             return
         send = partial(_send_hardened, send)
-        if verdict is Verdict.PASS:
+        if decision is Decision.PASS:
             await self._app(_without_token(scope), receive, send)
             return
-        if verdict is Verdict.ENTER:
+        if decision is Decision.ENTER:
             self._entered()
-        answer = _answer(verdict, connection, self._access)
+        answer = _answer(decision, connection, self._access)
         await answer(scope, receive, send)
 
     async def _websocket(
-        self, verdict: Verdict, scope: Scope, receive: Receive, send: Send
+        self, decision: Decision, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        if verdict is Verdict.PASS:
+        if decision is Decision.PASS:
             await self._app(_without_token(scope), receive, send)
             return
         await receive()  # websocket.connect
-        if verdict in (Verdict.NO_TOKEN, Verdict.WRONG_TOKEN) and scope["path"].startswith("/api/"):
+        has_no_access = decision in (Decision.NO_TOKEN, Decision.WRONG_TOKEN)
+        if has_no_access and scope["path"].startswith("/api/"):
             # A page of the lab whose server was restarted: with a code it can say so. Of a
             # handshake that is refused, a browser tells its page nothing.
             await send({"type": "websocket.accept"})
@@ -96,42 +97,42 @@ class Gate:
             await send({"type": "websocket.close", "code": CLOSE_REFUSED})
 
 
-def judge(connection: HTTPConnection, access: Access) -> Verdict:
+def authorize(connection: HTTPConnection, access: Access) -> Decision:
     """Decide about a request or WebSocket by its headers and address alone."""
     headers = connection.headers
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
     local_address = (connection.scope.get("server") or [None])[0]
     if len(hosts) != 1 or not access.is_own_host(hosts[0], local_address):
-        return Verdict.FOREIGN_HOST
+        return Decision.FOREIGN_HOST
     secure = connection.scope.get("scheme") in ("https", "wss")
     if not all(access.is_own_origin(origin, hosts[0], secure=secure) for origin in origins):
-        return Verdict.FOREIGN_PAGE
+        return Decision.FOREIGN_PAGE
     foreign = not set(headers.getlist("sec-fetch-site")) <= {"none", "same-origin"}
     if foreign and not _is_visit(connection):
-        return Verdict.FOREIGN_PAGE
+        return Decision.FOREIGN_PAGE
     if connection.scope["path"] == HEALTH:
-        return Verdict.PASS
-    return _judge_token(connection, access, hosts[0], foreign=foreign)
+        return Decision.PASS
+    return _check_token(connection, access, hosts[0], foreign=foreign)
 
 
-def _judge_token(
+def _check_token(
     connection: HTTPConnection, access: Access, host: str, *, foreign: bool
-) -> Verdict:
+) -> Decision:
     # Not for a WebSocket: the server's log has its whole address.
     is_http = connection.scope["type"] == "http"
     in_address = connection.query_params.getlist("token") if is_http else []
     is_visit = _is_visit(connection)
     if access.token is None:
-        return Verdict.ENTER if in_address and is_visit else Verdict.PASS
+        return Decision.ENTER if in_address and is_visit else Decision.PASS
     in_cookie = connection.cookies.get(cookie_name(host), "")
     is_known = bool(in_cookie) and access.is_cookie(in_cookie, _peer(connection))
     if is_known or _is_right_header(connection, access):
-        return Verdict.ENTER if in_address and is_visit else Verdict.PASS
+        return Decision.ENTER if in_address and is_visit else Decision.PASS
     if len(in_address) == 1 and access.is_token(in_address[0]):
-        return Verdict.ENTER if is_visit else Verdict.PASS
+        return Decision.ENTER if is_visit else Decision.PASS
     if in_address or in_cookie or "authorization" in connection.headers:
-        return Verdict.WRONG_TOKEN
-    return Verdict.AGAIN if foreign else Verdict.NO_TOKEN
+        return Decision.WRONG_TOKEN
+    return Decision.AGAIN if foreign else Decision.NO_TOKEN
 
 
 def _is_right_header(connection: HTTPConnection, access: Access) -> bool:
@@ -164,11 +165,11 @@ def _is_visit(connection: HTTPConnection) -> bool:
     return mode == "navigate" and headers.get("sec-fetch-dest") == "document"
 
 
-def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASGIApp:
+def _answer(decision: Decision, connection: HTTPConnection, access: Access) -> ASGIApp:
     host = connection.headers.get("host", "")
     wants_page = "text/html" in connection.headers.get("accept", "")
-    match verdict:
-        case Verdict.ENTER:
+    match decision:
+        case Decision.ENTER:
             answer = pages.enter()
             given = connection.query_params.get("token", "")
             if access.is_token(given):
@@ -181,14 +182,14 @@ def _answer(verdict: Verdict, connection: HTTPConnection, access: Access) -> ASG
                     secure=_is_by_https(connection),
                 )
             return answer
-        case Verdict.AGAIN:
+        case Decision.AGAIN:
             return pages.again()
-        case Verdict.FOREIGN_HOST:
+        case Decision.FOREIGN_HOST:
             return pages.foreign_host(host, access, page=wants_page)
-        case Verdict.FOREIGN_PAGE:
+        case Decision.FOREIGN_PAGE:
             return pages.foreign_page(page=wants_page)
         case _:
-            is_wrong = verdict is Verdict.WRONG_TOKEN
+            is_wrong = decision is Decision.WRONG_TOKEN
             return pages.no_token(connection, is_wrong=is_wrong, page=wants_page)
 
 

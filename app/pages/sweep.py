@@ -19,7 +19,7 @@ from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep import record
-from strategy_lab.profiles.sweep.contest import runs_left, standing
+from strategy_lab.profiles.sweep.contest import runs_left, sweep_progress
 from strategy_lab.profiles.sweep.record import Sweep
 from strategy_lab.profiles.sweep.results import Results, results
 from strategy_lab.profiles.sweep.text import headline
@@ -122,7 +122,7 @@ def _tell_plan(sweep: Sweep, known: list[str]) -> None:
     """How many configurations, and roughly how long."""
     num = len(sweep.configurations)
     each, is_measured = _seconds_of_a_run(sweep, known)
-    least, most = (units.seconds(n * each) for n in runs_left(sweep, standing(sweep)))
+    least, most = (units.seconds(n * each) for n in runs_left(sweep, sweep_progress(sweep)))
     how = "measured by the last sweep" if is_measured else "assumed"
     st.markdown(
         f"**{units.counted(num, 'configuration')}**, roughly {least} to {most} "

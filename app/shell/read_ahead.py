@@ -57,6 +57,8 @@ def read(page: str, run: str) -> None:
         if page == "/overview" and (segment := headline_segment(opened.profile)):
             opened.ask(facts_of, segment.segment)
             with_gains(opened, segment.segment)
+        if page == "/timeline":
+            state.lab().timelines.describe(run)
 
 
 def compare_ahead(a: str, b: str) -> None:

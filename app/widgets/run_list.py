@@ -15,7 +15,7 @@ from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import as_markdown, plain, workload_name
-from strategy_lab.profiles.analysis.glance import Glance, glance
+from strategy_lab.profiles.analysis.run_row import RunRow, run_row
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -142,8 +142,8 @@ def _table(
 
 def _spread(runs: Sequence[RunEntry]) -> str:
     """How many runs, and the range of their step times: `3 runs · step 12.1 to 15 ms`."""
-    found = [glance_at(entry) for entry in runs]
-    times = [one.step_ms for one in found if isinstance(one, Glance) and one.step_ms is not None]
+    found = [row_of(entry) for entry in runs]
+    times = [one.step_ms for one in found if isinstance(one, RunRow) and one.step_ms is not None]
     count = units.counted(len(runs), "run")
     if not times:
         return count
@@ -152,10 +152,10 @@ def _spread(runs: Sequence[RunEntry]) -> str:
     return f"{count} · median step {span}{units.milliseconds(high)}"
 
 
-def glance_at(entry: RunEntry) -> Glance | LabError:
+def row_of(entry: RunEntry) -> RunRow | LabError:
     """The run's one line, or what is wrong with its folder."""
     try:
-        return open_run(entry.path).ask(glance)
+        return open_run(entry.path).ask(run_row)
     except LabError as error:
         return error
     except Exception as error:
@@ -177,7 +177,7 @@ def since(then_ns: int, now_ns: int) -> str:
 
 
 def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
-    found = glance_at(entry)
+    found = row_of(entry)
     row: dict[str, Any] = {
         "run": plain(entry.name, 80),
         "when": since(entry.created_ns, now_ns),

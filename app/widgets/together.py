@@ -11,13 +11,13 @@ from strategy_lab.app.charts import runs as run_charts
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.evidence import curve
 from strategy_lab.app.widgets.links import page_link
-from strategy_lab.app.widgets.run_list import glance_at
+from strategy_lab.app.widgets.run_list import row_of
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.step_chart import runs_chart
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.each import MOST_RUNS
-from strategy_lab.profiles.analysis.glance import Glance
+from strategy_lab.profiles.analysis.run_row import RunRow
 
 MOST = 12
 """The eye cannot follow more lines than these."""
@@ -25,11 +25,11 @@ MOST = 12
 
 def show_together(selected: Sequence[RunEntry]) -> None:
     """Charts of all selected runs over their steps, and a table of each against the first one."""
-    shown: list[tuple[RunEntry, Glance]] = []
+    shown: list[tuple[RunEntry, RunRow]] = []
     left_out: list[str] = []
     for entry in selected[:MOST]:
-        found = glance_at(entry)
-        if isinstance(found, Glance) and found.num_steps:
+        found = row_of(entry)
+        if isinstance(found, RunRow) and found.num_steps:
             shown.append((entry, found))
         else:
             left_out.append(as_markdown(entry.name, 60))
@@ -60,7 +60,7 @@ def show_together(selected: Sequence[RunEntry]) -> None:
         _link_to_compare([entry.name for entry, _ in shown])
 
 
-def _show_table(rows: Sequence[tuple[str, Glance]]) -> None:
+def _show_table(rows: Sequence[tuple[str, RunRow]]) -> None:
     first = rows[0][1]
     show_table(
         "together_table",

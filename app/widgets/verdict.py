@@ -12,7 +12,7 @@ from strategy_lab.app.widgets.chart import note_first_sentence
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.text import as_html, as_markdown, bound
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
-from strategy_lab.profiles.analysis.headline import Strong, headline
+from strategy_lab.profiles.analysis.headline import Bold, headline
 from strategy_lab.profiles.replay.finding_gain import findings_with_gains
 from strategy_lab.profiles.tables.store import Profile
 
@@ -32,7 +32,7 @@ def show_headline(profile: Profile, facts: Facts) -> None:
 
 def _as_html(part: str) -> str:
     """A part of the headline; the spaces around it, which `as_html` takes away, are kept."""
-    if isinstance(part, Strong):
+    if isinstance(part, Bold):
         return f"<b>{as_html(part, 60)}</b>"
     before, after = part[: -len(part.lstrip())], part[len(part.rstrip()) :]
     return f"{before}{as_html(part)}{after}"

@@ -29,21 +29,21 @@ MOST_OF_A_STEP = 0.5
 """Computation limits a step without a finding from this share on."""
 
 
-class Strong(str):
+class Bold(str):
     """A part of a sentence to be emphasised."""
 
     __slots__ = ()
 
 
 def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
-    """The parts of the text in order; join them, or draw those of class `Strong` bold."""
+    """The parts of the text in order; those of class `Bold` are emphasised."""
     segment = facts.segment
     first = _what_runs(
         segment, segment.spec.get("workload") or (profile.spec or {}).get("workload")
     )
     if profile.is_imported:
         size = segment.size if segment.replica_devices else "no known replica"
-        first = ("The ", Strong("imported profile"), f" has {size}: ")
+        first = ("The ", Bold("imported profile"), f" has {size}: ")
     which = prefix_of(segment, len(profile.segments))
     pace = _pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
     return *which, *first, *pace
@@ -73,11 +73,11 @@ def newest_headline(
 
 
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
-    runs = (" trains ", Strong(PurePath(str(workload)).name)) if workload else (" runs",)
+    runs = (" trains ", Bold(PurePath(str(workload)).name)) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
-    return Strong(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
+    return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
 
 
 def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
         return (f"{steps.why_no_time}. {then}".rstrip(),)
     # Workers of parameter servers step beside each other: one's step takes longer.
     pace = "a step takes " if is_in_sync else "a step is done every "
-    return pace, Strong(units.milliseconds(steps.median_ms)), f". {then}" if then else "."
+    return pace, Bold(units.milliseconds(steps.median_ms)), f". {then}" if then else "."
 
 
 def _limit(facts: Facts) -> str:

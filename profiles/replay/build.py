@@ -18,7 +18,7 @@ import pyarrow as pa
 from strategy_lab.profiles.capture.graph import INPUT_OPS, SENDS, Node
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.dependencies import dependencies
-from strategy_lab.profiles.replay.recording import LEADER, Recording
+from strategy_lab.profiles.replay.recording import LEADER, Recording, StepRows
 from strategy_lab.profiles.replay.step_event import Event, demand_of
 from strategy_lab.profiles.replay.step_graph import (
     END,
@@ -43,15 +43,17 @@ may still have been waited for, and then its end is set to that start."""
 
 
 class StepBuilder:
-    """Builds the graphs of a segment's steps; what they share is computed once."""
+    """Builds the graphs of steps of a segment; what they share is computed once."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, rows: StepRows) -> None:
+        """Build steps of which `rows` has the rows (`read_rows`)."""
         self._recording = recording
+        self._rows = rows
         self._node_of = recording.node_of
         recorded = {
             key
-            for rows in recording.tables["spans"].values()
-            for key in zip(texts(rows, "device"), texts(rows, "name"), strict=True)
+            for spans in rows["spans"].values()
+            for key in zip(texts(spans, "device"), texts(spans, "name"), strict=True)
         }
         with_events = {node.index for key, node in self._node_of.items() if key in recorded}
         nodes = recording.graph.nodes
@@ -61,7 +63,7 @@ class StepBuilder:
     def build(self, step: int) -> StepGraph:
         """Return the graph of a captured step."""
         begin, until = self._recording.bounds[step]
-        spans = self._recording.rows("spans", step)
+        spans = self._rows["spans"].get(step)
         host = _host_events(spans, begin, until)
         ops = self._op_events(spans, begin, host)
         received = self._receives(step, begin, ops)
@@ -133,7 +135,7 @@ class StepBuilder:
 
     def _receives(self, step: int, begin: int, ops: list[Event]) -> list[Event]:
         """Return a node per tensor that reached another device: from its send to its arrival."""
-        rows = self._recording.rows("transfers", step)
+        rows = self._rows["transfers"].get(step)
         if rows is None:
             return []
         graph = self._recording.graph
@@ -162,7 +164,7 @@ class StepBuilder:
 
         All-reduces of gradients over several workers wait for the gradients of the `timed` ones.
         """
-        rows = self._recording.rows("collectives", step)
+        rows = self._rows["collectives"].get(step)
         if rows is None:
             return [], []
         columns = (

@@ -19,6 +19,7 @@ from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import floats, ints, is_one_of, of_segment
+from strategy_lab.profiles.tables.schema import TABLES
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -28,6 +29,8 @@ LEADER = 0
 FEWEST_STEPS = 3
 """A launch gap comes from other steps than the replayed one: two of them, at least."""
 _TABLES = ("spans", "transfers", "collectives")
+StepRows = dict[str, dict[int, pa.Table]]
+"""Rows of the first worker, by table (`_TABLES`) and step; a step without rows is left out."""
 
 
 class ReplayError(LabError):
@@ -46,8 +49,6 @@ class Recording:
     """Start and end of each, in ns since the epoch."""
     cores: float
     """CPU cores that the process may use; infinite if its ops do not run on them."""
-    tables: dict[str, dict[int, pa.Table]] = field(repr=False)
-    """Rows of the first worker by table and step."""
     timed: Timed = field(default_factory=dict, repr=False)
     """The timestamps of all replicas, if there are several workers."""
     do_share_cores: bool = False
@@ -55,10 +56,6 @@ class Recording:
     warm_from: int = 0
     """The first step after the first capture window: during that window the run writes its graph
     on the same cores."""
-
-    def rows(self, table: str, step: int) -> pa.Table | None:
-        """Return a step's rows of `spans`, `transfers` or `collectives`; None if it has none."""
-        return self.tables[table].get(step)
 
     @property
     def node_of(self) -> dict[tuple[str, str], Node]:
@@ -74,6 +71,16 @@ def read_recording(profile: Profile, segment: int) -> Recording:
     Raises ReplayError if it cannot be replayed.
     """
     return profile.once(("replay_recording", segment), lambda: _read(profile, segment))
+
+
+def read_rows(profile: Profile, segment: int, steps: Collection[int]) -> StepRows:
+    """Return what was recorded of some steps; of a long run, all steps may not fit the memory."""
+    return {name: _by_step(_of_leader(_rows_of(profile, name, steps), segment)) for name in _TABLES}
+
+
+def _rows_of(profile: Profile, name: str, steps: Collection[int]) -> pa.Table:
+    parts = profile.parts(name, TABLES[name].names, lambda rows: rows, steps)
+    return pa.concat_tables([TABLES[name].empty_table(), *parts]).unify_dictionaries()
 
 
 def why_no_replay(profile: Profile, segment: int) -> str | None:
@@ -115,7 +122,6 @@ def _read(profile: Profile, segment: int) -> Recording:
         tuple(sorted(bounds)),
         bounds,
         _cores(profile, opened),
-        {name: _by_step(_of_leader(profile.table(name), segment)) for name in _TABLES},
         timed,
         all(clock.source != "measured" for clock in profile.clocks.workers.values()),
         _warm_from(profile, segment),

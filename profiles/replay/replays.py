@@ -13,7 +13,7 @@ import numpy as np
 
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.launch_gaps import GapModel
-from strategy_lab.profiles.replay.recording import Recording, read_recording
+from strategy_lab.profiles.replay.recording import Recording, read_recording, read_rows
 from strategy_lab.profiles.replay.simulate import Schedule, own_work, simulate
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.tables.columns import Floats
@@ -99,16 +99,19 @@ def replays(profile: Profile, segment: int) -> Replays:
 
     Raises ReplayError if the recording does not allow it.
     """
-    return profile.once(("replays", segment), lambda: replay_all(read_recording(profile, segment)))
+    return profile.once(("replays", segment), lambda: _replay_all(profile, segment))
 
 
-def replay_all(recording: Recording) -> Replays:
-    """Replay the steps of a recording."""
-    builder = StepBuilder(recording)
-    num_nodes = len(builder.build(recording.steps[0]))
+def _replay_all(profile: Profile, segment: int) -> Replays:
+    recording = read_recording(profile, segment)
     warm = [step for step in recording.steps if step >= recording.warm_from]
     steps = warm if len(warm) >= FEWEST_REPLAYED else recording.steps
-    graphs = [builder.build(step) for step in _chosen(steps, num_nodes)]
+    if len(steps) > FEWEST_REPLAYED:
+        first = recording.steps[0]
+        rows = read_rows(profile, segment, [first])
+        steps = _chosen(steps, len(StepBuilder(recording, rows).build(first)))
+    builder = StepBuilder(recording, read_rows(profile, segment, steps))
+    graphs = [builder.build(step) for step in steps]
     return Replays(recording, replay_graphs(graphs, recording.cores))
 
 
@@ -124,6 +127,7 @@ def replay_graphs(graphs: Sequence[StepGraph], cores: float) -> tuple[Replay, ..
 
 
 def _chosen(steps: Sequence[int], num_nodes: int) -> list[int]:
+    """Return the steps to replay, given the nodes of one."""
     num = min(max(_MOST_NODES // num_nodes, FEWEST_REPLAYED), MOST_REPLAYED, len(steps))
     places = np.linspace(0, len(steps) - 1, num).round().astype(int)
     return [steps[at] for at in places.tolist()]

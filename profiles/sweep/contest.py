@@ -76,7 +76,7 @@ class SweepProgress:
     """Of the intervals that compare the leaders; None before they are compared."""
 
 
-def standing(sweep: Sweep) -> SweepProgress:
+def sweep_progress(sweep: Sweep) -> SweepProgress:
     """Derive what comes next from the runs that were made."""
     runs = {(run.configuration, run.round): run for run in sweep.runs}
     stopped = {item.configuration: item.reason for item in sweep.pruned}

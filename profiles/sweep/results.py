@@ -18,7 +18,7 @@ from strategy_lab.profiles.sweep.contest import (
     SweepProgress,
     leader,
     ratio,
-    standing,
+    sweep_progress,
     throughputs,
 )
 from strategy_lab.profiles.sweep.record import MeasuredRun, Sweep
@@ -105,7 +105,7 @@ class Results:
 
 def results(sweep: Sweep) -> Results:
     """Derive the answer from the runs of a sweep."""
-    now = standing(sweep)
+    now = sweep_progress(sweep)
     logs = throughputs(sweep.runs)
     best = leader(now.left, logs)
     level = CONFIDENCE if now.level is None else now.level

@@ -8,6 +8,8 @@ read.
 
 The index also says that every row of a copy was checked by this version's rules. Of such a copy
 single columns can be read; of others only all columns together show which rows are to be left out.
+Of `spans`, the largest table, it has the number of rows of each step, so that who wants some steps
+opens the copies that have them alone.
 """
 
 from __future__ import annotations
@@ -35,11 +37,19 @@ from strategy_lab.profiles.tables.row_check import rules_of
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 
 NUM_WINDOWS = 16
+_COUNTED = "spans"
+"""The table whose rows the index counts by step."""
 _PREFIX = "window-"
 _INDEX = "index.json"
 _MOST_BYTES = 16 << 20
 """Files that are larger together are not merged: they gain little, and merging needs memory."""
 _MOST_INDEX_BYTES = 1 << 20
+_MOST_STEPS = 20_000
+"""Rows of more steps are not counted: an index may have `_MOST_INDEX_BYTES`."""
+
+
+StepCounts = tuple[tuple[int, int, int], ...]
+"""Segment, step and number of rows; -1 for rows without a segment or step."""
 
 
 class _Copy(msgspec.Struct, frozen=True):
@@ -51,6 +61,8 @@ class _Copy(msgspec.Struct, frozen=True):
     """The CRC-32 of each copied file, by the name of its window's folder."""
     fits: int = 0
     """`_proof` that every row of the copy fits its table; 0 if not, or if never checked."""
+    steps: StepCounts = ()
+    """Rows by step, in order; empty if they were not counted."""
 
 
 def merge_windows(window: Path) -> None:
@@ -100,12 +112,24 @@ def _write(name: str, files: Sequence[Path], folder: Path) -> _Copy | None:
     few = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     pq.write_table(table, path, compression="lz4", use_dictionary=few, write_statistics=False)
     crc32 = content_checksum(content_of(path))
-    return _Copy(table.num_rows, crc32, windows, _proof(name, crc32) if is_fit(name, table) else 0)
+    copy = _Copy(
+        table.num_rows, crc32, windows, steps=count_steps(table) if name == _COUNTED else ()
+    )
+    return msgspec.structs.replace(copy, fits=_proof(name, copy)) if is_fit(name, table) else copy
 
 
-def _proof(name: str, crc32: int) -> int:
+def count_steps(rows: pa.Table) -> StepCounts:
+    """Return the number of rows of each step, in order."""
+    keys = {name: rows[name].fill_null(-1) for name in ("segment", "step")}
+    counts = pa.table(keys).group_by(list(keys), use_threads=False).aggregate([([], "count_all")])
+    columns = (counts[name].to_pylist() for name in (*keys, "count_all"))
+    return tuple(sorted(zip(*columns, strict=True)))
+
+
+def _proof(name: str, copy: _Copy) -> int:
     """Return a number of this copy and the rules of its table: other ones have another."""
-    return zlib.crc32(f"{name} {rules_of(name)} {crc32}".encode())
+    counted = f" {copy.steps}" if copy.steps else ""
+    return zlib.crc32(f"{name} {rules_of(name)} {copy.crc32}{counted}".encode())
 
 
 def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
@@ -130,22 +154,42 @@ def read_copy(
     columns of a copy whose rows all fit, checked themselves, and with `steps` only the rows of
     these steps.
     """
-    if len(files) < 2:
-        return None
-    folder = _folder(files[0].parent)
-    checksums = {file.parent.name: recorded[file].crc32 for file in files if file in recorded}
     try:
-        copy = _index(folder).get(name)
-        if copy is None or copy.windows != checksums or len(checksums) < len(files):
+        copy = _copy_of(name, files, recorded)
+        if copy is None or (only is not None and copy.fits != _proof(name, copy)):
             return None
-        if only is not None and copy.fits != _proof(name, copy.crc32):
-            return None
-        path = folder / f"{name}.parquet"
+        path = _folder(files[0].parent) / f"{name}.parquet"
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
         return (path, table) if only is None or is_fit(name, table) else None
     except (OSError, msgspec.MsgspecError, RecursionError, UnreadableTableError):
         return None  # the windows have the same rows
+
+
+def steps_of_copy(
+    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+) -> StepCounts | None:
+    """Return the number of rows of each step of these files, by the index of their copy.
+
+    None if it does not have them, or not for sure.
+    """
+    try:
+        copy = _copy_of(name, files, recorded)
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return None
+    return copy.steps or None if copy and copy.fits == _proof(name, copy) else None
+
+
+def _copy_of(
+    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+) -> _Copy | None:
+    """Return what the index says of the copy of these files; None if there is none."""
+    if len(files) < 2:
+        return None
+    checksums = {file.parent.name: recorded[file].crc32 for file in files if file in recorded}
+    copy = _index(_folder(files[0].parent)).get(name)
+    is_of_these = copy is not None and copy.windows == checksums and len(checksums) == len(files)
+    return copy if is_of_these else None
 
 
 def _read(
@@ -156,8 +200,12 @@ def _read(
     steps: Collection[int] | None,
 ) -> pa.Table:
     empty = TABLES[name].empty_table()
+    if only is not None:
+        empty = empty.select(list(only))
     if not copy.num_rows:
-        return empty if only is None else empty.select(list(only))
+        return empty
+    if steps is not None and copy.steps and not any(step in steps for _, step, _ in copy.steps):
+        return empty
     content = content_of(path)
     if content_checksum(content) != copy.crc32:
         raise UnreadableTableError("is not what the run wrote")
@@ -165,9 +213,10 @@ def _read(
         return read_columns(name, content, copy.num_rows)[0]
     if steps is None:
         return read_columns(name, content, copy.num_rows, only)[0].select(list(only))
-    numbers = read_columns(name, content, copy.num_rows, ("step",))[0]
-    if not of_steps(numbers, steps).num_rows:
-        return empty.select(list(only))  # most copies of a long run: one column was enough
+    if not copy.steps:
+        numbers = read_columns(name, content, copy.num_rows, ("step",))[0]
+        if not of_steps(numbers, steps).num_rows:
+            return empty  # most copies of a long run: one column was enough
     found = read_columns(name, content, copy.num_rows, (*only, "step"))[0]
     return of_steps(found, steps).select(list(only))
 

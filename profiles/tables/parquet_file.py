@@ -24,7 +24,7 @@ from strategy_lab.profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS,
 _MAGIC = b"PAR1"
 _SMALLEST_BYTES = 12
 """Two magics and the footer's length. A file cut right after its first magic ends with a magic."""
-_MANY_ROWS = 50_000
+_MANY_ROWS = 500_000
 _MOST_BYTES_AT_ONCE = 8 << 20
 LARGEST_BYTES = 2 << 30
 """Largest decompressed size of a file's columns, according to its footer."""
@@ -106,7 +106,8 @@ def read_columns(
         columns, lacking = _columns_to_read(name, file.schema_arrow)
         if only is not None:
             columns = tuple(column for column in columns if column in only)
-        # For a small file, starting threads takes longer than reading it.
+        # For a small file, starting threads takes longer than reading it, and the files of a long
+        # run are read in threads already.
         use_threads = file.metadata.num_rows >= _MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
 

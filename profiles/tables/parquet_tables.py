@@ -6,8 +6,8 @@ A damaged file, or a row that does not fit its table, is left out and named in a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,7 +15,12 @@ import pyarrow as pa
 
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
 from strategy_lab.profiles.tables.columns import of_steps
-from strategy_lab.profiles.tables.merged_windows import by_group, read_copy
+from strategy_lab.profiles.tables.merged_windows import (
+    by_group,
+    count_steps,
+    read_copy,
+    steps_of_copy,
+)
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
     content_checksum,
@@ -25,13 +30,12 @@ from strategy_lab.profiles.tables.parquet_file import (
 )
 from strategy_lab.profiles.tables.recorded import RecordedFile
 from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
+from strategy_lab.profiles.tables.threads import in_threads
 
 Noted = Callable[[str], None]
 _ANY: Mapping[Path, RecordedFile] = {}
-_MOST_THREADS = 4
 _Part = tuple[Path, pa.Table, list[str]]
 """A file, its rows not yet checked by `fit`, and descriptions of what it lacks."""
-_In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
@@ -80,7 +84,7 @@ def read_table(
     """
     groups = list(by_group(name, files))
     read: list[_Part] = []
-    for parts, notes in _in_threads(lambda group: _read_group(name, group, recorded), groups):
+    for parts, notes in in_threads(lambda group: _read_group(name, group, recorded), groups):
         read += parts
         for note in notes:
             noted(note)
@@ -126,23 +130,33 @@ def read_parts(
         return convert(whole.select(list(columns))), notes
 
     parts = []
-    for part, notes in _in_threads(read, list(by_group(name, files))):
+    for part, notes in in_threads(read, list(by_group(name, files))):
         parts.append(part)
         for note in notes:
             noted(note)
     return parts
 
 
-def _in_threads(work: Callable[[_In], _Out], given: Sequence[_In]) -> Iterable[_Out]:
-    """Return the results in order. Arrow and checksums release the GIL."""
-    threads = min(os.cpu_count() or 1, _MOST_THREADS, len(given))
-    if threads < 2:
-        return map(work, given)
-    # The first array that PyArrow makes imports pandas, which several threads must not do at once
-    # (see `app/server/preload.py`).
-    pa.array([0])
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, given))
+def rows_by_step(
+    name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
+) -> dict[tuple[int, int], int]:
+    """Return the number of rows by segment and step of what `read_table` returns.
+
+    Copies whose index has these numbers are not opened.
+    """
+    found: Counter[tuple[int, int]] = Counter()
+    counted, others = [], []
+    for group in by_group(name, files):
+        known = steps_of_copy(name, group, recorded)
+        if known is None:
+            others += group
+        else:
+            counted.append(known)
+    counted += read_parts(name, ("segment", "step"), count_steps, others, noted, recorded)
+    for part in counted:
+        for segment, step, num_rows in part:
+            found[segment, step] += num_rows
+    return dict(found)
 
 
 def _read_group(

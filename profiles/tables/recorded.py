@@ -198,11 +198,12 @@ def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedF
     return tuple(file for source in sources for file in _of_source(run, source))
 
 
-def missing_files(files: Sequence[RecordedFile]) -> list[str]:
-    """Return notes about missing files, one note per folder."""
+def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[Path]]) -> list[str]:
+    """Return notes about missing files, one note per folder; `found` are the existing tables."""
+    there = {path for paths in found.values() for path in paths}
     by_folder: dict[Path, list[RecordedFile]] = {}
     for file in files:
-        if not _is_there(file.path):
+        if file.path not in there and not _is_there(file.path):
             by_folder.setdefault(file.path.parent, []).append(file)
     return [_note(folder, found) for folder, found in by_folder.items()]
 

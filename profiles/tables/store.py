@@ -45,8 +45,14 @@ from strategy_lab.profiles.tables.event_tables import (
 )
 from strategy_lab.profiles.tables.mark_rows import MarkRows, read_mark_rows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, marks_table
+from strategy_lab.profiles.tables.merged_windows import count_steps
 from strategy_lab.profiles.tables.multi_worker import COMPLETED, complete_tables
-from strategy_lab.profiles.tables.parquet_tables import read_parts, read_table, table_files
+from strategy_lab.profiles.tables.parquet_tables import (
+    read_parts,
+    read_table,
+    rows_by_step,
+    table_files,
+)
 from strategy_lab.profiles.tables.recorded import (
     RecordedFile,
     absent_workers,
@@ -109,7 +115,7 @@ class Profile:
             files=files,
             status=status,
             _recorded=by_path,
-            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded)],
+            _notes=[*notes, *_first_notes(run, found, sources), *missing_files(recorded, files)],
         )
 
     def __repr__(self) -> str:
@@ -247,6 +253,16 @@ class Profile:
         if name in self._tables or name not in self.files or name in (*COMPLETED, *DELAYED):
             return [convert(of_steps(self.table(name), steps).select(list(columns)))]
         return self._parts(name, columns, convert, steps)
+
+    def rows_by_step(self, name: str) -> dict[tuple[int, int], int]:
+        """Return the number of rows by segment and step, -1 for rows without one.
+
+        Of a large table in less time than reading its steps. Raises RunFolderError like `table`.
+        """
+        if name in self.files and name not in (*self._tables, *COMPLETED, *DELAYED):
+            return rows_by_step(name, self.files[name], self._notes.append, self._recorded)
+        counted = count_steps(self.table(name))
+        return {(segment, step): num_rows for segment, step, num_rows in counted}
 
     def _parts(
         self,

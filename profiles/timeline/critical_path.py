@@ -9,7 +9,7 @@ import numpy as np
 
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.critical_path import LAUNCH, Piece, critical_path
-from strategy_lab.profiles.replay.recording import Recording, ReplayError, read_recording
+from strategy_lab.profiles.replay.recording import Recording, ReplayError, read_recording, read_rows
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline
 
@@ -44,7 +44,8 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
         rows_of[None, track.device] += track.rows
         if track.replica is None:
             rows_of[None, ""] += track.rows
-    pieces = critical_path(StepBuilder(recording).build(step))
+    rows = read_rows(profile, recording.segment.segment, [step])
+    pieces = critical_path(StepBuilder(recording, rows).build(step))
     return [_part(timeline, rows_of, piece, begin) for piece in pieces]
 
 

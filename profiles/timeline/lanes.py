@@ -14,22 +14,29 @@ def assign_lanes(starts: Ints, ends: Ints) -> Ints:
     `starts` must ascend, `ends` are exclusive. First fit: every span takes the lowest lane that is
     free at its start. The spans of lane 0 form a chain in which each is the first to start at or
     after the end of the previous one; the remaining spans form lane 1 in the same way. Following a
-    chain takes one list lookup per span.
+    chain takes one list lookup per span, so it is done only where spans overlap: a span that
+    overlaps no other is in lane 0.
     """
     lanes = np.zeros(len(starts), np.int64)
-    left = np.arange(len(starts), dtype=np.int64)
+    ends = np.maximum(ends, starts + 1)
+    left = np.flatnonzero(_overlaps_another(starts, ends))
     lane = 0
     while len(left):
-        taken = _chain(starts[left], np.maximum(ends[left], starts[left] + 1))
-        lanes[left[taken]] = lane
-        left = left[~taken]
+        left = left[~_chain(starts[left], ends[left])]
         lane += 1
+        lanes[left] = lane
+        left = left[_overlaps_another(starts[left], ends[left])]
     return lanes
 
 
+def _overlaps_another(starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
+    all_ended = np.ones(len(starts) + 1, np.bool_)  # before each start, and after the last span
+    all_ended[1:-1] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
+    found: npt.NDArray[np.bool_] = ~(all_ended[:-1] & all_ended[1:])
+    return found
+
+
 def _chain(starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
-    if np.all(starts[1:] >= np.maximum.accumulate(ends)[:-1]):
-        return np.ones(len(starts), np.bool_)
     following = np.searchsorted(starts, ends, side="left").tolist()
     following.append(len(starts))
     chain = []

@@ -7,8 +7,10 @@ names its clock. Times on a device's clock are shown beside host times but never
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.tables.columns import is_one_of, of_steps
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.tables.threads import in_threads, meanwhile
 from strategy_lab.profiles.timeline.lanes import assign_lanes
 from strategy_lab.profiles.timeline.one_clock import (
     MARKED,
@@ -90,19 +93,27 @@ class Timeline:
     and `waited`, the ns from the span's start until then. What is left of the span is transfer."""
     steps: dict[str, list[Any]]
     """Captured steps: `step`, `segment`, `start` and `end`, in order of time."""
-    split_steps: dict[str, Ints]
-    """The phases of captured steps in ns, one entry per replica: `step` (a number of `steps`),
-    `replica`, and one column per phase."""
     links: dict[str, Ints]
     """The ranks of collectives in order of start: `group`, `row`, `start`, `moving` (when the last
     rank had started), `end`, `op` (in `link_ops`), `bytes` (-1 if unknown) and `is_derived` (from
     the sends of an algorithm: its time is in their spans already)."""
     link_ops: list[str]
-    sends: dict[str, Ints]
-    """Tensors sent from device to device in order of start: `from_row`, `to_row`, `start`, `end`
-    (-1 if unknown) and `bytes` (-1 if unknown)."""
     _thread: Ints
     """The thread of each span, -1 if unknown."""
+    _read_split_steps: Callable[[], dict[str, Ints]] = field(repr=False)
+    _read_sends: Callable[[], dict[str, Ints]] = field(repr=False)
+
+    @cached_property
+    def split_steps(self) -> dict[str, Ints]:
+        """The phases of captured steps in ns, one entry per replica: `step` (a number of `steps`),
+        `replica`, and one column per phase. Read when first used: no view shows them."""
+        return self._read_split_steps()
+
+    @cached_property
+    def sends(self) -> dict[str, Ints]:
+        """Tensors sent from device to device in order of start: `from_row`, `to_row`, `start`,
+        `end` (-1 if unknown) and `bytes` (-1 if unknown). Read when first used, likewise."""
+        return self._read_sends()
 
     @property
     def num_spans(self) -> int:
@@ -155,7 +166,8 @@ def lay_out(profile: Profile, only: Collection[int] | None = None) -> Timeline:
       only: the numbers of the steps, -1 for what is outside of every step; None for all. Of a long
         run, some steps take less time and memory than all.
     """
-    spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part, only))
+    with meanwhile(lambda: profile.table("collectives")):
+        spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part, only))
     start, end = spans.columns["start"], spans.columns["end"]
     steps = _captured_steps(profile, only)
     origin = _origin(profile, start)
@@ -186,11 +198,11 @@ def lay_out(profile: Profile, only: Collection[int] | None = None) -> Timeline:
         categories=_with_parts(categories) if len(waits["span"]) else categories,
         waits=waits,
         steps=steps,
-        split_steps=_split_steps(profile, only, steps),
         links=links,
         link_ops=link_ops,
-        sends=_sends(profile, only, tracks, origin, start, row_starts),
         _thread=spans.columns["thread"],
+        _read_split_steps=lambda: _split_steps(profile, only, steps),
+        _read_sends=lambda: _sends(profile, only, tracks, origin, start, row_starts),
     )
 
 
@@ -223,23 +235,32 @@ def _sort_into_rows(
     tracks: list[Track] = []
     counts = [np.empty(0, np.int64)]
     first_row = 0
-    for number, (worker, replica, device) in enumerate(spans.keys):
-        part = slice(spans.bounds[number], spans.bounds[number + 1])
-        lanes = assign_lanes(spans.columns["start"][part], spans.columns["end"][part])
-        counts.append(np.bincount(lanes))
-        num_rows = len(counts[-1])
-        if num_rows > 1:
-            # Sorting 16-bit numbers is a radix sort.
-            few = num_rows <= np.iinfo(np.int16).max
-            by_lane = np.argsort(lanes.astype(np.int16) if few else lanes, kind="stable")
-            for column in spans.columns.values():
-                column[part] = column[part][by_lane]
+    parts = [slice(*each) for each in pairwise(spans.bounds.tolist())]
+    in_rows = in_threads(lambda part: _sort_by_lane(spans.columns, part), parts)
+    for number, ((worker, replica, device), in_row) in enumerate(
+        zip(spans.keys, in_rows, strict=True)
+    ):
+        counts.append(in_row)
         known = None if replica < 0 else replica
         title = titles.get(worker, f"worker {worker}")
+        num_rows = len(in_row)
         tracks.append(Track(worker, title, known, device, *facts[number], first_row, num_rows))
         first_row += num_rows
     row_starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
     return tracks, row_starts
+
+
+def _sort_by_lane(columns: dict[str, npt.NDArray[Any]], track: slice) -> Ints:
+    """Sort the spans of a track by lane, in place; return how many each lane has."""
+    lanes = assign_lanes(columns["start"][track], columns["end"][track])
+    counts = np.bincount(lanes)
+    if len(counts) > 1:
+        # Sorting 16-bit numbers is a radix sort.
+        few = len(counts) <= np.iinfo(np.int16).max
+        by_lane = np.argsort(lanes.astype(np.int16) if few else lanes, kind="stable")
+        for column in columns.values():
+            column[track] = column[track][by_lane]
+    return counts
 
 
 def _captured_steps(profile: Profile, only: Collection[int] | None) -> dict[str, list[Any]]:

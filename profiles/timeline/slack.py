@@ -15,7 +15,7 @@ from strategy_lab.profiles.capture.graph import RECEIVES
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.critical_path import critical_path, slack_ns
-from strategy_lab.profiles.replay.recording import LEADER, ReplayError
+from strategy_lab.profiles.replay.recording import LEADER, ReplayError, read_rows
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.replay.step_graph import ENTER, HOST, StepGraph
 from strategy_lab.profiles.reporting import units
@@ -62,7 +62,8 @@ def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
     Raises ReplayError if the step is not captured or its segment cannot be replayed.
     """
     recording = recording_of_step(profile, timeline, step)
-    graph = StepBuilder(recording).build(step)
+    segment = recording.segment.segment
+    graph = StepBuilder(recording, read_rows(profile, segment, [step])).build(step)
     by_start: dict[int, list[int]] = defaultdict(list)
     for at, start in enumerate(graph.nodes.start_ns.tolist()):
         by_start[round(start)].append(at)
@@ -71,7 +72,7 @@ def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
         recording.bounds[step][0] - timeline.origin_ns,
         slack_ns(graph),
         frozenset(piece.node for piece in critical_path(graph)),
-        replays(profile, recording.segment.segment).error,
+        replays(profile, segment).error,
         {start: tuple(nodes) for start, nodes in by_start.items()},
     )
 

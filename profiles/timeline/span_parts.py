@@ -1,19 +1,22 @@
 """Order the spans of a run by track and start, one part of the table `spans` at a time.
 
-A part, such as the copy of 16 capture windows, is small: it is converted in a thread while others
-are read, and its Arrow columns are freed before the next one is. Parts are in order of time, so
-that joining them is copying; only tracks of which parts overlap are sorted as a whole.
+A part, such as the copy of 16 capture windows, is small: its order is found in a thread while
+others are read. Parts are in order of time, so that each span is copied once, to its place among
+all, by several threads; only tracks of which parts overlap are sorted as a whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from strategy_lab.profiles.tables.threads import in_threads
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -39,13 +42,16 @@ _TEXTS = ("name", "op", "category")
 
 @dataclass(frozen=True, slots=True)
 class SpanPart:
-    """Spans ordered by track, then by start. Texts are numbers in `texts`."""
+    """Spans in the order of the table, and their order by track, then by start."""
 
     keys: list[Key]
+    order: npt.NDArray[Any]
+    """The spans by track and start."""
     bounds: Ints
-    """The first span of each track, followed by the number of spans."""
+    """The place of each track's first span in `order`, followed by the number of spans."""
     columns: dict[str, npt.NDArray[Any]]
-    """`start`, `end`, `step`, `thread`, `name`, `op` and `category`."""
+    """`start`, `end`, `step`, `thread`, `name`, `op` and `category`; texts are numbers in
+    `texts`."""
     texts: dict[str, list[str]]
     devices: list[str]
     first: list[tuple[int, str, str]]
@@ -54,10 +60,11 @@ class SpanPart:
 
 @dataclass(frozen=True, slots=True)
 class OrderedSpans:
-    """All spans, as in `SpanPart`, with texts numbered for the whole run."""
+    """All spans by track, then by start, with texts numbered for the whole run."""
 
     keys: list[Key]
     bounds: Ints
+    """The first span of each track, followed by the number of spans."""
     columns: dict[str, npt.NDArray[Any]]
     texts: dict[str, list[str]]
     """The empty text of spans without one is the last."""
@@ -69,32 +76,30 @@ def order_part(table: pa.Table) -> SpanPart:
     """Return the spans of a table with `COLUMNS`."""
     start = int_values(table["start_ns"])
     devices, device_names = coded_texts(table["device"])
-    codes, keys = _tracks(table, devices, device_names)
-    order = _by_track_and_start(codes, start)
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(keys)))])
+    runs, keys = _tracks(table, devices, device_names)
+    num_spans = np.bincount(runs.track, weights=runs.length, minlength=len(keys))
+    bounds = np.concatenate([[0], np.cumsum(num_spans)]).astype(np.int64)
+    order = _by_track_and_start(runs, bounds, start)
     texts = {name: coded_texts(table[name]) for name in _TEXTS}
-    lasted = np.maximum(int_values(table["duration_ns"]), 0)
     columns: dict[str, npt.NDArray[Any]] = {
-        "start": start[order],
-        "end": (start + lasted)[order],
-        "step": int_values(table["step"]).astype(np.int32)[order],
-        "thread": int_values(table["thread"])[order],
-        **{name: values[order] for name, (values, _) in texts.items()},
+        "start": start,
+        "end": start + np.maximum(int_values(table["duration_ns"]), 0),
+        "step": int_values(table["step"]).astype(np.int32),
+        "thread": int_values(table["thread"]),
+        **{name: _small(values, len(known)) for name, (values, known) in texts.items()},
     }
     firsts = order[bounds[:-1]]
     clock = _texts_at(coded_texts(table["clock"]), firsts)
     op = _texts_at(texts["op"], firsts)
     first = list(zip(start[firsts].tolist(), clock, op, strict=True))
     known = {name: names for name, (_, names) in texts.items()}
-    return SpanPart(keys, bounds, columns, known, device_names, first)
+    order = _small(order, len(order))
+    return SpanPart(keys, order, bounds, columns, known, device_names, first)
 
 
 def join_parts(parts: Sequence[SpanPart]) -> OrderedSpans:
     """Return the spans of all parts, which are in the order of the table."""
     texts = {name: _numbered(part.texts[name] for part in parts) for name in _TEXTS}
-    renumbered = [
-        {name: _numbers_of(part.texts[name], texts[name]) for name in _TEXTS} for part in parts
-    ]
     devices = _numbered(part.devices for part in parts)
     keys = sorted(
         {key for part in parts for key in part.keys},
@@ -104,27 +109,47 @@ def join_parts(parts: Sequence[SpanPart]) -> OrderedSpans:
     for number, part in enumerate(parts):
         for place, key in enumerate(part.keys):
             of_track[key].append((number, place))
-    num_spans = sum(int(part.bounds[-1]) for part in parts)
-    columns: dict[str, npt.NDArray[Any]] = {
-        name: np.empty(num_spans, np.int8 if name == "category" else kind)
-        for name, kind in _KINDS.items()
-    }
+    begins = [np.zeros(len(part.keys), np.int64) for part in parts]
+    """Where each part's spans of each of its tracks begin among all."""
     bounds = [0]
     for key in keys:
         at = bounds[-1]
         for number, place in of_track[key]:
-            part = parts[number]
-            rows = slice(part.bounds[place], part.bounds[place + 1])
-            to = slice(at, at + rows.stop - rows.start)
-            for name, column in columns.items():
-                values = part.columns[name][rows]
-                column[to] = renumbered[number][name][values] if name in _TEXTS else values
-            at = to.stop
-        _sort(columns, slice(bounds[-1], at))
+            begins[number][place] = at
+            at += int(parts[number].bounds[place + 1] - parts[number].bounds[place])
         bounds.append(at)
+    columns: dict[str, npt.NDArray[Any]] = {
+        name: np.empty(bounds[-1], np.int8 if name == "category" else kind)
+        for name, kind in _KINDS.items()
+    }
+    in_threads(lambda i: _copy(parts[i], begins[i], texts, columns), range(len(parts)))
+    tracks = [slice(*each) for each in pairwise(bounds)]
+    in_threads(lambda track: _sort(columns, track), tracks)
     first = [min((parts[n].first[p] for n, p in of_track[key]), key=_start)[1:] for key in keys]
     listed = {name: [text or "" for text in texts[name]] for name in _TEXTS}
     return OrderedSpans(keys, np.array(bounds), columns, listed, first)
+
+
+def _small(numbers: npt.NDArray[Any], below: int) -> npt.NDArray[Any]:
+    """Return numbers from 0 below a limit in the smallest type: all parts are in memory at once."""
+    return numbers.astype(np.min_scalar_type(below), copy=False)
+
+
+def _copy(
+    part: SpanPart,
+    begins: Ints,
+    texts: dict[str, dict[str | None, int]],
+    columns: dict[str, npt.NDArray[Any]],
+) -> None:
+    """Copy the spans of a part to their places in `columns`."""
+    for name, column in columns.items():
+        values = part.columns[name]
+        if name in _TEXTS:
+            values = _numbers_of(part.texts[name], texts[name]).astype(column.dtype)[values]
+        for place, begin in enumerate(begins.tolist()):
+            spans = part.order[part.bounds[place] : part.bounds[place + 1]]
+            # With another mode, NumPy makes a copy of its own first.
+            np.take(values, spans, out=column[begin : begin + len(spans)], mode="clip")
 
 
 _KINDS = {
@@ -170,24 +195,38 @@ def coded_texts(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
     return codes.astype(np.int32, copy=False), [*texts, ""]
 
 
-def _tracks(table: pa.Table, devices: Codes, names: list[str]) -> tuple[Codes, list[Key]]:
-    """Return the track number of each span, and each track's key."""
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Spans of one track that follow each other in the table, all of them in order."""
+
+    track: Codes
+    length: Ints
+
+
+def _tracks(table: pa.Table, devices: Codes, names: list[str]) -> tuple[_Runs, list[Key]]:
+    """Return the track of the spans, and each track's key."""
     if not len(devices):
-        return devices, []
+        return _Runs(devices, np.empty(0, np.int64)), []
     workers, replicas = int_values(table["worker"]), int_values(table["replica"])
-    num_replicas = int(replicas.max()) + 2
+    is_other = np.ones(len(devices) + 1, np.bool_)
+    is_other[1:-1] = devices[1:] != devices[:-1]
+    is_other[1:-1] |= replicas[1:] != replicas[:-1]
+    is_other[1:-1] |= workers[1:] != workers[:-1]
+    begins = np.flatnonzero(is_other)
+    first = begins[:-1]
+    num_replicas = int(replicas[first].max()) + 2
     # Replicas first, by number; devices without a replica come last.
-    combined = np.where(replicas < 0, num_replicas - 1, replicas)
-    combined += np.maximum(workers, 0) * num_replicas
+    combined = np.where(replicas[first] < 0, num_replicas - 1, replicas[first])
+    combined += np.maximum(workers[first], 0) * num_replicas
     combined *= len(names)
-    combined += devices
+    combined += devices[first]
     present, numbered = _distinct(combined)
     keys = []
     for code in present.tolist():
         rest, device = divmod(code, len(names))
         worker, replica = divmod(rest, num_replicas)
         keys.append((worker, -1 if replica == num_replicas - 1 else replica, names[device]))
-    return numbered, keys
+    return _Runs(numbered, np.diff(begins)), keys
 
 
 def _distinct(values: Ints) -> tuple[Ints, Codes]:
@@ -201,15 +240,23 @@ def _distinct(values: Ints) -> tuple[Ints, Codes]:
     return present, numbers[values]
 
 
-def _by_track_and_start(codes: Codes, start: Ints) -> Ints:
-    """Return the order of the spans by track, then by start; spans are recorded in that order."""
+def _by_track_and_start(runs: _Runs, bounds: Ints, start: Ints) -> Ints:
+    """Return the order of the spans by track, then by start; spans are recorded in that order.
+
+    `bounds` are those of the tracks.
+    """
     # Sorting 16-bit numbers is a radix sort.
-    few = int(codes.max(initial=0)) <= np.iinfo(np.int16).max
-    order = np.argsort(codes.astype(np.int16) if few else codes, kind="stable")
-    starts, tracks = start[order], codes[order]
-    if np.all((starts[1:] >= starts[:-1]) | (tracks[1:] != tracks[:-1])):
+    few = len(bounds) <= np.iinfo(np.int16).max
+    by_track = np.argsort(runs.track.astype(np.int16) if few else runs.track, kind="stable")
+    length = runs.length[by_track]
+    moved = (np.cumsum(runs.length) - runs.length)[by_track] - (np.cumsum(length) - length)
+    order: Ints = np.repeat(moved, length)
+    order += np.arange(len(start))
+    starts = start[order]
+    earlier = np.flatnonzero(starts[1:] < starts[:-1]) + 1
+    if np.isin(earlier, bounds).all():
         return order
-    return np.lexsort((start, codes))
+    return np.lexsort((start, np.repeat(runs.track, runs.length)))
 
 
 def _texts_at(column: tuple[Codes, list[str]], rows: Ints) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from strategy_lab.profiles.tables.threads import in_threads
 from strategy_lab.profiles.timeline.layout import TRANSFER, WAIT, Timeline
 
 MAX_RECTANGLES = 14_000
@@ -51,9 +52,10 @@ def cut_view(timeline: Timeline, from_ns: float, to_ns: float, width_px: int) ->
     bin_px = max(1, math.ceil(num_rows * width_px / MAX_RECTANGLES))
     bin_ns = (to_ns - from_ns) / width_px * bin_px
     budget = MAX_RECTANGLES // num_rows
-    parts = [
-        _cut_row(timeline, row, from_ns, to_ns, bin_ns, budget) for row in range(timeline.num_rows)
-    ]
+    parts = in_threads(
+        lambda row: _cut_row(timeline, row, from_ns, to_ns, bin_ns, budget),
+        range(timeline.num_rows),
+    )
     merged = [np.concatenate([part[i] for part in parts]) if parts else _EMPTY for i in range(7)]
     return View(
         from_ns=from_ns,
@@ -119,8 +121,9 @@ def _summaries(
     category that covers most of its bin.
     """
     start = timeline.start[inside]
-    bins = np.maximum((start - from_ns) / bin_ns, 0).astype(np.int64)
-    num_bins = int(bins.max()) + 1 if len(bins) else 0
+    num_bins = max(math.floor((start[-1] - from_ns) / bin_ns), 0) + 1 if len(start) else 0
+    begins = np.searchsorted(start, from_ns + bin_ns * np.arange(1, num_bins))
+    bins = np.repeat(np.arange(num_bins), np.diff(begins, prepend=0, append=len(start)))
     num_categories = len(timeline.categories)
     length = timeline.end[inside] - start
     category = timeline.category[inside].astype(np.int64)

@@ -17,8 +17,8 @@ from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber
+from strategy_lab.profiles.analysis.run_row import run_row
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
 from strategy_lab.profiles.reporting import units
@@ -209,7 +209,7 @@ def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
     profile = profiles.load(run)
     (segment,) = summarize(profile)["segments"]
     step_ms = numbers["step_time"].value
-    assert segment["steps"]["wall_ms"]["median"] == step_ms == glance(profile).step_ms
+    assert segment["steps"]["wall_ms"]["median"] == step_ms == run_row(profile).step_ms
     assert segment["steps"]["examples_per_second"] == numbers["throughput"].value
     assert segment["busbw_gbps"] == numbers["busbw"].value
     assert segment["main_collective"] == numbers["busbw"].note == "all-reduce"

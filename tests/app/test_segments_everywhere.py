@@ -14,9 +14,9 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.analysis.run_row import run_row
 from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.exports.html import report
 from tests.app.looking import open_page, text_of
@@ -57,7 +57,7 @@ def test_live_page_and_list_of_runs_show_the_last_segment(run: Path) -> None:
     assert numbers_of(run)[0].startswith("Segment 1: mirrored on 4 replicas")
     (first, last) = summarize(profile)["segments"]
     assert first["headline"].startswith("Segment 0: mirrored on 4 replicas")
-    assert glance(profile).step_ms == last["steps"]["wall_ms"]["median"]
+    assert run_row(profile).step_ms == last["steps"]["wall_ms"]["median"]
 
 
 def test_a_run_that_goes_on_names_the_segment_of_its_newest_steps(

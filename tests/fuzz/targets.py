@@ -19,7 +19,6 @@ from strategy_lab.profiles.analysis.clocks import worker_clocks
 from strategy_lab.profiles.analysis.collective_calls import collective_calls
 from strategy_lab.profiles.analysis.cores import cores
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.glance import glance
 from strategy_lab.profiles.analysis.links import links
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
@@ -27,6 +26,7 @@ from strategy_lab.profiles.analysis.overlap import overlaps
 from strategy_lab.profiles.analysis.parameter_server import parameter_serving
 from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.placement_change import placement_change
+from strategy_lab.profiles.analysis.run_row import run_row
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import formats
@@ -131,7 +131,7 @@ def _timeline(run: Path, _sound: Path) -> None:
 def _pages(run: Path, _sound: Path) -> None:
     """What the pages ask of a run, without drawing it."""
     profile = profiles.load(run)
-    for of_run in (glance, memory_use, worker_clocks):
+    for of_run in (run_row, memory_use, worker_clocks):
         _ask(of_run, profile)
     assert isinstance(profile.process_titles, dict)
     for name in TABLES:

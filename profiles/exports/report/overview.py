@@ -5,7 +5,7 @@ from __future__ import annotations
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import scaling
 from strategy_lab.profiles.analysis.findings import Facts, Finding, ranked
-from strategy_lab.profiles.analysis.headline import Strong, headline
+from strategy_lab.profiles.analysis.headline import Bold, headline
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.replay.finding_gain import findings_with_gains
@@ -35,7 +35,7 @@ def overview(facts: RunFacts) -> Section:
     parts = headline(facts.profile, chosen) if chosen else ()
     details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
     shown = {
-        "headline": [(part, isinstance(part, Strong)) for part in parts],
+        "headline": [(part, isinstance(part, Bold)) for part in parts],
         "ending": ending(facts),
         "alerts": _alerts(facts),
         "detail": details[-1][:MAX_DETAIL] if details else "",

@@ -10,11 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
-from strategy_lab.profiles.tables.columns import ints
 from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
@@ -71,13 +69,9 @@ def timeline(facts: RunFacts) -> Section | None:
 
 def stretches(facts: RunFacts) -> list[Stretch]:
     """Return every stretch of captured steps, in order; long ones are split into equal parts."""
-    columns = ("segment", "step")
-    parts = facts.profile.parts("spans", columns, _spans_of_steps)
-    if not parts:
-        return []
-    counts = pa.concat_tables(parts).group_by(["segment", "step"]).aggregate([("count_all", "sum")])
-    counts = counts.sort_by([("segment", "ascending"), ("step", "ascending")])
-    segment, step, number = (ints(counts, key) for key in (*columns, "count_all_sum"))
+    counts = sorted(facts.profile.rows_by_step("spans").items())
+    segment, step = (np.array([key[place] for key, _ in counts], np.int64) for place in (0, 1))
+    number = np.array([count for _, count in counts], np.int64)
     walls = _step_walls(facts)
     found: list[Stretch] = []
     begin = 0
@@ -98,10 +92,6 @@ def stretches(facts: RunFacts) -> list[Stretch]:
             found.append(Stretch(int(segment[begin]), members, total, mean_ms))
             begin = end
     return found
-
-
-def _spans_of_steps(spans: pa.Table) -> pa.Table:
-    return spans.group_by(["segment", "step"], use_threads=False).aggregate([([], "count_all")])
 
 
 def _step_walls(facts: RunFacts) -> dict[int, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.server import opened
+from strategy_lab.app.server import opened, timelines
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
 from strategy_lab.app.widgets import segments, side_comparison, verdict
@@ -54,6 +54,20 @@ def test_the_overview_finds_its_run_read_and_its_question_answered(
     segment = found.profile.segments[-1].segment
     assert found.ask(segments.facts_of, segment).steps.count
     assert len(verdict.with_gains(found, segment)) > 0
+
+
+def test_the_timeline_finds_its_spans_laid_out(
+    client: Client, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_ahead.state.configure(lab)
+    write_run(lab / "mine")
+    assert client.get("/timeline?run=mine").body == b"<html>"
+
+    def lays_out_again(*_: object) -> None:
+        raise AssertionError("the timeline was not laid out ahead")
+
+    monkeypatch.setattr(timelines, "lay_out", lays_out_again)
+    assert read_ahead.state.lab().timelines.describe("mine")["num_spans"] > 0
 
 
 def test_compare_finds_its_two_runs_compared(

@@ -35,6 +35,27 @@ def test_a_gap_of_a_quarter_of_the_loop_has_a_finding(
     assert ("between-steps" in {item.key for item in findings(facts)}) is is_found
 
 
+@pytest.mark.parametrize(
+    ("every", "gap_ms", "is_found"), [(10, 100.0, True), (10, 20.0, False), (40, 400.0, False)]
+)
+def test_some_long_gaps_have_a_finding_if_they_take_much_together(
+    profile: profiles.Profile, every: int, gap_ms: float, is_found: bool
+) -> None:
+    """Steps take about 24 ms; two gaps of 400 ms may have been anything."""
+    facts = gather_facts(profile, profile.segments[0])
+    gaps_ms = np.zeros(100)
+    gaps_ms[every - 1 :: every] = gap_ms
+    facts = replace(facts, between=BetweenSteps(gaps_ms))
+    told = [item for item in findings(facts) if item.key == "between-steps"]
+    assert bool(told) is is_found
+    for item in told:
+        assert item.sentence.startswith(
+            "After 10 of 100 steps the program does something else for 100 ms (median), 30 %"
+        )
+        assert item.cost is not None
+        assert item.cost.ms == pytest.approx(10.0)
+
+
 def test_a_gap_longer_than_a_step_leads_whatever_the_step_waits_for(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=20.0)
     profile = profiles.load(run)

@@ -19,7 +19,7 @@ from strategy_lab.profiles.replay.batch_fit import at_other_batches
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import Faster
 from strategy_lab.profiles.replay.finding_gain import gain_of
-from strategy_lab.profiles.replay.recording import _by_step
+from strategy_lab.profiles.replay.recording import read_rows
 from strategy_lab.profiles.replay.replays import Replays, replays
 from strategy_lab.profiles.replay.simulate import own_work, simulate
 from strategy_lab.profiles.replay.step_graph import StepGraph
@@ -46,14 +46,17 @@ def test_with_its_own_gaps_each_step_is_as_long_as_measured(known: Replays) -> N
         assert length_ns == pytest.approx(step.graph.wall_ns)
 
 
-def test_a_step_does_not_wait_for_an_op_that_ends_after_it(known: Replays) -> None:
+def test_a_step_does_not_wait_for_an_op_that_ends_after_it(
+    finished_run: Path, known: Replays
+) -> None:
     step = known.middle.graph.step
+    rows = read_rows(profiles.load(finished_run), LAST, [step])
     last_end_ns = known.middle.graph.nodes.end_ns[:-1].max()
     for cut_ns in (1_000, 500_000):
         begin = known.recording.bounds[step][0]
         until = begin + int(last_end_ns) - cut_ns
         early = replace(known.recording, bounds={step: (begin, until)})
-        graph = StepBuilder(early).build(step)
+        graph = StepBuilder(early, rows).build(step)
         assert _with_its_own_gaps_ns(graph, early.cores) == pytest.approx(graph.wall_ns)
 
 
@@ -110,11 +113,6 @@ def test_more_replicas_on_the_same_cores_take_longer(
     assert 1.2 * eight["step_ms"] < sixteen["step_ms"]
     assert four["efficiency"] is None
     assert any("are left out" in note for note in found["notes"])
-
-
-def test_a_run_of_one_replica_replays_without_a_collective(known: Replays) -> None:
-    empty = known.recording.tables["collectives"][known.steps[0].graph.step].slice(0, 0)
-    assert _by_step(empty) == {}
 
 
 def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:

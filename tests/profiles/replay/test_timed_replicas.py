@@ -14,7 +14,14 @@ from strategy_lab import profiles
 from strategy_lab.profiles.replay.batch_edit import OtherBatch
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, RemoveDelay, Times
-from strategy_lab.profiles.replay.recording import Recording, ReplayError, _read, why_no_replay
+from strategy_lab.profiles.replay.recording import (
+    Recording,
+    ReplayError,
+    StepRows,
+    read_recording,
+    read_rows,
+    why_no_replay,
+)
 from strategy_lab.profiles.replay.slowdowns import slowdowns
 from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
 from strategy_lab.profiles.replay.timed_replicas import TimedReplica, timed_replicas
@@ -25,36 +32,40 @@ from tests.synthetic import TWO_HOSTS, write_run
 
 DATA = Path(__file__).parents[2] / "data"
 MS = 1_000_000
+Captured = tuple[Recording, StepRows]
 
 
 @pytest.fixture(scope="module")
-def recording() -> Recording:
+def captured() -> Captured:
     """A step of four replicas whose all-reduces have a fifth rank, on another worker."""
+    profile = profiles.load(DATA / "captured_step")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("strategy_lab.profiles.replay.recording.FEWEST_STEPS", 1)
-        one = _read(profiles.load(DATA / "captured_step"), 0)
+        one = read_recording(profile, 0)
+    rows = read_rows(profile, 0, one.steps)
     ranks = {
-        step: rows.set_column(
-            rows.schema.get_field_index("group_size"),
+        step: found.set_column(
+            found.schema.get_field_index("group_size"),
             "group_size",
-            pa.array([5] * rows.num_rows, rows.schema.field("group_size").type),
+            pa.array([5] * found.num_rows, found.schema.field("group_size").type),
         )
-        for step, rows in one.tables["collectives"].items()
+        for step, found in rows["collectives"].items()
     }
-    return replace(one, tables={**one.tables, "collectives": ranks})
+    return one, {**rows, "collectives": ranks}
 
 
-def with_worker(recording: Recording, ready_ms: float, gradients_ms: float) -> StepGraph:
+def with_worker(captured: Captured, ready_ms: float, gradients_ms: float) -> StepGraph:
     """The step with another worker, which waits 1 ms for its batch; times since the step's start.
 
     Its delay is 2 ms.
     """
+    recording, rows = captured
     (step,) = recording.steps
     begin = recording.bounds[step][0]
     ready = begin + round(ready_ms * MS)
     gradients = begin + round(gradients_ms * MS)
     other = TimedReplica(1, 4, "/device:CPU:9", ready - 2 * MS, MS, ready, 2 * MS, gradients)
-    return StepBuilder(replace(recording, timed={step: (other,)})).build(step)
+    return StepBuilder(replace(recording, timed={step: (other,)}), rows).build(step)
 
 
 def of_replica(graph: StepGraph, replica: int) -> dict[str, tuple[float, float]]:
@@ -66,8 +77,8 @@ def of_replica(graph: StepGraph, replica: int) -> dict[str, tuple[float, float]]
     }
 
 
-def test_another_worker_has_a_node_for_each_phase(recording: Recording) -> None:
-    found = of_replica(with_worker(recording, 4, 9), 4)
+def test_another_worker_has_a_node_for_each_phase(captured: Captured) -> None:
+    found = of_replica(with_worker(captured, 4, 9), 4)
     assert found == {
         "input": (2, 3),
         "compute": (4, 7),
@@ -76,26 +87,28 @@ def test_another_worker_has_a_node_for_each_phase(recording: Recording) -> None:
     }
 
 
-def test_what_a_worker_did_before_the_first_one_began_is_left_out(recording: Recording) -> None:
-    assert of_replica(with_worker(recording, -4, 3), 4) == {
+def test_what_a_worker_did_before_the_first_one_began_is_left_out(captured: Captured) -> None:
+    assert of_replica(with_worker(captured, -4, 3), 4) == {
         "compute": (0, 1),
         "delay": (1, 3),
         ENTER: (3, 3),
     }
-    assert of_replica(with_worker(recording, -9, -1), 4) == {ENTER: (0, 0)}
+    assert of_replica(with_worker(captured, -9, -1), 4) == {ENTER: (0, 0)}
 
 
-def test_the_all_reduce_of_the_gradients_waits_for_another_worker(recording: Recording) -> None:
-    graph = with_worker(recording, 4, 9)
+def test_the_all_reduce_of_the_gradients_waits_for_another_worker(captured: Captured) -> None:
+    graph = with_worker(captured, 4, 9)
     exits = [at for at, each in enumerate(graph.nodes.category) if each == "collective"]
     for at in exits:
         awaited = graph.nodes.replica[list(graph.waits_for[at])]
         assert sorted(awaited.tolist()) == [0, 1, 2, 3, 4]
 
 
-def test_workers_on_one_host_share_its_cores(recording: Recording) -> None:
+def test_workers_on_one_host_share_its_cores(captured: Captured) -> None:
+    recording, rows = captured
+
     def demand(do_share_cores: bool) -> Sequence[float]:
-        graph = with_worker(replace(recording, do_share_cores=do_share_cores), 4, 9)
+        graph = with_worker((replace(recording, do_share_cores=do_share_cores), rows), 4, 9)
         chosen = graph.is_timed & (np.array(graph.nodes.category) == "compute")
         found: list[float] = graph.nodes.demand[chosen].tolist()
         return found

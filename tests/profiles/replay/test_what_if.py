@@ -51,7 +51,7 @@ def replays_of(steps: list[StepGraph]) -> Replays:
         cross_device_ops="collective-ring",
         spec={},
     )
-    recording = Recording(opened, Graph([], []), (), {}, 2.0, {})
+    recording = Recording(opened, Graph([], []), (), {}, 2.0)
     return Replays(recording, replay_graphs(steps, 2.0))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import NextRun, standing
+from strategy_lab.profiles.sweep.contest import NextRun, sweep_progress
 from strategy_lab.profiles.sweep.record import Budget, Configuration, MeasuredRun, Sweep
 
 BATCH = 64
@@ -36,7 +36,7 @@ def played(sweep: Sweep, rate: Callable[[NextRun], float | str], most: int = 100
     runs = list(sweep.runs)
     for _ in range(most):
         sweep = msgspec.structs.replace(sweep, runs=runs)
-        planned = standing(sweep).next_run
+        planned = sweep_progress(sweep).next_run
         if planned is None:
             break
         runs.append(made_run(sweep, planned, rate(planned)))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from strategy_lab.profiles.sweep.contest import NextRun, runs_left, seconds_left, standing
+from strategy_lab.profiles.sweep.contest import NextRun, runs_left, seconds_left, sweep_progress
 from strategy_lab.profiles.sweep.record import Budget
 from strategy_lab.profiles.sweep.results import results
 from tests.profiles.sweep.made_sweep import made_run, made_sweep, played, rounds_of
@@ -32,17 +32,17 @@ def test_the_slower_half_stops_but_not_the_reference() -> None:
     rounds = [set(one) for one in rounds_of(sweep)]
     assert rounds[0] == set(range(8))
     assert rounds[1] == {0, 1, 2, 3, 4}
-    assert standing(sweep).stopped[7].startswith("slower: 0.1")
+    assert sweep_progress(sweep).stopped[7].startswith("slower: 0.1")
 
 
 def test_a_configuration_close_to_the_fastest_is_not_halved_away() -> None:
     sweep = played(made_sweep(8), rates(*[100.0] * 4, *[85.0] * 4, spread=0.0), most=16)
-    assert standing(sweep).left == tuple(range(8))
+    assert sweep_progress(sweep).left == tuple(range(8))
 
 
 def test_it_ends_when_the_leader_is_clearly_faster() -> None:
     sweep = played(made_sweep(4), rates(100.0, 150, 99, 98))
-    now = standing(sweep)
+    now = sweep_progress(sweep)
     assert (now.left, now.next_run, now.ended) == ((1,), None, "one configuration was left")
     assert len(rounds_of(sweep)) < 8
     found = results(sweep)
@@ -67,7 +67,7 @@ def test_equal_configurations_are_separated_in_at_most_one_of_twenty_sweeps(spre
     wrong = 0
     for seed in range(200):
         sweep = played(made_sweep(4), rates(*[100.0] * 4, spread=spread, seed=seed))
-        wrong += bool(standing(sweep).stopped)
+        wrong += bool(sweep_progress(sweep).stopped)
     assert 0 < wrong <= 10
 
 
@@ -75,7 +75,7 @@ def test_a_true_difference_of_ten_per_cent_is_found() -> None:
     found = 0
     for seed in range(50):
         sweep = played(made_sweep(3), rates(100.0, 110, 100, spread=0.02, seed=seed))
-        found += standing(sweep).left == (1,)
+        found += sweep_progress(sweep).left == (1,)
     assert found >= 45
 
 
@@ -84,7 +84,7 @@ def test_a_failed_configuration_stops_with_its_reason_and_the_others_go_on() -> 
         return "out of memory" if planned.configuration == 2 else 100.0 + planned.configuration
 
     sweep = played(made_sweep(3), rate)
-    assert standing(sweep).stopped[2] == "failed: out of memory"
+    assert sweep_progress(sweep).stopped[2] == "failed: out of memory"
     assert [run.configuration for run in sweep.runs].count(2) == 1
 
 
@@ -98,21 +98,21 @@ def test_a_sweep_whose_runs_all_fail_is_over_and_has_no_winner() -> None:
 def test_no_run_starts_after_the_time_is_used() -> None:
     sweep = played(made_sweep(4, budget=Budget(seconds=23)), rates(*[100.0] * 4))
     assert len(sweep.runs) == 5
-    assert standing(sweep).ended == "the time was used"
+    assert sweep_progress(sweep).ended == "the time was used"
 
 
 def test_what_is_left_shrinks_to_nothing() -> None:
     sweep = made_sweep(4)
-    assert seconds_left(sweep, standing(sweep)) is None
+    assert seconds_left(sweep, sweep_progress(sweep)) is None
     whole = played(sweep, rates(*[100.0] * 4, spread=0.05))
     most = []
     for num in range(1, len(whole.runs) + 1):
         part = msgspec.structs.replace(whole, runs=whole.runs[:num])
-        least, longest = runs_left(part, standing(part))
+        least, longest = runs_left(part, sweep_progress(part))
         assert least <= longest
         most.append(longest)
     assert most[-1] == 0
-    assert seconds_left(whole, standing(whole)) == (0, 0)
+    assert seconds_left(whole, sweep_progress(whole)) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -120,7 +120,7 @@ def test_later_runs_change_no_decision(seed: int) -> None:
     dice = random.Random(seed)
     means = [dice.uniform(50, 150) for _ in range(8)]
     whole = played(made_sweep(8), rates(*means, spread=0.2, seed=seed))
-    now = standing(whole)
+    now = sweep_progress(whole)
     rounds = rounds_of(whole)
     for index in range(8):
         took_part = [number for number, runs in enumerate(rounds, 1) if index in runs]
@@ -137,7 +137,7 @@ def test_what_comes_next_follows_from_the_file_alone() -> None:
     whole = played(sweep, lambda planned: rate[planned.configuration, planned.round])
     for num in range(len(whole.runs)):
         part = msgspec.structs.replace(whole, runs=whole.runs[:num])
-        planned = standing(part).next_run
+        planned = sweep_progress(part).next_run
         assert planned is not None
         expected = whole.runs[num]
         assert made_run(part, planned, rate[planned.configuration, planned.round]) == expected

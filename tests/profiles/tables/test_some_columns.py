@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import zlib
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from strategy_lab.profiles import load
 from strategy_lab.profiles.tables import merged_windows, parquet_tables
 from strategy_lab.profiles.tables.recorded import checksum
+from strategy_lab.profiles.tables.row_check import rules_of
 from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import Timeline, lay_out
@@ -107,22 +110,79 @@ def test_a_copy_that_was_checked_is_read_instead_of_the_windows(
     assert opened == ["window-000032"]  # no copy has the last window
 
 
-def test_of_copies_without_a_wanted_step_only_the_steps_are_read(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """The columns that were read of copies."""
     read: list[tuple[str, ...]] = []
     read_columns = merged_windows.read_columns
 
-    def recording(name: str, content: object, num_rows: int, only: tuple[str, ...]) -> object:
+    def recording(name: str, content: object, num_rows: int, only: tuple[str, ...] = ()) -> object:
         read.append(tuple(only))
-        return read_columns(name, content, num_rows, only)
+        return read_columns(name, content, num_rows, only or None)
 
     monkeypatch.setattr(merged_windows, "read_columns", recording)
+    return read
+
+
+def test_a_copy_without_a_wanted_step_is_not_opened(run: Path, read: list[tuple[str, ...]]) -> None:
     steps = Profile.load(run).columns("spans", ("step",))["step"].to_pylist()
     read.clear()
     parts = Profile.load(run).parts("spans", COLUMNS, len, {max(steps[:100])})
     assert sum(parts) > 0
+    assert read == [(*COLUMNS, "step")]
+
+
+def test_of_copies_of_an_earlier_version_only_the_steps_are_read(
+    run: Path, read: list[tuple[str, ...]]
+) -> None:
+    steps = Profile.load(run).columns("spans", ("step",))["step"].to_pylist()
+    read.clear()
+    _without_counts(run)
+    parts = Profile.load(run).parts("spans", COLUMNS, len, {max(steps[:100])})
+    assert sum(parts) > 0
     assert sorted(read) == [(*COLUMNS, "step"), ("step",), ("step",)]
+    _as_whole(run)
+
+
+def _without_counts(run: Path) -> None:
+    """Make the indexes those of a version that did not count rows by step."""
+    for path in run.glob("worker-0-0/merged-*/index.json"):
+        index = msgspec.json.decode(path.read_bytes())
+        spans = index["spans"]
+        del spans["steps"]
+        spans["fits"] = zlib.crc32(f"spans {rules_of('spans')} {spans['crc32']}".encode())
+        path.write_bytes(msgspec.json.encode(index))
+
+
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_the_rows_of_each_step_are_those_of_the_table(
+    run: Path, read: list[tuple[str, ...]], is_counted: bool
+) -> None:
+    if not is_counted:
+        _without_counts(run)
+    table = Profile.load(run).table("spans")
+    read.clear()
+    counted = Profile.load(run).rows_by_step("spans")
+    assert counted == Counter(zip(*_keys(table), strict=True))
+    assert read == ([] if is_counted else [("segment", "step")] * 2)
+    whole = Profile.load(run)
+    whole.table("spans")
+    assert whole.rows_by_step("spans") == counted
+
+
+def _keys(table: pa.Table) -> list[list[int]]:
+    return [table[name].to_pylist() for name in ("segment", "step")]
+
+
+def test_an_index_with_wrong_numbers_of_rows_is_not_believed(run: Path) -> None:
+    path = _group(run) / "index.json"
+    index = msgspec.json.decode(path.read_bytes())
+    index["spans"]["steps"] = index["spans"]["steps"][1:]
+    path.write_bytes(msgspec.json.encode(index))
+    table = Profile.load(run).table("spans")
+    counted = Profile.load(run).rows_by_step("spans")
+    assert counted == Counter(zip(*_keys(table), strict=True))
+    _as_whole(run)
 
 
 @pytest.mark.parametrize("file", ["spans.parquet", "index.json"])

@@ -7,13 +7,13 @@ import sys
 
 PROGRAM = """
 import sys
-from strategy_lab.profiles.tables import parquet_tables
+from strategy_lab.profiles.tables import threads
 
 def work(_number):
     return "pandas" in sys.modules
 
-parquet_tables.os.cpu_count = lambda: 2
-print("pandas" in sys.modules, *parquet_tables._in_threads(work, [1, 2, 3]))
+threads.os.cpu_count = lambda: 2
+print("pandas" in sys.modules, *threads.in_threads(work, [1, 2, 3]))
 """
 
 

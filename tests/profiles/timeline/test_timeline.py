@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.tables.store import load
+from strategy_lab.profiles.tables.store import Profile, load
 from strategy_lab.profiles.timeline import Timeline, cut_view, find_spans, lay_out
 from strategy_lab.profiles.timeline.lanes import assign_lanes
 from strategy_lab.profiles.timeline.view import MAX_RECTANGLES, _summaries
@@ -144,6 +145,26 @@ def test_the_layout_of_some_steps_is_what_the_whole_one_has_of_them(
     starts = set(some.start.tolist())
     assert len(some.links["start"]) > 0
     assert starts.issuperset(some.links["start"].tolist())
+
+
+def test_a_view_reads_neither_the_sends_nor_the_phases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "run", strategy="central-storage", steps=40, windows=1)
+    read = []
+    table = Profile.table
+
+    def noting(profile: Profile, name: str) -> pa.Table:
+        read.append(name)
+        return table(profile, name)
+
+    monkeypatch.setattr(Profile, "table", noting)
+    laid_out = lay_out(load(run))
+    cut_view(laid_out, 0, laid_out.length_ns, 1400)
+    assert read
+    assert not {"transfers", "replica_steps"}.intersection(read)
+    assert len(laid_out.sends["start"]) > 0
+    assert len(laid_out.split_steps["step"]) > 0
 
 
 def _spans_of(timeline: Timeline, steps: set[int]) -> list[tuple[object, ...]]:

@@ -9,7 +9,7 @@ import pytest
 
 from strategy_core.launcher.sweep_pruning import why_pruned
 from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import NextRun, standing
+from strategy_lab.profiles.sweep.contest import NextRun, sweep_progress
 from strategy_lab.profiles.sweep.record import (
     Budget,
     Configuration,
@@ -61,7 +61,7 @@ def test_what_cannot_win_is_left_out_with_its_numbers(tmp_path: Path) -> None:
     assert why.startswith("left out: predicted ")
     assert "best measured 1.00 ms, 1,000,000 examples/s" in why
     pruned = msgspec.structs.replace(sweep, pruned=[Pruned(2, why)])
-    assert 2 not in standing(pruned).left
+    assert 2 not in sweep_progress(pruned).left
     states = {item.index: (item.state, item.why) for item in results(pruned).table}
     assert states[2] == ("pruned", why)
 
@@ -93,6 +93,6 @@ def test_a_recording_that_allows_no_prediction_leaves_nothing_out(tmp_path: Path
 
 def test_runs_on_few_replicas_come_first_in_the_first_round(tmp_path: Path) -> None:
     sweep = msgspec.structs.replace(sweep_of_workers(tmp_path, fastest=1e6), runs=[])
-    planned = standing(sweep).next_run
+    planned = sweep_progress(sweep).next_run
     assert planned is not None
-    assert standing(sweep).rest_of_round[-2:] == (1, 2)
+    assert sweep_progress(sweep).rest_of_round[-2:] == (1, 2)

@@ -3,9 +3,11 @@
 ## What it does
 
 Compares the median time from the end of a step to the start of the next with the median step: a
-quarter of both together or more, and at least 1 ms. Names the line that runs for most of it, if
-steps were captured. Gaps before steps that trace, and gaps in which a capture window begins or
-ends, are left out.
+quarter of both together or more, and at least 1 ms. Or that time is usually shorter, but after some
+steps, three or more, five times as long as usual, and these take 15 % of the time from step to step
+or more, as saving every tenth step does. Names the line that runs for most of it, if such steps
+were captured. Gaps before steps that trace, and gaps in which a capture window begins or ends, are
+left out.
 
 ## Why is this slow
 
@@ -21,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from strategy_lab.profiles.analysis.advice.place import place
 from strategy_lab.profiles.analysis.cost import Cost
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
@@ -31,32 +35,67 @@ NO_GAIN = "What runs between the steps is not an op of the replayed step."
 BETWEEN_SHARE = 0.25
 SHORTEST_MS = 1.0
 """A loop around a `tf.function` and Keras's own callbacks take less."""
+LONG_SHARE = 0.15
+LONG_TIMES = 5.0
+FEWEST_LONG, FEWEST_GAPS = 3, 20
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """A usual gap that is a large part of the loop."""
+    """A usual gap that is a large part of the loop; else some long ones that are."""
     gap_ms, step_ms = facts.between.median_ms, facts.steps.median_ms
-    if not facts.breakdown.is_in_sync or not gap_ms or not step_ms or gap_ms < SHORTEST_MS:
+    if not facts.breakdown.is_in_sync or gap_ms is None or not step_ms:
         return
     share = gap_ms / (gap_ms + step_ms)
-    if share < BETWEEN_SHARE:
+    if gap_ms < SHORTEST_MS or share < BETWEEN_SHARE:
+        yield from _after_some_steps(facts, gap_ms, step_ms)
         return
-    lines = facts.held_up.of_kind("between-steps")
-    at = f", most of it at {place(lines[0])}" if lines else ""
     yield finding(
         facts,
         KEY,
         f"Between two steps the program does something else for {units.milliseconds(gap_ms)} "
-        f"(median), {units.share(share)} of the time from step to step{at}. Step times do not "
-        "include it.",
+        f"(median), {units.share(share)} of the time from step to step{_at(facts)}. Step times do "
+        "not include it.",
         "Do it every few steps or in another thread: callbacks, predict(), checkpoints, logs.",
         _cost(facts, gap_ms, step_ms, share),
         median_ms=gap_ms,
-        place=lines[0].name if lines else None,
+        place=_place(facts),
     )
 
 
+def _after_some_steps(facts: Facts, usual_ms: float, step_ms: float) -> Iterator[Finding]:
+    gaps_ms = facts.between.gaps_ms
+    long_ms = gaps_ms[gaps_ms >= max(SHORTEST_MS, LONG_TIMES * usual_ms)]
+    if len(long_ms) < FEWEST_LONG or len(gaps_ms) < FEWEST_GAPS:
+        return
+    share = float(long_ms.sum() / (gaps_ms.sum() + step_ms * len(gaps_ms)))
+    if share < LONG_SHARE:
+        return
+    median_ms = float(np.median(long_ms))
+    yield finding(
+        facts,
+        KEY,
+        f"After {len(long_ms):,} of {units.counted(len(gaps_ms), 'step')} the program does "
+        f"something else for {units.milliseconds(median_ms)} (median), {units.share(share)} of the "
+        f"time from step to step{_at(facts)}. Step times do not include it.",
+        "Do it less often or in another thread: checkpoints, evaluation, predict(), logs, plots.",
+        _cost(facts, float(long_ms.sum()) / len(gaps_ms), step_ms, share),
+        median_ms=median_ms,
+        num_gaps=len(long_ms),
+        place=_place(facts),
+    )
+
+
+def _at(facts: Facts) -> str:
+    lines = facts.held_up.of_kind(KEY)
+    return f", most of it at {place(lines[0])}" if lines else ""
+
+
+def _place(facts: Facts) -> str | None:
+    lines = facts.held_up.of_kind(KEY)
+    return lines[0].name if lines else None
+
+
 def _cost(facts: Facts, gap_ms: float, step_ms: float, share: float) -> Cost | None:
-    """Ranked as if it were a part of the step, which it may exceed."""
+    """Ranked as if it were a part of the step, which it may exceed. `gap_ms` is of each step."""
     beside = per_step(facts, gap_ms, step_ms)
     return replace(beside, of="loop", share=share) if beside else None

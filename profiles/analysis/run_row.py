@@ -1,4 +1,4 @@
-"""A run at a glance, for lists of many: what it was, how far it got, how fast."""
+"""One row of a list of runs: what a run was, how far it got, how fast."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SPARK_POINTS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """One line of a list of runs. None where the run recorded nothing of it."""
+class RunRow:
+    """One row of a list of runs. What the run did not record is None."""
 
     status: Status
     strategies: tuple[str, ...]
@@ -36,7 +36,7 @@ class Glance:
     """Median step time of up to 60 equal parts of the run, in order."""
 
 
-def glance(profile: Profile) -> Glance:
+def run_row(profile: Profile) -> RunRow:
     """Read the steps of a run, and nothing larger."""
     steps = profile.table("steps")
     times = _times(profile)
@@ -47,7 +47,7 @@ def glance(profile: Profile) -> Glance:
     segments = profile.segments
     titles = [f"{segment.strategy} ×{segment.num_replicas}" for segment in segments]
     workload = (profile.spec or {}).get("workload")
-    return Glance(
+    return RunRow(
         status=profile.status,
         strategies=tuple(
             title for i, title in enumerate(titles) if i == 0 or titles[i - 1] != title

@@ -1,4 +1,4 @@
-"""A run at a glance, for lists."""
+"""One row of a list of runs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.analysis.glance import SPARK_POINTS, glance
+from strategy_lab.profiles.analysis.run_row import SPARK_POINTS, run_row
 from strategy_lab.profiles.tables.store import load
 from tests.synthetic import write_run
 
 
 def test_what_it_was_how_far_and_how_fast(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=300, windows=0, segments=[{}, {"replicas": 2}])
-    seen = glance(load(run))
+    seen = run_row(load(run))
     assert seen.strategies == ("mirrored ×4", "mirrored ×2")
     assert (seen.workload, seen.num_replicas, seen.num_steps) == ("digits-cnn", 2, 300)
     assert seen.step_ms == pytest.approx(23.7, rel=0.05)
@@ -23,7 +23,7 @@ def test_what_it_was_how_far_and_how_fast(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("steps", [0, 1])
 def test_a_run_of_hardly_any_step(tmp_path: Path, steps: int) -> None:
-    seen = glance(load(write_run(tmp_path / "run", steps=steps, windows=0, ending="failed")))
+    seen = run_row(load(write_run(tmp_path / "run", steps=steps, windows=0, ending="failed")))
     assert seen.num_steps == steps
     assert seen.step_ms is None, "a first step is traced and compiled"
     assert seen.spark_ms == ()

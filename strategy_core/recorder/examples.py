@@ -12,11 +12,18 @@ def num_examples(batch: Any) -> int | None:
     """
     import tensorflow as tf
 
-    leaves = tf.nest.flatten(batch)
-    if not leaves:
-        return None
-    parts = getattr(leaves[0], "values", None)
-    of_replicas = parts if isinstance(parts, tuple | list) and parts else (leaves[0],)
+    first = batch
+    while isinstance(first, tuple | list) and first:  # most batches: `flatten` takes long in a step
+        first = first[0]
+    if not isinstance(first, tf.Tensor):
+        leaves = tf.nest.flatten(batch)
+        if not leaves:
+            return None
+        first = leaves[0]
+    if isinstance(first, tf.Tensor):  # a tensor has no `values`, and takes long to say so
+        return _first_axis(first)
+    parts = getattr(first, "values", None)
+    of_replicas = parts if isinstance(parts, tuple | list) and parts else (first,)
     sizes = [_first_axis(part) for part in of_replicas]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 

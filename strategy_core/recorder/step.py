@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -45,6 +46,8 @@ class RecordedStep:
     captured = False
     num_steps = 1
     """Steps of the program in this one: a call may do several of them on the device."""
+    divided: Sequence[Callable[[RecordedStep], StepPart]] | None = None
+    """The steps that this one turned out to be, if they are no equal parts of it."""
     start_ns = 0
     """Wall clock, ns since the epoch."""
     begin_ns = end_ns = 0
@@ -139,14 +142,20 @@ class RecordedStep:
         self.start_ns, self.begin_ns = start_ns, begin_ns
 
     def parts(self) -> Sequence[StepFields]:
-        """The steps of this one as they are written: itself, or equal parts of it.
+        """The steps of this one as they are written: itself, or parts of it.
 
         The steps of one call cannot be timed from outside, so each gets the same share of its
         time. The result is that of the last.
         """
+        if self.divided is not None:
+            return [part(self) for part in self.divided]
         if self.num_steps == 1:
             return (self,)
-        return [StepPart(self, index) for index in range(self.num_steps)]
+        return [_equal_part(self, index) for index in range(self.num_steps)]
+
+    def divide(self, parts: Sequence[Callable[[RecordedStep], StepPart]]) -> None:
+        """Record these parts as steps, because they turned out not to be one."""
+        self.divided, self.num_steps = parts, len(parts)
 
     def end(self) -> int:
         """End the step once its result is available. Returns the time of that (monotonic clock)."""
@@ -164,20 +173,35 @@ class RecordedStep:
             self.loss, self.marks_ns = self._read()
 
 
+@dataclass(frozen=True, slots=True)
 class StepPart:
-    """One step of a call that does several: an equal part of the call."""
+    """One of several steps that were recorded together."""
 
-    marks_ns = None
+    segment: int
+    step: int
+    start_ns: int
+    wall_ms: float
+    loss: float | None
+    examples: int | None
+    input_ms: float | None
+    captured: bool
+    marks_ns: None = None
 
-    def __init__(self, call: RecordedStep, index: int) -> None:
-        num_steps = call.num_steps
-        self.segment, self.step = call.segment, call.step + index
-        self.wall_ms = call.wall_ms / num_steps
-        self.start_ns = call.start_ns + int(index * self.wall_ms * 1e6)
-        self.loss = call.loss if index == num_steps - 1 else None
-        self.examples = None if call.examples is None else call.examples // num_steps
-        self.input_ms = None if call.input_ms is None else call.input_ms / num_steps
-        self.captured = call.captured
+
+def _equal_part(call: RecordedStep, index: int) -> StepPart:
+    """One step of a call that does several."""
+    num_steps = call.num_steps
+    wall_ms = call.wall_ms / num_steps
+    return StepPart(
+        segment=call.segment,
+        step=call.step + index,
+        start_ns=call.start_ns + int(index * wall_ms * 1e6),
+        wall_ms=wall_ms,
+        loss=call.loss if index == num_steps - 1 else None,
+        examples=None if call.examples is None else call.examples // num_steps,
+        input_ms=None if call.input_ms is None else call.input_ms / num_steps,
+        captured=call.captured,
+    )
 
 
 class _Asking:

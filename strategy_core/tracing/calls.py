@@ -19,8 +19,8 @@ class Call:
     """An outermost call of the program into TensorFlow, which may turn out to be a step."""
 
     __slots__ = (
-        "begin_ns", "fetched", "has_gradient", "is_counted", "iterations", "start_ns", "thread",
-        "unit",
+        "begin_ns", "ended_ns", "fetched", "has_gradient", "is_counted", "iterations", "loss",
+        "start_ns", "thread", "unit",
     )  # fmt: skip
 
     def __init__(self, unit: Unit) -> None:
@@ -34,7 +34,21 @@ class Call:
         self.is_counted = False
         """Whether it was counted as a step, of an eager step."""
         self.fetched: list[Fetched] = []
-        """Batches that were taken before it, of an eager step."""
+        """Batches that were taken before it, once it is a part of a step, or an eager step."""
+        self.ended_ns = 0
+        """When the last part of it ended (monotonic clock), once it is a part of a step."""
+        self.loss: Any = None
+        """The scalar tensor that it has returned."""
+
+    @property
+    def num_examples(self) -> int | None:
+        """Examples of the first batch that was taken before it."""
+        return self.fetched[0].num_examples if self.fetched else None
+
+    def first_began(self) -> tuple[int, int]:
+        """When it or its first batch began, by the wall clock and the monotonic one."""
+        began = [(each.start_ns, each.begin_ns) for each in self.fetched]
+        return min([*began, (self.start_ns, self.begin_ns)], key=lambda at: at[1])
 
 
 class Fetched:

@@ -3,8 +3,11 @@
 Keras takes the batches inside its train function, so no Python code sees them. Keras's own
 `train_step` weighs the loss of a batch by its number of examples, so the count of the metric `loss`
 is the number of examples since the epoch began. Things that don't work: the size that the dataset
-was batched with (private API, and unknown if a transformation follows), and a batch from an
-iterator of the lab's own (it runs the program's input pipeline once more).
+was batched with (private API, and unknown if a transformation follows), a batch from an iterator of
+the lab's own (it runs the program's input pipeline once more), and the metrics of a `train_step` of
+the program's own (a loss that is one number counts as one example, a value per word as one each).
+Python sees such a batch only while the train function is traced, when its size is not known yet: to
+count it, the program's graph would need an op of the lab's.
 """
 
 from __future__ import annotations

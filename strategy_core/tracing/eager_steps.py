@@ -49,7 +49,7 @@ class EagerSteps:
             session.here.eager = session.begin_eager(self._unit(code, line))
 
     @guarded
-    def gradient_begins(self) -> None:
+    def gradient_begins(self, tape: Any) -> None:
         """A gradient is about to be computed."""
         call = self._session.here.eager
         if call is None or self._session.has_other_steps:
@@ -57,17 +57,17 @@ class EagerSteps:
             self._session.num_eager_gradients += 1
         elif not call.has_gradient:
             call.has_gradient = True
-            self._session.eager_gradient(call)
+            self._session.eager_gradient(call, tape)
 
     @guarded
-    def part_done(self, error: BaseException | None) -> None:
+    def part_done(self, error: BaseException | None, *, is_update: bool) -> None:
         """A gradient was computed, or an optimizer applied; or it raised."""
         call = self._session.here.eager
         if call is None or not call.has_gradient:
             return
         if error is not None:
             self._session.here.eager = None
-        self._session.eager_part_done(call, error)
+        self._session.eager_part_done(call, error, is_update=is_update)
 
     def _unit(self, code: CodeType, line: int) -> Unit:
         unit = self._units.get((code, line))
@@ -77,12 +77,14 @@ class EagerSteps:
         return unit
 
 
-def part_of_step(steps: EagerSteps, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+def part_of_step(
+    steps: EagerSteps, is_update: bool, method: Method, /, *args: Any, **kwargs: Any
+) -> Any:
     """Call what computes a gradient, or applies it."""
     try:
         result = method(*args, **kwargs)
     except BaseException as error:
-        steps.part_done(error)
+        steps.part_done(error, is_update=is_update)
         raise
-    steps.part_done(None)
+    steps.part_done(None, is_update=is_update)
     return result

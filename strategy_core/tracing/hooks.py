@@ -58,7 +58,7 @@ class _Hooks:
         if session.is_off or session.is_in_call or not tf.executing_eagerly():
             return method
         unit = session.units.of(function, private_tf.python_function(function))
-        return functools.partial(_call, session, unit, method)
+        return functools.partial(outermost_call, session, unit, method)
 
     def strategy_run(self, strategy: Any, method: Method) -> Method:
         session = self._session
@@ -75,11 +75,11 @@ class _Hooks:
             self._eager.tape_begins(program.f_code, program.f_lineno)
         return method
 
-    def gradient(self, _tape: Any, method: Method) -> Method:
+    def gradient(self, tape: Any, method: Method) -> Method:
         if self._session.may_step_eagerly and tf.executing_eagerly():
-            self._eager.gradient_begins()
-            return functools.partial(part_of_step, self._eager, method)
-        self._session.gradient()
+            self._eager.gradient_begins(tape)
+            return functools.partial(part_of_step, self._eager, False, method)
+        self._session.gradient(tape)
         return method
 
     def next_batch(self, iterator: Any, method: Method) -> Method:
@@ -91,7 +91,10 @@ class _Hooks:
         return functools.partial(_fetch, session, iterator, method)
 
 
-def _call(session: Session, unit: Unit, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+def outermost_call(
+    session: Session, unit: Unit, method: Method, /, *args: Any, **kwargs: Any
+) -> Any:
+    """Call what may be a step, or a part of one."""
     call = session.begin_call(unit)
     if call is None:
         return method(*args, **kwargs)
@@ -109,7 +112,7 @@ def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwarg
     unit = session.unit_of_run(function, strategy)
     if unit is None:
         return method(*args, **kwargs)
-    return _call(session, unit, method, *args, **kwargs)
+    return outermost_call(session, unit, method, *args, **kwargs)
 
 
 def _fetch(session: Session, iterator: Any, method: Method) -> Any:

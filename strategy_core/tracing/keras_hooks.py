@@ -14,9 +14,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.fit import Fit
+from strategy_core.tracing.hooks import outermost_call
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
 
@@ -48,8 +51,12 @@ class _Hooks:
 
     def apply(self, optimizer: Any, method: Method) -> Method:
         session = self._session
-        if session.here.eager is not None and session.may_step_eagerly:
-            return functools.partial(part_of_step, self._eager, method)
+        if session.may_step_eagerly and session.here.eager is not None:
+            return functools.partial(part_of_step, self._eager, True, method)
+        is_outermost = session.may_step_eagerly and tf.executing_eagerly()
+        if is_outermost and session.has_other_steps:
+            unit = session.units.of_optimizer(optimizer)
+            return functools.partial(outermost_call, session, unit, method)
         session.applies(optimizer)
         return method
 

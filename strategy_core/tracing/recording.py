@@ -17,9 +17,11 @@ from strategy_core.recorder.program import join_run, seen_strategy, segment_of
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.tracing.calls import Call, Fetched
+from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
+from strategy_core.tracing.step_calls import StepCalls, read_loss
 from strategy_core.tracing.units import Unit
 from strategy_lab.profiles.run.events import OWN_PROFILER, Note
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -27,6 +29,13 @@ from strategy_lab.profiles.spec.run_spec import Capture
 MOST_SWITCHES = 16
 """A program that goes back and forth between functions more often stays in one segment."""
 
+MOST_CALLS = 64
+"""After so many calls without an update of the variables, each call is a step."""
+
+_HOW_TO_COUNT = (
+    "record the program with `with strategy_core.record(RUN) as recorder:`, and put all that a "
+    "step does into `with recorder.step():`"
+)
 _GRAPHS_LEFT = "The program's own `tf.summary.trace_on` collected the graph"
 
 
@@ -38,11 +47,11 @@ class Recording:
         self.recorder: Recorder = join_run(Path(settings.run), capture)
         self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
         """Iterators whose batches were used in steps."""
-        self.num_late = 0
-        """Calls that belong to a step that was over."""
         self._graphs = graphs
         """Collected by the session; None if each segment collects its own."""
         self._noted: set[str] = set()
+        self._losses: weakref.WeakSet[Unit] = weakref.WeakSet()
+        """Functions that return the loss."""
         self._segment_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Segment by function."""
         self._num_segments = 0
@@ -53,6 +62,14 @@ class Recording:
         self._step: RecordedStep | None = None
         self._called: list[Unit] = []
         """Functions called in the open step."""
+        self._calls = StepCalls(1)
+        """The calls of the open step that compute gradients."""
+        self._is_updated = False
+        """Whether the variables were updated in the open step."""
+        self._has_late_update: bool | None = None
+        """Whether a later call applies the gradients of others; None if that is not known yet."""
+        self._values = ChangedValues()
+        """Of the segment's variables, while that is not known."""
         self._last: Unit | None = None
         """The function whose call ends a step of this segment, once that is known."""
         self._ended_ns = 0
@@ -76,12 +93,12 @@ class Recording:
 
     # -- segments
 
-    def prepare(self, unit: Any, fetched: Sequence[Fetched]) -> None:
+    def prepare(self, unit: Unit, fetched: Sequence[Fetched]) -> None:
         """A function is being traced, and turned out to train: record its graph."""
         if self._step is not None and not fetched:
             self._segment_of[unit] = self._segment  # a part of the open step
             return
-        self.open_segment(unit, unit.strategy or seen_strategy(), _examples(fetched))
+        self.open_segment(unit, unit.strategy or seen_strategy())
 
     def known_before(self, unit: Unit) -> None:
         """A function that was traced before the recording began trains: its graph is not known."""
@@ -94,11 +111,16 @@ class Recording:
         )
 
     def open_segment(
-        self, owner: Any, strategy: Any, batch_size: int | None, variables: Variables = ()
+        self,
+        owner: Any,
+        strategy: Any,
+        batch_size: int | None = None,
+        variables: Variables = (),
     ) -> None:
         """Begin a segment for the steps of `owner`, whose functions are instantiated next.
 
-        `batch_size` is that of the batches of this process.
+        `batch_size` is that of the steps of this process. None if it is not known before them: how
+        many batches a step takes depends on what updates the variables.
         """
         self.close_step()
         number, self._num_segments = self._num_segments, self._num_segments + 1
@@ -112,7 +134,8 @@ class Recording:
             segment, variables, same_as, self._collected(owner), is_warm=is_warm
         )
         self._segment_of[owner] = self._segment = number
-        self._last = None
+        self._last = self._has_late_update = None
+        self._values = ChangedValues()
         if self._graphs_left_at is not None and same_as is None:
             self._without_graph.append(number)
 
@@ -127,92 +150,176 @@ class Recording:
             return None
         return lambda: graphs.of(self._called or [owner])
 
-    def _come_back_to(self, unit: Unit, batch_size: int | None) -> None:
+    def _come_back_to(self, unit: Unit) -> None:
         """Begin a segment like an earlier one, if another is in force."""
         segment = self._segment_of.get(unit)
         if segment is None or (segment != self._segment and self._num_switches < MOST_SWITCHES):
             self._num_switches += segment is not None
-            self.open_segment(unit, unit.strategy or seen_strategy(), batch_size)
+            self.open_segment(unit, unit.strategy or seen_strategy())
 
     # -- steps
 
     def boundary(self, unit: Unit | None) -> None:
         """A batch is about to be taken (None), or a function to be called: does a step end?"""
-        if self._step is not None and (unit is None or unit in self._called):
+        if self._step is None:
+            return
+        if not self._is_updated and self._has_late_update is None and self._values.have_changed():
+            self._updated_outside()
+        if unit is not None and unit not in self._called:
+            return
+        if self._is_updated or self._has_late_update is False or not self._called:
             self.close_step()
 
-    def enter(self, call: Call, fetched: Sequence[Fetched]) -> None:
-        """Begin a step with a call and the batches that were taken for it."""
+    def step_of_batch(self) -> RecordedStep:
+        """The step of a batch that is about to be taken: the open one, or one that begins."""
+        return self._step or self.recorder.begin_ahead()
+
+    def enter(self, call: Call, fetched: list[Fetched]) -> None:
+        """Begin a step with a call and the batches that were taken for it, or add to the step."""
+        call.fetched = fetched
         for each in fetched:
-            if (iterator := each.iterator()) is not None:
+            if each.step is None and (iterator := each.iterator()) is not None:
                 self.iterators.add(iterator)
         if self._step is None:
-            self._come_back_to(call.unit, _examples(fetched))
-            self._begin(call, fetched)
+            self._come_back_to(call.unit)
+            self._begin(call)
+        else:
+            for each in fetched:
+                if each.step is None:
+                    self._step.asked(each.took_ns)
         if call.iterations is None and call.unit.may_loop and call.unit.num_calls > 1:
             call.iterations = iterations(call.unit.optimizer)
 
-    def _begin(self, call: Call, fetched: Sequence[Fetched]) -> None:
-        step = self.recorder.step(self._of_all_workers(_examples(fetched)))
+    def _begin(self, call: Call) -> None:
+        step = self.recorder.step()
         step.__enter__()
-        self._step, self._called, self._num_steps = step, [], 1
-        if any(each.step is step for each in fetched):
+        self._open(step)
+        if any(each.step is step for each in call.fetched):
             return  # it began with its batch
         if not step.captured:
-            began = [(each.start_ns, each.begin_ns) for each in fetched]
-            began.append((call.start_ns, call.begin_ns))
-            step.began_at(*min(began, key=lambda at: at[1]))
-            for each in fetched:
+            step.began_at(*call.first_began())
+            for each in call.fetched:
                 step.asked(each.took_ns)
+
+    def _open(self, step: RecordedStep) -> None:
+        self._step, self._called, self._num_steps = step, [], 1
+        self._calls, self._is_updated = StepCalls(self._num_workers), False
 
     def call_done(self, call: Call, result: Any) -> None:
         """A call of the open step has returned."""
         assert self._step is not None
-        self._called.append(call.unit)
-        self._ended_ns = time.monotonic_ns()
-        self._count_steps(call)
-        self._take_loss(call.unit, result)
+        loss = self._loss_of(call.unit, result)
+        self._part_done(call.unit)
+        self._calls.done(call, self._ended_ns, loss)
+        if call.unit.may_loop:
+            self._count_steps(call)
+        if loss is not None:
+            self._step.loss_later(lambda: read_loss(loss))
+        self._is_updated |= bool(call.unit.optimizers) or call.unit.is_update
+        if self._has_late_update is None:
+            self._find_update(call.unit)
         if call.unit is self._last:
             self.close_step()
+        self._give_up_if_long(call.unit)
 
-    def update_done(self, call: Call) -> None:
-        """A function that applies gradients which another call of the step has computed returned.
+    def other_call_done(self, call: Call) -> None:
+        """A call that computes no gradients has returned.
 
-        The first step is open until the next batch is taken, so it shows whether every step ends
-        with this call. If not, as with gradients that are added up over several batches, steps end
-        before it.
+        It belongs to the open step if it applies the gradients which the step's other calls have
+        computed. The first step is open until the next batch is taken, so it shows with which
+        call every step ends.
         """
+        unit = call.unit
         if self._step is None:
-            self.note(
-                f"{_place(call.unit)} applies gradients that other calls have computed, but not in "
-                "every step: its time and its collectives are between the steps, not in them. To "
-                "count them, record the program with `with strategy_core.record(RUN) as recorder:` "
-                "and put all that a step does into `with recorder.step():`"
-            )
+            if unit.optimizers:
+                self.note(
+                    f"{_place(unit)} applies gradients that other calls have computed, but not in "
+                    "every step: its time and its collectives are between the steps, not in them. "
+                    f"To count them: {_HOW_TO_COUNT}"
+                )
             return
-        self._called.append(call.unit)
-        self._ended_ns = time.monotonic_ns()
-        if call.unit is self._last:
+        if self._has_late_update is None and not unit.optimizers:
+            unit.is_update |= self._values.have_changed()
+        if not unit.optimizers and not unit.is_update:
+            return
+        self._part_done(unit)
+        self._has_late_update = self._is_updated = True
+        if len(self._calls) > 1:
+            self.note(
+                f"{_place(unit)} applies the gradients of several calls of "
+                f"{_place(self._called[0])}: a step lasts from the batch of the first of these "
+                "calls to the end of the update"
+            )
+        if unit is self._last:
             self.close_step()
 
-    def eager_part_done(self, call: Call) -> None:
+    def eager_part_done(self, call: Call, *, is_update: bool) -> None:
         """A part of the open step has returned; the next batch or tape closes the step."""
         if self._step is None:
             return
-        if call.unit not in self._called:
-            self._called.append(call.unit)
-        self._ended_ns = time.monotonic_ns()
+        self._part_done(call.unit)
+        self._calls.done(call, self._ended_ns)
+        if is_update:
+            self._has_late_update = self._is_updated = True
+        elif self._has_late_update is None:
+            self._find_update(call.unit)
         if self._called[0] is call.unit:
             self.note(
                 f"Steps are found by {_place(call.unit)}, which runs eagerly: a step lasts from "
                 "its batch, or from the tape's begin if no batch is taken, until the last gradient "
                 "or the optimizer's update"
             )
+        self._give_up_if_long(call.unit)
+
+    def _part_done(self, unit: Unit) -> None:
+        if unit not in self._called:
+            self._called.append(unit)
+        self._ended_ns = time.monotonic_ns()
+
+    # -- which call updates the variables
+
+    def _find_update(self, unit: Unit) -> None:
+        """A call that computes gradients has returned: find out whether it applies them, too.
+
+        If its graph does not show that, the variables are read after a first call, and compared
+        after each further one. If none can be read, each call counts as an update.
+        """
+        unit.is_update = unit.is_update or updates_in_graph(unit)
+        is_known = bool(unit.optimizers) or unit.is_update
+        if not is_known and self._values.have_changed():
+            # Between two eager gradients, the program's own Python may have changed them.
+            unit.is_update = is_known = not unit.is_eager
+        elif not is_known and self._values.remember(unit.variables or ()):
+            return
+        self._is_updated = True
+        self._has_late_update = is_known and len(self._called) > 1
+        if not self._has_late_update and len(self._calls) > 1:
+            self.close_step()
+
+    def _updated_outside(self) -> None:
+        """The variables have other values than after the last call."""
+        self._has_late_update = False
+        if len(self._calls) > 1:
+            self.note(
+                "The program changes its variables outside of the calls that compute gradients: "
+                f"each call of {_place(self._called[0])} is a step. To have one step per update: "
+                f"{_HOW_TO_COUNT}"
+            )
+
+    def _give_up_if_long(self, unit: Unit) -> None:
+        if self._is_updated or self._has_late_update is False or len(self._calls) < MOST_CALLS:
+            return
+        self._has_late_update = False
+        self.note(
+            f"{MOST_CALLS} calls of {_place(unit)} were followed by no update of the variables: "
+            f"each call is a step. If a later call applies their gradients: {_HOW_TO_COUNT}"
+        )
+        self.close_step()
 
     def scheduled_done(self, call: Call, num_steps: int) -> None:
         """The steps that the program gave to a `ClusterCoordinator` are done."""
-        self._called.append(call.unit)
-        self._ended_ns, self._num_steps = time.monotonic_ns(), num_steps
+        self._part_done(call.unit)
+        self._num_steps = num_steps
         if num_steps > 1:
             self.note(
                 "Workers do the steps between two calls of `ClusterCoordinator.join`, several at a "
@@ -222,20 +329,48 @@ class Recording:
         self.close_step()
 
     def close_step(self) -> None:
-        """End the open step, if any, when its last call returned."""
+        """End the open step, if any, when its last call returned.
+
+        Calls that no update has followed are steps of their own if there is no late update, and no
+        step otherwise.
+        """
         step, self._step = self._step, None
         if step is None:
             return
-        if not self._called:
+        if not self._called or (self._has_late_update and not self._is_whole()):
             step.__exit__(RuntimeError, None, None)
             return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
+        if self._has_late_update:
+            step.examples = self._calls.num_examples()
+        elif len(self._calls) > 1 and len(self._called) == 1:
+            step.divide(self._calls.as_steps())
+        elif len(self._calls):
+            step.examples = self._of_all_workers(self._calls.first.num_examples)
         step.ended_at(self._ended_ns)
         step.__exit__(None, None, None)
 
+    def _is_whole(self) -> bool:
+        """Whether the open step has all calls up to an update; notes it if some are left over."""
+        if not self._is_updated:
+            self.note(
+                f"The last calls of {_place(self._called[0])} are in no step: no update has "
+                "followed them"
+            )
+            return False
+        # A recording that begins while the program runs may begin between two updates.
+        is_first = self.recorder.next_step == 0 and self._last is None
+        if is_first and self._calls.first.unit.num_calls > len(self._calls):
+            self._last = self._called[-1]
+            return False
+        return True
+
     def drop(self) -> None:
-        """Leave out the open step, which raised."""
+        """Leave out the open step, which raised, but not those of its calls that may be steps."""
+        if self._has_late_update is None and len(self._calls):
+            self.close_step()
+            return
         step, self._step = self._step, None
         if step is not None:
             step.__exit__(RuntimeError, None, None)
@@ -305,7 +440,7 @@ class Recording:
             self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
         step = self.recorder.step()
         step.__enter__()
-        self._step = step
+        self._open(step)
 
     def end_fit_step(self, num_steps: int, examples: int | None, loss: Any, ended_ns: int) -> None:
         step, self._step = self._step, None
@@ -330,8 +465,6 @@ class Recording:
 
     def _count_steps(self, call: Call) -> None:
         unit = call.unit
-        if not unit.may_loop:
-            return
         now = iterations(unit.optimizer) if unit.optimizer is not None else None
         if now is None or call.iterations is None:
             self.note(
@@ -349,16 +482,16 @@ class Recording:
                 "the optimizer has counted; each gets the same part of the call's time"
             )
 
-    def _take_loss(self, unit: Unit, result: Any) -> None:
-        if isinstance(result, tf.Tensor) and result.dtype.is_floating and result.shape.rank == 0:
-            assert self._step is not None
-            self._step.loss_later(lambda: float(np.asarray(result)))
+    def _loss_of(self, unit: Unit, result: Any) -> Any:
+        """What a call has returned, if that is one floating-point number."""
+        if not isinstance(result, tf.Tensor):
+            return None
+        if unit.returns_loss is None:  # asked once: a tensor's shape takes long in a step
+            unit.returns_loss = result.dtype.is_floating and result.shape.rank == 0
+        if unit.returns_loss and unit not in self._losses:
+            self._losses.add(unit)
             self.note(f"The loss is the number that {_place(unit)} returns")
-
-
-def _examples(fetched: Sequence[Fetched]) -> int | None:
-    """Examples of a step that takes these batches: those of the first."""
-    return fetched[0].num_examples if fetched else None
+        return result if unit.returns_loss else None
 
 
 def _variables_of(model: weakref.ref[Any]) -> Callable[[], list[Any]]:

@@ -203,8 +203,8 @@ class Session:
             self.num_elsewhere += recording is not None
             self.num_idle_steps += recording is None
         elif recording is not None and self._is_owner():
-            if call.unit.optimizers and error is None:
-                recording.update_done(call)
+            if error is None:
+                recording.other_call_done(call)
             recording.leave_ahead()
         self._fetched.clear()
         self.end_if_due()
@@ -258,11 +258,12 @@ class Session:
         recording.enter(call, list(self._fetched.values()))
 
     @guarded
-    def gradient(self) -> None:
+    def gradient(self, tape: Any) -> None:
         """`GradientTape.gradient` is about to be called in this thread."""
         call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
         if call is None:
             return
+        self._note_variables(call.unit, tape)
         self._look_at_graph(call.unit, is_gradient=True)
         if call.unit.trains:
             return
@@ -285,13 +286,14 @@ class Session:
         call.fetched = list(self._fetched.values())
         return call
 
-    def eager_gradient(self, call: Call) -> None:
+    def eager_gradient(self, call: Call, tape: Any) -> None:
         """The first gradient of an eager step is about to be computed."""
+        self._note_variables(call.unit, tape)
         is_new, call.unit.trains = not call.unit.trains, True
         if is_new and not self._skips(call.unit) and self._claim(call.thread):
             self._recorder().prepare(call.unit, call.fetched)
 
-    def eager_part_done(self, call: Call, error: BaseException | None) -> None:
+    def eager_part_done(self, call: Call, error: BaseException | None, *, is_update: bool) -> None:
         """After a gradient, or an update of variables, of an eager step."""
         self._fetched.clear()
         recording, is_counted = self._recording, call.is_counted
@@ -304,7 +306,13 @@ class Session:
         else:
             if not recording.is_in_step and not is_counted:
                 recording.enter(call, call.fetched)  # it turned out to be a step
-            recording.eager_part_done(call)
+            recording.eager_part_done(call, is_update=is_update)
+
+    def _note_variables(self, unit: Unit, tape: Any) -> None:
+        if unit.variables is None:
+            from strategy_core.tracing.changed_values import smallest_variables
+
+            unit.variables = smallest_variables(tape)
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""
@@ -373,7 +381,7 @@ class Session:
             self.end_if_due()
         recording = self._recording
         if recording is not None and self._is_owner() and iterator in recording.iterators:
-            fetched.step = recording.begin_ahead()
+            fetched.step = recording.step_of_batch()
             fetched.asking = fetched.step.input()
             fetched.asking.__enter__()
         return fetched

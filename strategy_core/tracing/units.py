@@ -22,10 +22,16 @@ class Unit:
         self.may_loop = False
         """Whether one call may do several steps: replicas or gradients in a loop, or repeatedly."""
         self.num_calls = 0
+        self.returns_loss: bool | None = None
+        """Whether it returns one floating-point number; None before its first call."""
         self.graph: Any = None
         """Weak reference to the graph that was traced last."""
         self.num_gradients = 0
         """Calls of `gradient` in that graph."""
+        self.variables: list[weakref.ref[Any]] | None = None
+        """Some variables that it computes gradients of; None before it has computed any."""
+        self.is_update = False
+        """Whether the variables have changed during a call of it, as far as that was looked at."""
         self._strategy: weakref.ref[Any] | None = None
         self.optimizers: list[weakref.ref[Any]] = []
 
@@ -66,8 +72,13 @@ class Units:
             unit = self._of[function] = Unit(*_described(python_function))
         return unit
 
-    def all(self) -> list[Unit]:
-        return list(self._of.values())
+    def of_optimizer(self, optimizer: Any) -> Unit:
+        """The unit of a Keras optimizer that the program applies outside of its functions."""
+        unit = self._of.get(optimizer)
+        if unit is None:
+            unit = self._of[optimizer] = Unit(f"{type(optimizer).__name__}.apply", "")
+            unit.applies(optimizer)
+        return unit
 
 
 def _described(function: Any) -> tuple[str, str]:

@@ -62,8 +62,9 @@ export class Status {
   }
 
   describe(status, segment) {
-    const { strategy, num_replicas, size, global_batch_size, cross_device_ops } = segment;
-    return [status.workload, strategy, size, global_batch_size === null ? null : `global batch ${global_batch_size}`, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
+    const { strategy, num_replicas, size, global_batch_size, examples, cross_device_ops } = segment;
+    const batch = global_batch_size ?? examples; // of the largest step so far, if the segment opened without a size
+    return [status.workload, strategy, size, batch ? `global batch ${batch}` : null, num_replicas > 1 && cross_device_ops !== "none" ? cross_device_ops : null]
       .filter(Boolean)
       .join(" · ");
   }

@@ -146,8 +146,9 @@ export class LiveView {
     this.toldAt = performance.now();
     for (const news of message.news) this.takeNews(news);
     for (const row of message.steps) {
-      const [worker, step, segment] = row;
+      const [worker, step, segment, , , , examples] = row;
       this.steps.set(worker, step);
+      if (this.segment?.segment === segment) this.segment.examples = Math.max(this.segment.examples ?? 0, examples ?? 0);
       this.history.add(row, this.workers.get(segment) ?? []);
     }
     this.group = message.group ?? this.group;

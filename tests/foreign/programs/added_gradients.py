@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 keras.utils.set_random_seed(7)
-images = np.random.default_rng(0).normal(size=(192, 8)).astype("float32")
+images = np.random.default_rng(0).normal(size=(768, 8)).astype("float32")
 data = tf.data.Dataset.from_tensor_slices((images, images[:, :3])).batch(16, drop_remainder=True)
 model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(3)])
 optimizer = keras.optimizers.SGD(0.1)

@@ -1,0 +1,76 @@
+"""The calls of the open step that compute gradients, each of which may turn out to be a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from strategy_core.recorder.step import StepPart
+from strategy_core.tracing.calls import Call
+
+
+class StepCalls:
+    """What each call of a step took, until it is known whether the calls are one step.
+
+    `num_workers` processes have as many examples as this one.
+    """
+
+    def __init__(self, num_workers: int) -> None:
+        self._num_workers = num_workers
+        self._calls: list[Call] = []
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @property
+    def first(self) -> Call:
+        return self._calls[0]
+
+    def done(self, call: Call, ended_ns: int, loss: Any = None) -> None:
+        """A call, or a further part of an eager one, has ended."""
+        if not self._calls or self._calls[-1] is not call:
+            self._calls.append(call)
+        call.ended_ns, call.loss = ended_ns, loss
+
+    def num_examples(self) -> int | None:
+        """Examples of all calls of the function that is called first; None if one is unknown.
+
+        The other functions get the same batches, or what these have computed.
+        """
+        own = [call.num_examples for call in self._calls if call.unit is self.first.unit]
+        if None in own:
+            return None
+        return self._num_workers * sum(examples for examples in own if examples is not None)
+
+    def as_steps(self) -> Sequence[Callable[[Any], StepPart]]:
+        """Each call as a step of its own, given the recorded step that they all were."""
+        return [_as_step(call, index, self._num_workers) for index, call in enumerate(self._calls)]
+
+
+def read_loss(tensor: Any) -> float:
+    """The number in a tensor; NaN if it is not one number."""
+    value = np.asarray(tensor)
+    return float(value) if value.size == 1 else math.nan
+
+
+def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepPart]:
+    start_ns, begin_ns = call.first_began()
+    examples = None if call.num_examples is None else num_workers * call.num_examples
+    waited_ns = [each.took_ns for each in call.fetched]
+
+    def part(step: Any) -> StepPart:
+        return StepPart(
+            segment=step.segment,
+            step=step.step + index,
+            start_ns=start_ns,
+            wall_ms=(call.ended_ns - begin_ns) / 1e6,
+            loss=None if call.loss is None else read_loss(call.loss),
+            examples=examples,
+            input_ms=sum(waited_ns) / 1e6 if waited_ns else None,
+            captured=step.captured,
+        )
+
+    return part

@@ -1,0 +1,56 @@
+"""Which calls are one step, if no Keras optimizer shows where the variables are updated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.foreign.both_ways import Ran, Runner, runner
+
+pytestmark = [pytest.mark.tf, pytest.mark.run]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("updates")) as running:
+        yield running
+
+
+def traced(programs: Runner, where: str) -> Ran:
+    plain, found = (
+        programs.run("updates_by_hand", is_traced=is_traced, arguments=(where,))
+        for is_traced in (False, True)
+    )
+    assert (found.code, found.errors) == (plain.code, plain.errors)
+    assert found.code == 0
+    assert found.weights == plain.weights
+    return found
+
+
+def test_a_function_that_changes_the_variables_ends_the_step(programs: Runner) -> None:
+    found = traced(programs, "function")
+    steps = found.of_kind("step")
+    assert [step["examples"] for step in steps] == [48] * 4
+    assert "`update` (updates_by_hand.py:26) applies the gradients of several calls" in found.notes
+    assert all(step["input_ms"] > 0 for step in steps)
+
+
+def test_if_python_changes_them_between_calls_each_call_is_a_step_and_a_note_says_so(
+    programs: Runner,
+) -> None:
+    found = traced(programs, "python")
+    steps = found.of_kind("step")
+    assert [step["step"] for step in steps] == list(range(12))
+    assert [step["examples"] for step in steps] == [16] * 12
+    assert "changes its variables outside of the calls that compute gradients" in found.notes
+
+
+def test_after_64_calls_without_an_update_each_call_is_a_step(programs: Runner) -> None:
+    found = traced(programs, "never")
+    steps = found.of_kind("step")
+    assert [step["step"] for step in steps] == list(range(70))
+    assert "64 calls of `add_gradients` (updates_by_hand.py:18) were followed by no" in found.notes
+    begins = [step["start_ns"] for step in steps]
+    assert begins == sorted(begins)
+    assert all(isinstance(step["loss"], float) for step in steps)

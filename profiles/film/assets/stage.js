@@ -41,7 +41,9 @@ class Stage {
   // `perSecond`: nanoseconds of the step in a second of the film; `now`: seconds, for the glow.
   draw(time, perSecond, now, height) {
     const [context, width] = fit(this.canvas, height);
-    Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places: placeNodes(width, height) });
+    const places = placeNodes(width, height);
+    places.free = Math.min(...places.nodes.flatMap(({ x, y }) => [x, width - x, y, height - y])) - 2; // to the nearest edge
+    Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places });
     this.drawBoxes();
     this.drawEdges();
     this.drawWaits();
@@ -243,7 +245,7 @@ class Stage {
   glow(x, y, radius, colour) {
     const { context } = this;
     const beat = isReduced.matches ? 0.7 : 0.6 + 0.4 * Math.sin(this.now * 5);
-    const reach = radius * (1.5 + 0.25 * beat);
+    const reach = Math.min(radius * (1.5 + 0.25 * beat), this.places.free);
     const light = context.createRadialGradient(x, y, radius * 0.8, x, y, reach);
     light.addColorStop(0, `${colour}CC`);
     light.addColorStop(1, `${colour}00`);

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import alpha, figure, label
+from strategy_lab.app.charts.base import alpha, figure, fit_steps, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
 from strategy_lab.profiles.reporting.downsample import envelope
 from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, device_colour
@@ -26,6 +26,9 @@ def memory(lines: Lines) -> go.Figure:
     else:
         for number, (name, (step, used)) in enumerate(lines.items()):
             _add_line(chart, name, step, used, device_colour(number))
+    steps = [step for step, _ in lines.values() if step.size]
+    if steps:
+        fit_steps(chart, min(step.min() for step in steps), max(step.max() for step in steps))
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 

@@ -52,6 +52,17 @@ def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
 
 
+def test_an_axis_of_few_steps_marks_no_half_steps() -> None:
+    few = np.arange(3.0)
+    charts = [
+        steps.step_time(few, few + 1, []),
+        steps.loss(few, few, []),
+        memory({"a": (few, few)}),
+    ]
+    assert [chart.layout.xaxis.dtick for chart in charts] == [1, 1, 1]
+    assert steps.loss(np.arange(50.0), np.ones(50), []).layout.xaxis.dtick is None
+
+
 def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards() -> None:
     samples = np.r_[np.arange(0.0, 100, 10), np.arange(50.0, 150, 10)]
     (line,) = memory({"the process": (samples, np.full(20, 1e9))}).data

@@ -20,7 +20,7 @@ from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
 from strategy_lab.profiles.analysis.findings import Facts
-from strategy_lab.profiles.analysis.key_numbers import busbw, exposed, traffic
+from strategy_lab.profiles.analysis.key_numbers import busbw, calls_note, exposed, traffic
 from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
@@ -94,7 +94,7 @@ def _tiles(facts: Facts) -> list[Tile]:
             units.bandwidth(main.algbw_gbps if main else None),
             "derived",
             found.why_no_busbw or "",
-            note=main.op if main else "",
+            note=calls_note(main),
         ),
         tile_of(busbw(found)),
         _overlap(facts.overlaps),

@@ -30,7 +30,8 @@ def page() -> None:
         return
     steps = opened.ask(film_steps)
     if not steps:
-        empty(*why_no_film(opened.profile), page="lab", link="Open the Lab")
+        page = "" if opened.profile.is_imported else "lab"
+        empty(*why_no_film(opened.profile), page=page, link="Open the Lab")
         return
     with middle:
         step = pick_step(opened, steps)

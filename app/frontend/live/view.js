@@ -286,7 +286,8 @@ export class LiveView {
   drawCapture() {
     const { capture, captureBars: bars, isOver } = this;
     bars.canvas.hidden = !capture;
-    const none = isOver ? "This run has no full capture." : "Available after the first capture window.";
+    const isWhole = ["finished", "stopped"].includes(this.state?.state);
+    const none = isWhole ? "This run has no full capture." : isOver ? "The run ended before it reported a full capture." : "Available after the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
     const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
     const hint = isMarked ? `${LEADER_ONLY} The times of the others are from in-graph timestamps.` : isPart ? LEADER_ONLY : "";

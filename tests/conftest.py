@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_lab.profiles.spec.run_spec import RunSpec
+from tests.chromium import launch_chromium
 from tests.processes import all_below, command_of
 from tests.timeouts import MAX_WAIT_S, wait_until
 
@@ -34,17 +33,6 @@ StateMachine.is_strict = True  # in production an illegal transition is noted, n
 MAX_WAIT_MS = 60_000
 """How long a browser test waits for what it expects: says nothing of how long it takes."""
 expect.set_options(timeout=MAX_WAIT_MS)
-
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--no-default-browser-check",
-]
-
 
 DRIVES_THE_OUTSIDE = ("run", "browser")
 """Marks of tests whose processes and browser share the machine with whatever else runs there."""
@@ -83,14 +71,6 @@ def browser(playwright: Playwright, chromiums: list[Browser]) -> Browser:
     if not chromiums or not chromiums[-1].is_connected():
         chromiums.append(launch_chromium(playwright))
     return chromiums[-1]
-
-
-def launch_chromium(playwright: Playwright) -> Browser:
-    """The Chromium of this machine."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
-    if path is None:
-        pytest.fail("The browser tests need Chromium: install it, or set CHROMIUM to its path.")
-    return playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
 
 
 @pytest.fixture(scope="session")

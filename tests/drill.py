@@ -46,7 +46,8 @@ from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.tail import Tail
 from tests import lab_access
-from tests.conftest import MAX_WAIT_MS, launch_chromium
+from tests.chromium import launch_chromium
+from tests.conftest import MAX_WAIT_MS
 from tests.e2e.following import wait_until
 from tests.event_records import run_records
 

@@ -8,6 +8,8 @@ from typing import Any
 import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
+FEW_STEPS = 8
+"""On an axis of fewer, Plotly would mark half steps."""
 GRID = "rgba(128,128,128,0.22)"
 
 
@@ -45,6 +47,12 @@ def label(name: str, limit: int = 48) -> str:
         keep = (limit - 1) // 2
         plain = f"{plain[: limit - 1 - keep]}…{plain[-keep:]}"
     return html.escape(plain, quote=False)
+
+
+def fit_steps(chart: go.Figure, first: float, last: float) -> None:
+    """Mark whole steps alone on an axis from step `first` to step `last`."""
+    if last - first < FEW_STEPS:
+        chart.update_xaxes(dtick=1)
 
 
 def alpha(colour: str, opacity: float) -> str:

@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import alpha, figure, label
+from strategy_lab.app.charts.base import alpha, figure, fit_steps, label
 from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
 from strategy_lab.profiles.reporting.downsample import envelope
-from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, device_colour
+from strategy_lab.profiles.reporting.palette import (
+    DEVICE_COLOURS,
+    GREY,
+    SERIES_COLOUR,
+    device_colour,
+)
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
@@ -25,7 +30,11 @@ def memory(lines: Lines) -> go.Figure:
         _add_spread(chart, lines)
     else:
         for number, (name, (step, used)) in enumerate(lines.items()):
-            _add_line(chart, name, step, used, device_colour(number))
+            colour = device_colour(number) if len(lines) > 1 else SERIES_COLOUR
+            _add_line(chart, name, step, used, colour)
+    steps = [step for step, _ in lines.values() if step.size]
+    if steps:
+        fit_steps(chart, min(step.min() for step in steps), max(step.max() for step in steps))
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 
@@ -38,18 +47,8 @@ def memory_over_step(
         x_title="ms into the step", y_title="held", height=260, showlegend=True, hovermode="x"
     )
     for number, (name, at_ms, held) in lines.items():
-        chart.add_scatter(
-            x=list(at_ms),
-            y=list(held),
-            mode="lines",
-            name=label(name, 40),
-            line={
-                "color": device_colour(number) if len(lines) > 1 else SERIES_COLOUR,
-                "width": 2,
-                "shape": "hv",
-            },
-            hovertemplate="%{y:.3s}B",
-        )
+        colour = device_colour(number) if len(lines) > 1 else SERIES_COLOUR
+        _add_scatter(chart, list(at_ms), list(held), colour, name=name, shape="hv")
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 
@@ -89,12 +88,29 @@ def _add_line(
 ) -> None:
     # In the order of the samples: where a run went back to a checkpoint, the line breaks.
     band = envelope(step, used, max_points=POINTS)
+    _add_scatter(chart, band.x, band.high, colour, name=name, legend=legend)
+
+
+def _add_scatter(
+    chart: go.Figure,
+    x: Sequence[float] | Floats,
+    y: Sequence[float] | Floats,
+    colour: str,
+    *,
+    name: str,
+    legend: bool = True,
+    shape: str = "linear",
+) -> None:
+    """A line; that of a device is outlined, for its colour may be as dark or light as the page."""
+    if colour in DEVICE_COLOURS:
+        line = {"color": GREY, "width": 4, "shape": shape}
+        chart.add_scatter(x=x, y=y, mode="lines", line=line, showlegend=False, hoverinfo="skip")
     chart.add_scatter(
-        x=band.x,
-        y=band.high,
-        mode="lines" if band.x.size > 1 else "markers",
+        x=x,
+        y=y,
+        mode="lines" if len(x) > 1 else "markers",
         name=label(name, 40),
-        line={"color": colour, "width": 2},
+        line={"color": colour, "width": 2, "shape": shape},
         showlegend=legend,
         hovertemplate="%{y:.3s}B",
     )

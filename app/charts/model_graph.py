@@ -123,7 +123,10 @@ def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]
         x=[cell[1] for cell in cells],
         y=[cell[2] for cell in cells],
         width=0.4,
-        marker={"color": colour, "line": {"color": GREY, "width": 1}},
+        marker={
+            "color": [colour if cell[4] else CLEAR for cell in cells],
+            "line": {"color": GREY, "width": 1},
+        },
         hovertext=[cell[3] for cell in cells],
         customdata=[cell[5] for cell in cells],
         # A click selects a cell: it and the others stay as they are.
@@ -131,10 +134,6 @@ def _add_device(chart: go.Figure, name: str, colour: str, cells: Sequence[_Cell]
         unselected={"marker": {"opacity": 1}},
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    if cells and not all(cell[4] for cell in cells):
-        fill = [colour if cell[4] else CLEAR for cell in cells]
-        lines = [GREY if cell[4] else colour for cell in cells]
-        chart.data[-1].marker = {"color": fill, "line": {"color": lines, "width": 1}}
 
 
 def _add_titles(

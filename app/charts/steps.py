@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import alpha, figure, label, mark_moment
+from strategy_lab.app.charts.base import alpha, figure, fit_steps, label, mark_moment
 from strategy_lab.profiles.reporting.downsample import Envelope, envelope, usual_distance
 from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 from strategy_lab.profiles.tables.columns import Floats
@@ -74,6 +74,7 @@ def _fit_steps(chart: go.Figure, step: Floats) -> None:
     if step.size:
         room = max(float(step[-1] - step[0]) * 0.01, 0.5)
         chart.update_xaxes(range=[float(step[0]) - room, float(step[-1]) + room])
+        fit_steps(chart, float(step[0]), float(step[-1]))
 
 
 def _parts(step: Floats, segments: Sequence[SegmentMark]) -> list[slice]:

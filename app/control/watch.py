@@ -174,6 +174,8 @@ def _aside(live: LiveRun) -> None:
     """Beside a run that cannot be changed from here: why, and what it was asked."""
     if live.status.is_over:
         st.markdown("#### Configuration")
+        if not live.applied_spec:
+            st.markdown(":small[Not recorded: another program made this run.]")
     else:
         st.markdown("#### Watching only")
         st.markdown(":small[This lab did not start this run. Stop it in its terminal with Ctrl-C.]")

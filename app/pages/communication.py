@@ -22,6 +22,7 @@ from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, coll
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.key_numbers import (
     busbw,
+    calls_note,
     exposed,
     in_unlike_steps,
     traffic,
@@ -99,7 +100,7 @@ def _tiles(facts: Facts) -> list[Tile]:
             units.bandwidth(main.algbw_gbps if main else None),
             "derived",
             found.why_no_busbw or "",
-            note=f"{main.op}{in_steps}" if main else "",
+            note=f"{calls_note(main)}{in_steps}" if main else "",
         ),
         tile_of(busbw(found, in_steps)),
         _overlap(facts.overlaps),

@@ -176,7 +176,7 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
             f"{phase_name(phase).capitalize()}, ms",
             methodcaller("phase_ms", phase),
             format="%.2f",
-            width="small",
+            width=88,
         )
         for phase in CATEGORIES
         if phase != "delay" or any(core.phase_ms(phase) for core in found.cores)
@@ -185,14 +185,14 @@ def show_cores(found: Cores, short: dict[str, str]) -> None:
         "cores_table",
         found.cores,
         {
-            "replica": number("Replica", lambda core: core.replica, width="small"),
-            "core": number("Core", lambda core: core.core, width="small"),
+            "replica": number("Replica", lambda core: core.replica, width=60),
+            "core": number("Core", lambda core: core.core, width=60),
             "place": text(
                 "On the mesh",
                 lambda core: str(core.coordinates) if core.coordinates else None,
-                width=110,
+                width=90,
             ),
-            "device": text("Device", lambda core: plain(short[core.device]), width=105),
+            "device": text("Device", lambda core: plain(short[core.device]), width=100),
             "ops": number("Ops", lambda core: core.num_ops, width="small", format="localized"),
             **phases,
             "sent": number("Sent, bytes", lambda core: core.sent_bytes, format="localized"),

@@ -32,7 +32,8 @@ def page() -> None:
         return
     steps = opened.ask(film_steps)
     if not steps:
-        empty(*why_no_film(opened.profile), page="lab", link="Open the Lab")
+        page = "" if opened.profile.is_imported else "lab"
+        empty(*why_no_film(opened.profile), page=page, link="Open the Lab")
         return
     name = opened.profile.path.name
     asked = st.query_params.get(KEY)

@@ -108,23 +108,17 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
         found.workers,
         {
             "worker": text("Worker", lambda item: names[item.worker], width="small"),
-            "steps": number(
-                "Steps", lambda item: item.num_steps, width="small", format="localized"
-            ),
-            "rate": number(
-                "Steps/s", lambda item: item.steps_per_second, width="small", format="%.1f"
-            ),
+            "steps": number("Steps", lambda item: item.num_steps, width=60, format="localized"),
+            "rate": number("Steps/s", lambda item: item.steps_per_second, width=65, format="%.1f"),
             "busy": number(
                 "Busy, %",
                 lambda item: None if item.busy_share is None else 100 * item.busy_share,
-                width="small",
+                width=65,
                 format="%.0f",
             ),
-            "wall": number("Working, ms", lambda item: item.wall_ms, width="small", format="%.2f"),
-            "queue": number("Queued, ms", lambda item: item.queue_ms, width="small", format="%.2f"),
-            "return": number(
-                "Delivery, ms", lambda item: item.return_ms, width="small", format="%.2f"
-            ),
+            "wall": number("Working, ms", lambda item: item.wall_ms, width=90, format="%.2f"),
+            "queue": number("Queued, ms", lambda item: item.queue_ms, width=90, format="%.2f"),
+            "return": number("Delivery, ms", lambda item: item.return_ms, width=95, format="%.2f"),
         },
     )
     st.caption(

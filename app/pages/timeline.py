@@ -7,6 +7,7 @@ from strategy_lab.app.widgets.clocks import show_clocks
 from strategy_lab.app.widgets.links import open_step, page_link
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.step_chart import has_timeline
+from strategy_lab.profiles.film import film_steps
 
 opened = run_page("Timeline")
 if opened is not None:
@@ -14,6 +15,6 @@ if opened is not None:
     step = timeline_view(run)
     if step is not None:
         open_step("overview", run, step)
-    if has_timeline(opened):
+    if has_timeline(opened) and opened.ask(film_steps):
         page_link("film", "Watch one of these steps as a film", run=run)
     show_clocks(opened)

@@ -62,7 +62,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     texts = opened.ask(_usual_texts, segment.segment)
     titles = [item.edits[0] for item in found]
     known = {each: texts[each] for each in titles}
-    show_predicted_links(opened, segment.segment, known, "Show on the timeline a step")
+    show_predicted_links(opened, segment.segment, known, "Timeline of a step")
     show_own(opened, segment.segment)
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)

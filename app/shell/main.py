@@ -12,6 +12,7 @@ import streamlit as st
 
 from strategy_lab.app.server.state import lab
 from strategy_lab.app.server.viewers import current_viewer
+from strategy_lab.app.widgets import html_table
 from strategy_lab.app.widgets.links import RUN_PAGES
 from strategy_lab.app.widgets.title import LAB, set_title
 
@@ -62,7 +63,7 @@ button kbd {color:inherit !important; opacity:1 !important}
 
 # A file of ours: an icon by name would be fetched from outside.
 st.set_page_config(page_title=LAB, page_icon=str(APP / "icon.svg"), layout="wide")
-st.html(f"<style>{STYLE}</style>")
+st.html(f"<style>{STYLE}{html_table.STYLE}</style>")
 page = st.navigation(
     [
         st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.text import as_markdown, as_sentence
 from strategy_lab.profiles.analysis.losses import loss
 from strategy_lab.profiles.run.events import Failed, Note
 from strategy_lab.profiles.tables.store import Profile
@@ -15,7 +15,7 @@ MAX_NOTES = 6
 def show_status(profile: Profile) -> None:
     """A banner for a run that failed, was cut off or is live, and for files that cannot be read."""
     status = profile.status
-    message = as_markdown(status.message or "", 600)
+    message = as_markdown(as_sentence(status.message or ""), 600)
     if status.state == "failed":
         st.error(f"**This run failed.** {message} The pages show what was recorded before.")
         _show_loss(profile)

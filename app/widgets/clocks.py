@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.table import show_table, text
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -16,15 +17,15 @@ def show_clocks(opened: OpenRun) -> None:
     if not answers:
         return
     st.header("One clock", help=DEFINITIONS["clock_offset"].text)
-    st.dataframe(
+    show_table(
+        "clocks",
+        answers,
         {
-            "Process": [plain(answer.title) for answer in answers],
-            "Clock": [plain(answer.sentence) for answer in answers],
-            "Messages say": [_messages(answer) for answer in answers],
-            "Collectives say": [_check(answer) for answer in answers],
+            "process": text("Process", lambda answer: plain(answer.title)),
+            "clock": text("Clock", lambda answer: plain(answer.sentence)),
+            "messages": text("Messages say", _messages),
+            "collectives": text("Collectives say", _check),
         },
-        hide_index=True,
-        key="clocks",
     )
 
 

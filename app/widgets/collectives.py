@@ -103,7 +103,7 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
 
     return {
         "op": text("Collective", lambda call: plain(call.op), width=85),
-        "name": text("Op in the graph", lambda call: plain(call.name, 120), width="medium"),
+        "name": text("Op in the graph", lambda call: plain(call.name, 120), width=125),
         "place": number(
             "Call",
             lambda call: call.place,
@@ -149,13 +149,13 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
         "time": text(
             "Time from",
             lambda call: call.source or "unknown",
-            width=85,
+            width=80,
             help="Source of the times.",
         ),
         "size": text(
             "Bytes from",
             lambda call: call.bytes_source or "unknown",
-            width=85,
+            width=80,
             help="Source of the size.",
         ),
     }
@@ -163,4 +163,4 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
 
 def _milliseconds(phase: str, value: Callable[[CollectiveCall], float | None]) -> Column:
     title, text_ = f"{phase.capitalize()}, ms", DEFINITIONS[phase].text
-    return number(title, value, width=95, format="%.3f", help=text_)
+    return number(title, value, width=90, format="%.3f", help=text_)

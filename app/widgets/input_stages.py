@@ -8,19 +8,11 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.server.opened import OpenRun
-from strategy_lab.app.widgets.stacked import STACKS
-from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.html_table import html_table
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.input_stages import InputStages, Stage, input_stages
 from strategy_lab.profiles.reporting import units
 
-_STYLE = """<style>
-.lab-stages {overflow-x:auto; font-size:.85rem}
-.lab-stages table {border-collapse:collapse; width:100%}
-.lab-stages th, .lab-stages td {padding:.25rem .6rem; text-align:right; white-space:nowrap;
-  border-bottom:1px solid rgba(128,128,128,.3)}
-.lab-stages th:first-child, .lab-stages td:nth-child(2), .lab-stages th:nth-child(2)
-  {text-align:left}
-</style>"""
 _HEADS = (
     "Stage",
     "Dataset",
@@ -45,18 +37,21 @@ def show_input_stages(opened: OpenRun, segment: int) -> None:
     found: InputStages = opened.ask(input_stages, segment)
     st.markdown(as_markdown(found.sentence))
     if found.stages:
-        heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-        rows = "".join(_row(stage) for stage in found.stages)
         st.html(
-            f'{_STYLE}{STACKS}<div class="lab-stages" tabindex="0" role="region" '
-            f'aria-label="Stages of the input"><table class="lab-stacks">'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+            html_table(
+                _HEADS,
+                [_row(stage) for stage in found.stages],
+                texts=("Stage", "Dataset"),
+                name="Stages of the input",
+                depths=[stage.depth for stage in found.stages],
+            )
         )
 
 
-def _row(stage: Stage) -> str:
+def _row(stage: Stage) -> list[str]:
     tuned = None if stage.is_autotuned is None else ("yes" if stage.is_autotuned else "no")
     cells = (
+        stage.name,
         stage.dataset,
         f"{stage.held_ms:.3f}",
         f"{stage.self_ms:.3f}",
@@ -66,10 +61,4 @@ def _row(stage: Stage) -> str:
         None if stage.buffered is None else f"{stage.buffered:,.1f}",
         tuned,
     )
-    indent = f"padding-left:{0.6 + 0.8 * stage.depth:.1f}rem"
-    name = f'<th scope="row" data-label="{_HEADS[0]}" style="{indent}">'
-    values = "".join(
-        f'<td data-label="{head}">{as_html(units.MISSING if cell is None else str(cell))}</td>'
-        for head, cell in zip(_HEADS[1:], cells, strict=True)
-    )
-    return f"<tr>{name}{as_html(stage.name)}</th>{values}</tr>"
+    return [units.MISSING if cell is None else str(cell) for cell in cells]

@@ -7,6 +7,7 @@ import streamlit as st
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.analysis.tpu_check import OUTCOMES, TpuCheck
+from strategy_lab.profiles.reporting import units
 
 COMPILES = "The step compiles, and every op would run on the TPU."
 NOTHING_FOUND = "No op was found that a TPU would refuse or run on its host."
@@ -36,9 +37,10 @@ def show_on_tpu(found: TpuCheck) -> None:
         st.markdown(NOTHING_FOUND if found.unchecked else COMPILES)
     for sentence in found.unchecked:
         st.markdown(f"Not checked: {plain(sentence, 400)}.")
-    took = "" if found.lookup_ms is None else f" in {found.lookup_ms:.0f} ms"
+    took = "" if found.lookup_ms is None else f" in {units.seconds(found.lookup_ms / 1000)}"
     if found.lowering_ms is not None:
-        took += f", and compiled as a test by TensorFlow's XLA bridge in {found.lowering_ms:.0f} ms"
+        lowering = units.seconds(found.lowering_ms / 1000)
+        took += f", and compiled as a test by TensorFlow's XLA bridge in {lowering}"
     st.caption(
         f"{found.num_ops:,} ops of the traced step were looked up among XLA's kernels{took}. "
         "The check uses XLA's CPU compiler in place of the TPU's, and does not check memory."

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from strategy_lab.app.widgets.html_table import MOST_ROWS
+from strategy_lab.app.widgets.table import phone_list
 from strategy_lab.app.widgets.text import plain
 from strategy_lab.profiles.reporting.device_names import in_order, short_names
 from strategy_lab.profiles.reporting.glossary import TERMS
@@ -13,7 +15,21 @@ from strategy_lab.profiles.tables.columns import of_segment
 from strategy_lab.profiles.tables.store import Profile
 
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function", "source_line")
+LISTED = ("name", "op", "device", "replica", "bytes")
+"""On a phone."""
 ANY = "any"
+COLUMNS = {
+    "kind": st.column_config.TextColumn("Kind", width="small"),
+    "name": st.column_config.TextColumn("Name", width=300),
+    "op": st.column_config.TextColumn("Op type", width=130),
+    "device": st.column_config.TextColumn("Device", width=160),
+    "replica": st.column_config.NumberColumn(
+        "Replica", width="small", help="Empty: shared by all replicas."
+    ),
+    "bytes": st.column_config.NumberColumn("Bytes", width="small", format="localized"),
+    "function": st.column_config.TextColumn("Function", width="small"),
+    "source_line": st.column_config.TextColumn("Made in", width=200),
+}
 
 
 def show_op_table(profile: Profile, segment: int) -> None:
@@ -32,21 +48,13 @@ def show_op_table(profile: Profile, segment: int) -> None:
     only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
     found = select(rows, search, on, of_type, None if only in (None, ANY) else only)
     st.caption(f"{found.num_rows:,} of {rows.num_rows:,} rows")
-    column = st.column_config
-    st.dataframe(
-        _with_short_devices(found.select(list(SHOWN)), short),
-        column_config={
-            "kind": column.TextColumn("Kind", width="small"),
-            "name": column.TextColumn("Name", width=300),
-            "op": column.TextColumn("Op type", width=130),
-            "device": column.TextColumn("Device", width=160),
-            "replica": column.NumberColumn(
-                "Replica", width="small", help="Empty: shared by all replicas."
-            ),
-            "bytes": column.NumberColumn("Bytes", width="small", format="localized"),
-            "function": column.TextColumn("Function", width="small"),
-            "source_line": column.TextColumn("Made in", width=200),
-        },
+    shown = _with_short_devices(found.select(list(SHOWN)), short)
+    listed = shown.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
+    more = ". Search for a name, or choose a device or type."
+    place = phone_list("ops_table", listed, COLUMNS, more=more, num_rows=shown.num_rows)
+    place.dataframe(
+        shown,
+        column_config=COLUMNS,
         hide_index=True,
         lazy=True,
         placeholder="",

@@ -57,7 +57,7 @@ _NUMBERS: dict[str, tuple[float, float, float]] = {
 
 def show_own(opened: OpenRun, segment: int) -> None:
     """Draw the choice of an edit with its prediction, and the list of those that were added."""
-    st.header("Your own")
+    st.header("Your own change")
     key = f"what_if_edits_{opened.profile.path}_{segment}"
     added: list[Chosen] = st.session_state.setdefault(key, [])
     chosen = _choose(opened, segment)

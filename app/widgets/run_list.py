@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +15,7 @@ import streamlit as st
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import as_markdown, plain, workload_name
+from strategy_lab.app.widgets.text import as_html, as_markdown, plain, workload_name
 from strategy_lab.profiles.analysis.run_row import RunRow, run_row
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
@@ -89,7 +90,7 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         page = int(
             st.number_input(f"Page, of {pages}", 1, pages, 1, key="runs_page_number", width=160)
         )
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="wide_runs_head"):
         with st.popover("Columns"):
             has_tags = any(entry.tags for entry in runs)
             columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
@@ -126,8 +127,11 @@ def pick_columns() -> list[str]:
 def _table(
     runs: Sequence[RunEntry], columns: Sequence[str], now_ns: int, name: str
 ) -> list[RunEntry]:
-    event = st.dataframe(
-        pd.DataFrame([_row(entry, now_ns) for entry in runs], columns=list(COLUMNS)),
+    rows = [_row(entry, now_ns) for entry in runs]
+    with st.container(key=f"narrow_runs_{name}"):
+        st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
+    event = st.container(key=f"wide_runs_{name}").dataframe(
+        pd.DataFrame(rows, columns=list(COLUMNS)),
         column_config=COLUMNS,
         column_order=columns,
         hide_index=True,
@@ -138,6 +142,21 @@ def _table(
         height=min(38 + 35 * len(runs), 38 + 35 * 10),
     )
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
+    """For a phone: the run's name, which leads to its Overview, and below it what tells it."""
+    step = row.get("step_ms")
+    told = (
+        row["status"],
+        row["strategy"],
+        None if step is None else units.milliseconds(step),
+        row["when"],
+    )
+    line = " · ".join(as_html(part) for part in told if part)
+    address = f"overview?run={quote(entry.name, safe='')}"
+    name = f'<a href="{as_html(address)}" style="color:inherit">{as_html(row["run"])}</a>'
+    return f"<p>{name}<br>{line}</p>"
 
 
 def _spread(runs: Sequence[RunEntry]) -> str:

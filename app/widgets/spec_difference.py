@@ -46,7 +46,7 @@ def show_spec_difference(a: Side, b: Side) -> None:
         st.markdown("None: both specs are equal.")
         return
     rows = "".join(
-        f"<tr{' class=differs' if name in differ else ''}>"
+        f"<tr{' class=differs' if everything and name in differ else ''}>"
         f'<th scope="row">{as_html(name, 80)}</th>'
         f"<td>{as_html(left.get(name, units.MISSING))}</td>"
         f"<td>{as_html(right.get(name, units.MISSING))}</td></tr>"

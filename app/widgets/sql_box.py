@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import streamlit as st
 
+from strategy_lab.app.widgets.html_table import MOST_ROWS
+from strategy_lab.app.widgets.table import phone_list
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.tables.schema import TABLES
@@ -83,7 +85,9 @@ def _show_answer(answer: Answer) -> None:
     if answer.is_cut:
         rows = f"The first {rows}; there are more"
     st.caption(f"{rows} · {as_markdown(answer.query, 120)}")
-    st.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
+    listed = answer.rows.slice(0, MOST_ROWS).to_pydict()
+    place = phone_list("sql_answer", listed, {}, num_rows=answer.rows.num_rows)
+    place.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -7,8 +7,8 @@ import streamlit as st
 from strategy_lab.app.charts.memory import memory_over_step
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
-from strategy_lab.app.widgets.stacked import STACKS
-from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.html_table import html_table
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (
     DeviceStepMemory,
@@ -26,16 +26,6 @@ _HELP = (
     "the graph, times from the ops. An op's output is held until the last op that reads it ends. "
     "Constants and what a kernel needs only while it runs are left out."
 )
-_STYLE = """<style>
-.lab-holders {overflow-x:auto; font-size:.85rem}
-.lab-holders table {border-collapse:collapse; width:100%}
-.lab-holders th, .lab-holders td {padding:.25rem .6rem; text-align:right;
-  border-bottom:1px solid rgba(128,128,128,.3)}
-.lab-holders th:first-child, .lab-holders td:nth-child(2), .lab-holders td:nth-child(3),
-.lab-holders th:nth-child(2), .lab-holders th:nth-child(3) {text-align:left}
-.lab-holders tbody th {overflow-wrap:anywhere; font-weight:400; min-width:9rem}
-.lab-holders td {white-space:nowrap}
-</style>"""
 _HEADS = ("Held", "Kind", "Op", "Size", "Share")
 
 
@@ -83,19 +73,12 @@ def _table(item: DeviceStepMemory, name: str) -> str:
     if rest:
         total = sum(each.bytes for each in rest)
         rows[MOST_ROWS:] = [_row(f"{len(rest):,} more", "", None, total, item)]
-    heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-    return (
-        f'{_STYLE}{STACKS}<div class="lab-holders" tabindex="0" role="region" '
-        f'aria-label="Held at the peak of {as_html(name)}"><table class="lab-stacks">'
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    name = f"Held at the peak of {name}"
+    return html_table(_HEADS, rows, texts=("Held", "Kind", "Op"), name=name)
 
 
-def _row(name: str, kind: str, op: str | None, num_bytes: int, item: DeviceStepMemory) -> str:
+def _row(
+    name: str, kind: str, op: str | None, num_bytes: int, item: DeviceStepMemory
+) -> tuple[str, ...]:
     share = units.share(num_bytes / item.peak_bytes) if item.peak_bytes else units.MISSING
-    cells = (kind, op or "", units.size(num_bytes), share)
-    values = "".join(
-        f'<td data-label="{head}">{as_html(cell)}</td>'
-        for head, cell in zip(_HEADS[1:], cells, strict=True)
-    )
-    return f'<tr><th scope="row" data-label="{_HEADS[0]}">{as_html(name)}</th>{values}</tr>'
+    return name, kind, op or "", units.size(num_bytes), share

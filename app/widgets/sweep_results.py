@@ -76,9 +76,7 @@ def _show_table(found: Results) -> Result | None:
         "sweep_table",
         found.table,
         {
-            "configuration": text(
-                "Configuration", lambda item: plain(item.label, 80), width=250, pinned=True
-            ),
+            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=180),
             "rate": number(
                 "Examples/s",
                 lambda item: _middle(item.examples_per_second, digits=0),
@@ -91,7 +89,7 @@ def _show_table(found: Results) -> Result | None:
             ),
             "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),
             "step_interval": text(
-                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=110
+                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=145
             ),
             "ratio": text("Times the default", lambda item: _ratio(item, reference), width=160),
             "runs": number("Runs", lambda item: len(item.runs), width="small"),

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from strategy_lab.app.widgets.stacked import stacked
+from strategy_lab.app.widgets.html_table import grid_as_html, row_title
 
 _ROW_PX = 35
 
@@ -44,20 +45,69 @@ def show_table(
     most_rows: int | None = None,
     **options: Any,
 ) -> Any:
-    """Draw a row per item; a value of None is shown as a dash. A phone shows a list (`stacked`).
+    """Draw a row per item; a value of None is shown as a dash. A phone shows a list.
 
     The table scrolls if it has more than `most_rows`. `options` and the result are those of
     `st.dataframe`.
     """
+    return _show(key, _values(items, columns), columns, most_rows, **options)
+
+
+def show_selectable_table(
+    key: str,
+    items: Sequence[Any],
+    columns: Mapping[str, Column],
+    *,
+    most_rows: int | None = None,
+) -> Any:
+    """The same; returns the item whose row is selected, or None. A phone has a select box."""
+    values, configs = _values(items, columns), _configs(columns)
+    options = {"on_select": "rerun", "selection_mode": "single-row"}
+    event = _show(key, values, columns, most_rows, **options)
+    named = st.container(key=f"narrow_{key}_row").selectbox(
+        "Choose a row",
+        range(len(items)),
+        index=None,
+        format_func=lambda row: row_title(values, configs, row),
+        key=f"{key}_row",
+    )
+    rows = event.selection.rows if event else []
+    row = rows[0] if rows else named
+    return items[row] if row is not None and row < len(items) else None
+
+
+def phone_list(
+    key: str, values: Mapping[str, Sequence[object]], configs: Mapping[str, Any], **options: Any
+) -> DeltaGenerator:
+    """Draw the list that a phone shows; return the place of the grid that wide windows show.
+
+    `options` are those of `grid_as_html`.
+    """
+    with st.container(key=f"narrow_{key}"):
+        st.html(grid_as_html(values, configs, **options))
+    return st.container(key=f"wide_{key}")
+
+
+def _values(items: Sequence[Any], columns: Mapping[str, Column]) -> dict[str, list[object]]:
+    return {name: [column.value(item) for item in items] for name, column in columns.items()}
+
+
+def _configs(columns: Mapping[str, Column]) -> dict[str, Any]:
+    return {name: column.config for name, column in columns.items()}
+
+
+def _show(
+    key: str,
+    values: Mapping[str, list[object]],
+    columns: Mapping[str, Column],
+    most_rows: int | None,
+    **options: Any,
+) -> Any:
     if most_rows is not None:
-        options["height"] = 3 + _ROW_PX * (1 + min(max(len(items), 1), most_rows))
-    values = {name: [column.value(item) for item in items] for name, column in columns.items()}
-    configs = {name: column.config for name, column in columns.items()}
-    draw = st.dataframe
-    if "on_select" not in options:  # a list has no rows to choose
-        draw = st.container(key=f"wide_{key}").dataframe
-        st.html(stacked(values, configs))
-    return draw(
+        num_rows = len(next(iter(values.values()), []))
+        options["height"] = 3 + _ROW_PX * (1 + min(max(num_rows, 1), most_rows))
+    configs = _configs(columns)
+    return phone_list(key, values, configs).dataframe(
         pd.DataFrame(values),
         column_config=configs,
         hide_index=True,
@@ -65,14 +115,3 @@ def show_table(
         key=key,
         **options,
     )
-
-
-def show_selectable_table(
-    key: str, items: Sequence[Any], columns: Mapping[str, Column], **options: Any
-) -> Any:
-    """The same; returns the item whose row is selected, or None."""
-    event = show_table(
-        key, items, columns, on_select="rerun", selection_mode="single-row", **options
-    )
-    rows = event.selection.rows if event else []
-    return items[rows[0]] if rows and rows[0] < len(items) else None

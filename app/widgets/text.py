@@ -25,6 +25,11 @@ def bound(sentence: str) -> str:
     return _UNIT.sub("\u00a0", sentence)
 
 
+def as_sentence(text: str) -> str:
+    """A message with a full stop: an error's own words may end without one."""
+    return f"{text}." if re.search(r"[\w)\"']$", text) else text
+
+
 def workload_name(workload: object) -> str:
     """A built-in workload's name; a file's without the folders before it."""
     return PurePath(str(workload)).name

@@ -9,17 +9,8 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.chromium import launch_chromium
 from tests.server_process import server_process
-
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 
 @contextmanager
@@ -44,7 +35,7 @@ def serve(module: str, *arguments: str, start_timeout_s: float = 60) -> Iterator
 @contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        browser = launch_chromium(playwright)
         try:
             yield browser
         finally:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from benchmarks.measuring.browser import CHROMIUM, FLAGS
+from tests.chromium import FLAGS, chromium_path
 from tests.e2e.drawn import IS_DRAWN
 
 SETTLE_S = 1.5
@@ -86,7 +86,7 @@ def _browser() -> Iterator[str]:
     (watcher / "watch.js").write_text(_WATCH.replace("IS_DRAWN", IS_DRAWN))
     profile = home / "profile"
     command = [
-        CHROMIUM,
+        chromium_path(),
         "--headless=new",
         *FLAGS,
         "--window-size=1400,1000",

@@ -46,7 +46,9 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
     captured, walls_ms = steps.captured[steps.settled], steps.wall_ms[steps.settled]
     between = sum(window.start_ms + window.stop_ms + window.convert_ms for window in windows)
     ratio, cost_ms, reason = None, None, None
-    if not windows:
+    if not windows and captured.any():
+        reason = "the run ended before its capture was reported"
+    elif not windows:
         reason = "the segment has no capture window"
     elif not captured.any():
         reason = "no timed step was captured: nothing to compare with"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
-from strategy_lab.profiles.analysis.communication import Communication
+from strategy_lab.profiles.analysis.communication import CollectiveUse, Communication
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -146,8 +146,15 @@ def busbw(found: Communication, in_steps: str = "") -> KeyNumber:
     """
     main = found.main
     value = main.busbw_gbps if main else None
-    text, note = units.bandwidth(value), f"{main.op}{in_steps}" if main else ""
+    text, note = units.bandwidth(value), f"{calls_note(main)}{in_steps}" if main else ""
     return _number("busbw", value, text, note, found.why_no_busbw, "derived")
+
+
+def calls_note(use: CollectiveUse | None) -> str:
+    """The op, and how many calls a step if a number is of several: `all-reduce, 2 calls a step`."""
+    if use is None:
+        return ""
+    return use.op if use.per_step <= 1 else f"{use.op}, {use.per_step:.3g} calls a step"
 
 
 def in_unlike_steps(facts: Facts) -> str:

@@ -135,8 +135,8 @@ def _check(runs: Sequence[Profile], opened: Sequence[SegmentOpened]) -> None:
         check_variable_copies(profile, item)
         if injected_delays(item):
             raise PredictionError(
-                f"{profile.name} has an injected delay: which of more replicas would have one is "
-                "open",
+                f"{profile.name} has an injected delay, and which of more replicas would be "
+                "delayed is not known",
                 advice="Record the run without --inject",
             )
     batches = {(item.global_batch_size or 0) / item.num_replicas for item in opened}

@@ -16,7 +16,13 @@ from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.charts.serving import step_rates
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, device_colour, phase_name
+from strategy_lab.profiles.reporting.palette import (
+    GREY,
+    PHASE_COLOURS,
+    SERIES_COLOUR,
+    device_colour,
+    phase_name,
+)
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import load
 
@@ -50,6 +56,17 @@ def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
     (line,) = steps.step_time(step, np.full(250, 20.0), []).data
     assert line.name == steps.EACH
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
+
+
+def test_an_axis_of_few_steps_marks_no_half_steps() -> None:
+    few = np.arange(3.0)
+    charts = [
+        steps.step_time(few, few + 1, []),
+        steps.loss(few, few, []),
+        memory({"a": (few, few)}),
+    ]
+    assert [chart.layout.xaxis.dtick for chart in charts] == [1, 1, 1]
+    assert steps.loss(np.arange(50.0), np.ones(50), []).layout.xaxis.dtick is None
 
 
 def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards() -> None:
@@ -183,5 +200,14 @@ def test_the_rate_of_a_short_served_run_has_no_jumps_between_whole_steps() -> No
 
 def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:
     line = ("CPU:0", [0.0, 1.0], [10, 20])
-    chart = memory_over_step({1: line, 3: line})
-    assert [trace.line.color for trace in chart.data] == [device_colour(1), device_colour(3)]
+    shown = [trace for trace in memory_over_step({1: line, 3: line}).data if trace.name]
+    assert [trace.line.color for trace in shown] == [device_colour(1), device_colour(3)]
+
+
+def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
+    line = (np.arange(5.0), np.ones(5))
+    first, second, *_ = memory({"CPU:0": line, "CPU:1": line}).data
+    assert (first.line.color, second.line.color) == (GREY, device_colour(0))
+    assert first.line.width > second.line.width
+    (alone,) = memory({"the process": line}).data
+    assert alone.line.color == SERIES_COLOUR

@@ -57,6 +57,30 @@ def test_the_page_plays_a_step_and_opens_another(open_page: Open, filmed: Server
     expect(page).to_have_url(re.compile("step="))
 
 
+ORANGE_AT_EDGES = """canvas => {
+    const { width, height } = canvas;
+    const orange = (...box) => {
+        const { data } = canvas.getContext("2d").getImageData(...box);
+        return data.some((red, at) => at % 4 === 0 && red - data[at + 2] > 60);
+    };
+    return orange(0, 0, width, 1) || orange(0, 0, 1, height) || orange(width - 1, 0, 1, height);
+}"""
+
+
+def test_the_glow_of_waiting_replicas_is_not_cut_off(open_page: Open, server: Server) -> None:
+    server.write_run("film-of-16", steps=30, windows=1, replicas=16, straggler=(5, 30.0))
+    page = open_page(
+        server.address("film", run="film-of-16"), viewport={"width": 1280, "height": 720}
+    )
+    frame = page.frame_locator("iframe")
+    expect(frame.locator(".caption")).to_contain_text("15 replicas wait in the all-reduce")
+    wait_until(
+        page,
+        lambda: not frame.locator("canvas.stage").evaluate(ORANGE_AT_EDGES),
+        "the glow goes on beyond the picture",
+    )
+
+
 def test_a_run_without_captured_steps_says_what_to_do(open_page: Open, filmed: Server) -> None:
     page = open_page(filmed.address("film", run="unfilmed"))
     expect(page.get_by_text("Turn on “Capture every step in full”")).to_be_visible()

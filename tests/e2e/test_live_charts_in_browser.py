@@ -50,6 +50,17 @@ def write_halves(run: Path, first_step_ms: float) -> None:
     log.close()
 
 
+def test_a_run_that_ended_without_a_step_says_so_in_place_of_charts(
+    open_page: Open, server: Server
+) -> None:
+    server.write_run("without-steps", steps=0, windows=0, ending="failed")
+    page = open_page(server.address(run="without-steps"))
+    expect(page.get_by_text("This run recorded no step.")).to_be_visible()
+    expect(page.get_by_text("the run ended before its second step")).to_be_visible()
+    expect(page.locator("canvas[data-chart=wall]")).to_be_hidden()
+    expect(page.locator(".live .banner")).to_contain_text("loss is NaN. Everything recorded")
+
+
 def test_a_stretch_without_steps_is_a_gap(open_page: Open, server: Server) -> None:
     run = server.fresh("stretch")
     write_halves(run, 2000.0)

@@ -112,19 +112,51 @@ def test_hostile_names_are_text(visit: Visit, name: str) -> None:
     assert page.locator("script", has_text="alert('x')").count() == 0
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}}
+
+
 def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
-    phone = {"viewport": {"width": 390, "height": 844}}
-    placement = visit("placement", run="captured", options=phone)
-    expect(placement.locator(".lab-stacked").first).to_contain_text("Commonest op types")
-    devices = placement.locator(".st-key-wide_placement_devices")
-    expect(devices).to_be_hidden()
+    placement = visit("placement", run="captured", options=PHONE)
+    listed = placement.locator(".st-key-narrow_placement_devices")
+    expect(listed.locator("[data-label='Commonest op types']").first).to_be_visible()
+    expect(placement.locator(".st-key-narrow_ops_table tbody th").first).to_be_visible()
+    expect(placement.locator("canvas[data-testid=data-grid-canvas]:visible")).to_have_count(0)
     placement.set_viewport_size({"width": 1280, "height": 720})
-    expect(devices).to_be_visible()
-    expect(placement.locator(".lab-stacked").first).to_be_hidden()
-    overview = visit("overview", run="late", options=phone)
-    expect(overview.locator(".lab-stacks")).to_have_count(2)
+    expect(placement.locator(".st-key-wide_placement_devices")).to_be_visible()
+    expect(placement.locator(".st-key-wide_ops_table")).to_be_visible()
+    expect(listed).to_be_hidden()
+    overview = visit("overview", run="late", options=PHONE)
+    expect(overview.locator(".lab-table")).to_have_count(2)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
-    assert overview.locator(".lab-holders, .lab-stages").evaluate_all(wide) == 0
+    assert overview.locator(".lab-table").evaluate_all(wide) == 0
+
+
+def test_a_row_is_chosen_on_a_phone(visit: Visit) -> None:
+    page = visit("communication", run="late", options=PHONE)
+    box, options = page.get_by_role("combobox", name="Choose a row"), page.get_by_role("option")
+
+    def is_open() -> bool:
+        box.press("ArrowDown")
+        return options.count() > 1
+
+    # What is above may still grow, and an open list is closed when its box moves.
+    wait_until(page, is_open, "the list of rows does not open")
+    options.nth(1).click()
+    expect(page.get_by_text("all-reduce 2")).to_be_visible()
+
+
+def test_the_list_of_runs_on_a_phone_leads_to_their_overviews(visit: Visit) -> None:
+    page = visit("runs", options=PHONE)
+    page.get_by_role("link", name="quick", exact=True).click()
+    page.wait_for_url("**/overview?run=quick*")
+    wait_until_drawn(page)
+
+
+def test_the_answer_of_a_query_is_a_list_on_a_phone(visit: Visit) -> None:
+    page = visit("runs", run="quick", options=PHONE)
+    page.get_by_role("tab", name="SQL").click()
+    page.get_by_role("button", name="Run the query").click()
+    expect(page.locator(".st-key-narrow_sql_answer [data-label=wall_ms]").first).to_be_visible()
 
 
 def test_a_live_run_never_changes_the_page_unasked(visit: Visit, server: Server) -> None:

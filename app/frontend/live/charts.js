@@ -46,8 +46,16 @@ export class Charts {
     this.where = el("span", { class: "where" });
     this.stack.append(this.labels, ...this.charts.map(({ block }) => block));
     this.keys = new Keys("Keys of the charts", KEYS);
-    this.root = el("div", { class: "main" }, el("div", { class: "controls" }, span.group, mode.group, this.where, this.keys.button), this.stack, this.readout, this.keys.dialog);
+    this.controls = el("div", { class: "controls" }, span.group, mode.group, this.where, this.keys.button);
+    this.empty = el("p", { class: "quiet", hidden: "", text: "This run recorded no step." });
+    this.root = el("div", { class: "main" }, this.controls, this.empty, this.stack, this.readout, this.keys.dialog);
     this.listen();
+  }
+
+  // A run that ended without a step has a sentence in place of charts.
+  setEmpty(isEmpty) {
+    this.controls.hidden = this.stack.hidden = isEmpty;
+    this.empty.hidden = !isEmpty;
   }
 
   make() {

@@ -57,7 +57,7 @@ export class Status {
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";
     const advice = group?.loss?.length ? LOST : ADVICE[state];
-    setText(this.banner, [text, advice].filter(Boolean).join(" "));
+    setText(this.banner, [asSentence(text), advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
   }
 
@@ -69,6 +69,9 @@ export class Status {
       .join(" · ");
   }
 }
+
+// An error's own words may end without a full stop.
+const asSentence = (text) => (/[\p{L}\p{N})"']$/u.test(text) ? `${text}.` : text);
 
 // What the run is doing, for how long, and how old its last step is once the next one is overdue.
 function sentence({ state, text, for_ms, expected_ms, step_age_ms, late_after_ms }, waitedMs) {

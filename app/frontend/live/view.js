@@ -21,6 +21,7 @@ const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const CLOCK_EVERY_MS = 500;
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
+const ENDED_TRACING = "Not available: the run ended before its second step.";
 const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
 
@@ -190,7 +191,9 @@ export class LiveView {
     this.drawStatus();
     this.drawTiles(last);
     this.drawProcesses();
-    this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
+    const isEmpty = this.isOver && last < 0;
+    this.charts.setEmpty(isEmpty);
+    if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
     this.servedBars.block.hidden = !this.hasServers;
     this.drawBars(this.axis.cursor ?? this.history.settled());
@@ -212,6 +215,10 @@ export class LiveView {
     const total = this.state?.steps;
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
+  }
+
+  get isOver() {
+    return this.state !== undefined && this.state.state !== "running";
   }
 
   get isCluster() {
@@ -236,8 +243,7 @@ export class LiveView {
   }
 
   drawProcesses() {
-    const isOver = this.state !== undefined && this.state.state !== "running";
-    const { group, steps, resources, served } = this;
+    const { group, steps, resources, served, isOver } = this;
     this.machines.draw(resources?.machines ?? [], (worker) => this.hostOf(worker), isOver);
     const place = this.processes.isOne(group) ? this.beside : this.above;
     if (this.processes.root.parentNode !== place) place.append(this.processes.root);
@@ -251,7 +257,7 @@ export class LiveView {
     const present = at < 0 || isTraced ? [] : history.present(at);
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 || isTraced ? AFTER_TRACED : "This run has no timestamps: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : "This run has no timestamps: turn them on in the capture settings.");
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -279,10 +285,10 @@ export class LiveView {
   }
 
   drawCapture() {
-    const { capture, captureBars: bars } = this;
+    const { capture, captureBars: bars, isOver } = this;
     bars.canvas.hidden = !capture;
-    const isOver = this.state && this.state.state !== "running";
-    const none = isOver ? "This run has no full capture." : "Available after the first capture window.";
+    const isWhole = ["finished", "stopped"].includes(this.state?.state);
+    const none = isWhole ? "This run has no full capture." : isOver ? "The run ended before it reported a full capture." : "Available after the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
     const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
     const hint = isMarked ? `${LEADER_ONLY} The times of the others are from in-graph timestamps.` : isPart ? LEADER_ONLY : "";

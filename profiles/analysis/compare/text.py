@@ -19,6 +19,8 @@ from strategy_lab.profiles.reporting import units
 
 SQRT_2 = 2**0.5
 _EQUAL = 5e-4
+SAME_BATCH = 0.01
+"""Greatest difference in examples per step that a smaller last batch may cause."""
 TOO_MANY = 100
 """Runs a side that are more than anyone records: the advice is another one then."""
 _AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
@@ -30,7 +32,26 @@ STATISTIC = "the median of its steady steps: without warm-up, traced and capture
 
 
 def answer(compared: RunComparison) -> tuple[str, str]:
-    """Return the verdict in a few words, and the sentence with its evidence that continues it."""
+    """Return the verdict in a few words, and the sentence with its evidence that continues it.
+
+    If the batches differ, a second sentence compares the throughput.
+    """
+    verdict, rest = _of_step_times(compared)
+    return verdict, rest + _of_throughput(compared.times)
+
+
+def _of_throughput(times: Comparison) -> str:
+    a, b = times.a_rate, times.b_rate
+    if not a or not b or abs(times.ratio * b / a - 1) < SAME_BATCH:
+        return ""
+    change = f"{units.share(abs(b / a - 1))} {'more' if b > a else 'fewer'}"
+    return (
+        f" The batches differ: B trains {change} examples per second than A, {b:,.0f} against "
+        f"{a:,.0f}."
+    )
+
+
+def _of_step_times(compared: RunComparison) -> tuple[str, str]:
     times = compared.times
     difference = f"{_differs(times.ratio)}, {_lengths(times)}"
     if times.unit == "step":

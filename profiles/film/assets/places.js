@@ -44,6 +44,9 @@ function roomAbove(points, radius, label) {
   return gaps.length ? Math.max(14, (Math.min(...gaps) - label) / 2) : Infinity;
 }
 
+// Free around a node for the glow of one that waits, in its radius.
+const GLOW = 0.35;
+
 // Equal distances along an ellipse as wide as the stage allows.
 function around(all, width, height, { scale, middle }) {
   const few = all.length <= 8;
@@ -52,9 +55,9 @@ function around(all, width, height, { scale, middle }) {
   let room = 0;
   for (let attempt = 0; attempt < 12; attempt++) {
     const label = labelSize({ radius, scale }) * (few ? 2.9 : 1.6);
-    const ry = Math.max(30, Math.min(middle.y - 10, height - middle.y - label) - radius);
+    const ry = Math.max(30, Math.min(middle.y - GLOW * radius, height - middle.y - label) - radius);
     const flat = few && height > 340 ? 2 : 3.4;
-    const rx = Math.max(40, Math.min(width / 2 - radius - (few ? 26 : 8) * scale, ry * flat));
+    const rx = Math.max(40, Math.min(width / 2 - radius - Math.max(few ? 26 * scale : 0, GLOW * radius), ry * flat));
     const outline = [0];
     const parts = 720;
     const at = (part) => {

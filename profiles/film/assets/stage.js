@@ -41,7 +41,9 @@ class Stage {
   // `perSecond`: nanoseconds of the step in a second of the film; `now`: seconds, for the glow.
   draw(time, perSecond, now, height) {
     const [context, width] = fit(this.canvas, height);
-    Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places: placeNodes(width, height) });
+    const places = placeNodes(width, height);
+    places.free = Math.min(...places.nodes.flatMap(({ x, y }) => [x, width - x, y, height - y])) - 2; // to the nearest edge
+    Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places });
     this.drawBoxes();
     this.drawEdges();
     this.drawWaits();
@@ -53,13 +55,19 @@ class Stage {
     if (collective) this.drawMiddle(collective);
   }
 
-  text(text, x, y, size, { colour = this.theme.ink, weight = 400, align = "center", most = Infinity } = {}) {
+  text(text, x, y, size, { colour = this.theme.ink, weight = 400, align = "center", most = Infinity, isOverLines = false } = {}) {
     const { context } = this;
     context.font = `${weight} ${size}px ${this.theme.font}`;
     context.textAlign = align;
     context.textBaseline = "middle";
     let shown = text;
     while (shown.length > 4 && context.measureText(shown).width > most) shown = `${shown.slice(0, -2)}…`;
+    if (isOverLines) {
+      context.strokeStyle = this.theme.ground;
+      context.lineWidth = 5;
+      context.lineJoin = "round";
+      context.strokeText(shown, x, y);
+    }
     context.fillStyle = colour;
     context.fillText(shown, x, y);
   }
@@ -184,9 +192,9 @@ class Stage {
     const size = 15 * places.scale;
     const room = Math.min(...places.nodes.map((node) => (Math.abs(node.y - y) < 2 * places.radius ? 2 * (Math.abs(node.x - x) - places.radius) : Infinity)));
     if (room < 5 * size) return;
-    this.text(exchange.op, x, y - size * 1.4, size, { weight: 600 });
-    this.text(sizeText(exchange.bytes), x, y, size * 1.5, { weight: 700 });
-    if (room > 9 * size) this.text(status, x, y + size * 1.5, size * 0.95, { colour: theme.soft });
+    this.text(exchange.op, x, y - size * 1.4, size, { weight: 600, isOverLines: true });
+    this.text(sizeText(exchange.bytes), x, y, size * 1.5, { weight: 700, isOverLines: true });
+    if (room > 11 * size) this.text(status, x, y + size * 1.5, size * 0.95, { colour: theme.soft, isOverLines: true });
   }
 
   // Where the critical path goes on in another node, the way between them lights up.
@@ -243,7 +251,7 @@ class Stage {
   glow(x, y, radius, colour) {
     const { context } = this;
     const beat = isReduced.matches ? 0.7 : 0.6 + 0.4 * Math.sin(this.now * 5);
-    const reach = radius * (1.5 + 0.25 * beat);
+    const reach = Math.min(radius * (1.5 + 0.25 * beat), this.places.free);
     const light = context.createRadialGradient(x, y, radius * 0.8, x, y, reach);
     light.addColorStop(0, `${colour}CC`);
     light.addColorStop(1, `${colour}00`);
@@ -278,13 +286,14 @@ class Stage {
     const isCrowded = scene.nodes.length > 8;
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
     const [start, , phase] = state ?? [];
+    const isOverLines = !places.boxes.length;
     const title = node.replica === null ? node.title : process || node.device;
     // Between many nodes there is room for a number alone; the colour says what a node does.
     if (isCrowded && phase !== "wait") return;
-    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most });
+    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most, isOverLines });
     if (!state || most < 56) return;
     const op = entryAt(node.ops, time);
     const text = phase === "wait" ? `${isCrowded ? "" : "waits "}${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
-    this.text(text, x, bottom + size * (isCrowded ? 1.1 : 2.35), size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most });
+    this.text(text, x, bottom + size * (isCrowded ? 1.1 : 2.35), size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most, isOverLines });
   }
 }

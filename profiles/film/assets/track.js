@@ -1,5 +1,6 @@
 // The scrubber: the step of each node as a row of phases, the critical path through them, the playhead.
 const AXIS = 20;
+const TOP = 2; // the first title is higher than a low row
 
 class Track {
   constructor(canvas, seek) {
@@ -22,8 +23,9 @@ class Track {
     const rows = scene.nodes.filter(({ states }) => states.length);
     const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : 17;
     const every = row < 9 ? 2 : 1; // the row of a title that fits
-    const height = rows.length * row + AXIS;
-    const [context, width] = fit(this.canvas, height);
+    const bottom = rows.length * row;
+    const [context, width] = fit(this.canvas, TOP + bottom + AXIS);
+    context.translate(0, TOP);
     const theme = readTheme();
     const shown = rows.length > 8 ? 8.5 : 11.5;
     this.left = width < 500 ? 22 : 70;
@@ -44,11 +46,11 @@ class Track {
       context.globalAlpha = 1;
     });
     this.drawPath(context, theme, rows, row, x);
-    this.drawAxis(context, theme, rows.length * row, x, width);
+    this.drawAxis(context, theme, bottom, x, width);
     context.fillStyle = theme.ink;
-    context.fillRect(x(time) - 1, 0, 2, height - AXIS + 4);
+    context.fillRect(x(time) - 1, 0, 2, bottom + 4);
     context.beginPath();
-    context.arc(x(time), height - AXIS + 6, 5, 0, TURN);
+    context.arc(x(time), bottom + 6, 5, 0, TURN);
     context.fill();
   }
 

@@ -38,6 +38,14 @@ def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, 
     assert said in text_of(open_page(page, runs, run="one"))
 
 
+def test_a_profile_without_steps_offers_no_film_and_no_run_in_the_lab(tmp_path: Path) -> None:
+    import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
+    for page in ("timeline", "film"):
+        shown = open_page(page, tmp_path, run="one")
+        assert not shown.get("page_link")
+    assert "A film needs a step" in text_of(shown)
+
+
 def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:
     compared = text_of(open_page("compare", runs, a="one", b="two"))
     said = "The losses are not known. A: a profile does not record the loss"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import bound, workload_name
+from strategy_lab.app.widgets.text import as_sentence, bound, workload_name
 
 
 def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
@@ -16,6 +16,11 @@ def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
     assert "6.5\u00a0% input" in said
     assert "95.6\u00a0kB" in said
     assert "16 replicas" in said
+
+
+def test_an_error_without_a_full_stop_has_one_before_the_next_sentence() -> None:
+    assert as_sentence("loss is NaN") == "loss is NaN."
+    assert [as_sentence(text) for text in ("Stop.", "Really?", "")] == ["Stop.", "Really?", ""]
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "/home/somebody/models/digits-cnn"])

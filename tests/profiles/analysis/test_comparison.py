@@ -26,7 +26,7 @@ from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs, 
 from strategy_lab.profiles.analysis.compare.run_spread import spread_of
 from strategy_lab.profiles.analysis.compare.run_time import run_time, time_of
 from strategy_lab.profiles.analysis.compare.student_t import student_t
-from strategy_lab.profiles.analysis.compare.text import evidence
+from strategy_lab.profiles.analysis.compare.text import answer, evidence
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.synthetic import write_run
@@ -54,6 +54,18 @@ def test_one_run_a_side_has_a_difference_and_no_answer() -> None:
     assert found.unit == "step"
     assert "one run a side" in (found.reason or "")
     assert not found.is_within_noise
+
+
+def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> None:
+    options = {"steps": 100, "windows": 0}
+    small, other = (
+        profiles.load(write_run(tmp_path / name, seed=seed, **options))
+        for seed, name in enumerate(("small", "other"))
+    )
+    large = profiles.load(write_run(tmp_path / "large", global_batch_size=512, **options))
+    _, rest = answer(compare_runs(small, large))
+    assert "The batches differ: B trains 100 % more examples per second than A" in rest
+    assert "batches" not in answer(compare_runs(small, other))[1]
 
 
 def test_runs_in_turns_that_all_differ_have_an_answer() -> None:

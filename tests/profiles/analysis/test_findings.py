@@ -165,7 +165,7 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
     waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
     found = {item.key: item for item in findings(replace(facts, input=waited))}
     assert found["input-bound"].sentence.startswith(
-        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time of all"
+        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time of all 299."
     )
 
 
@@ -268,8 +268,9 @@ def _idle_for(*causes: tuple[dict[str, Any], float]) -> dict[str, Any]:
 
 def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", **_idle_for())["idle"]
+    assert found.sentence.startswith("For ")
     assert found.sentence.endswith(
-        "no replica runs an op, for a reason that this run does not record."
+        ", no replica runs an op, for a reason that this run does not record."
     )
     assert "Timeline" in found.advice
 

@@ -16,6 +16,7 @@ from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import MemorySampled, PlacementRecorded
+from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
 
@@ -85,6 +86,15 @@ def test_strong_and_weak_scaling(tmp_path: Path) -> None:
     assert strong.efficiency == pytest.approx(41.5 / (2 * 23.5), rel=0.03)
     assert weak.efficiency == pytest.approx(41.5 / 43.5, rel=0.03)
     assert scaling(one, odd) is None
+
+
+def test_a_capture_that_nobody_reported_is_not_called_missing(tmp_path: Path) -> None:
+    """The run was cut off after its captured steps and before the tables were counted."""
+    run = write_run(tmp_path / "run", steps=60, windows=1)
+    events = run / "worker-0-0" / "events.jsonl"
+    write_records(events, [each for each in read_records(events) if each["kind"] != "window"])
+    found = capture_cost(profiles.load(run), 0)
+    assert found.reason == "the run ended before its capture was reported"
 
 
 def test_capture_cost_counts_what_windows_take(tmp_path: Path) -> None:

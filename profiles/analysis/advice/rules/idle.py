@@ -52,7 +52,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        f"{of_a_step(facts, left_ms, wall)} no replica runs an op, for a reason that this run "
+        f"For {of_a_step(facts, left_ms, wall)}, no replica runs an op, for a reason that this run "
         "does not record.",
         _record_next(facts),
         per_step(facts, left_ms, wall, "derived"),
@@ -77,8 +77,8 @@ def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
     return finding(
         facts,
         KEY,
-        f"{of_a_step(facts, idle_ms, wall)} it has no closure to run: its last result is being "
-        "delivered, or the coordinator has no closure ready.",
+        f"For {of_a_step(facts, idle_ms, wall)}, it has no closure to run: its last result is "
+        "being delivered, or the coordinator has no closure ready.",
         "Give each step more work, or use only as many workers as the coordinator can keep busy.",
         per_step(facts, idle_ms, wall),
         idle_ms=idle_ms,

@@ -120,7 +120,7 @@ def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
         sentence = (
             f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
             f"batch, {units.milliseconds(found.waiting_ms)} each (median): "
-            f"{units.share(found.share)} of the time of {facts.all_steps}."
+            f"{units.share(found.share)} of the time of all {found.num_steps:,}."
         )
         mean_ms = found.mean_ms or 0.0
         cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)

@@ -1,0 +1,68 @@
+"""Every page about a run, of every sort of run, fits a projector and a phone and shows no error."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from strategy_lab.app.widgets.links import RUN_PAGES
+from strategy_lab.profiles.imports.import_run import import_profile
+from tests.e2e.conftest import Server, served
+from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.profiles.served_run import write_served_run
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+DATA = Path(__file__).parents[1] / "data"
+LONG = "a-rather-long-name-of-a-run-as-scripts-make-them-2026-11-25-learning-rate-0.001-batch-4096"
+RECIPES = {
+    "one-replica": {"replicas": 1, "strategy": "one-device"},
+    "sixteen-replicas": {"replicas": 16, "straggler": (11, 30.0)},
+    "two-workers": {"replicas": 4, "workers": 2, "strategy": "multi-worker-mirrored"},
+    "tpu": {"replicas": 4, "strategy": "tpu", "cores_per_replica": 2},
+    "failed": {"ending": "failed"},
+    "cut-off": {"ending": None},
+    "no-step": {"steps": 0, "windows": 0, "ending": "failed"},
+    LONG: {"prefix": "model_with_a_long_name/encoder/layer_11/attention/output/"},
+}
+OTHERS = ("servers", "imported", "captured")
+PAGES = ("", *(name for name, _ in RUN_PAGES))
+OWN_PAGES = {"tpu": "cores", "servers": "servers"}
+SIZES = ((1280, 720), (390, 844))
+FITS = """width =>
+    [document.documentElement, document.querySelector("[data-testid=stMain]")]
+        .every(part => part.scrollWidth <= width)"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A lab with a folder of its own: these runs are not among those of other tests."""
+    with served(tmp_path_factory.mktemp("every-sort")) as started:
+        for name, recipe in RECIPES.items():
+            started.write_run(name, **{"steps": 40, "windows": 1, "window_steps": 4, **recipe})
+        write_served_run(started.runs / "servers")
+        import_profile(DATA / "imported" / "gpu_gemm.xplane.pb", started.runs / "imported")
+        shutil.copytree(DATA / "captured_step", started.runs / "captured")
+        yield started
+
+
+@pytest.mark.parametrize("name", [*RECIPES, *OTHERS])
+def test_every_page_fits_and_shows_no_error(
+    name: str, open_page: Callable[..., Page], server: Server
+) -> None:
+    page = open_page("about:blank")
+    for path in (*PAGES, *filter(None, [OWN_PAGES.get(name)])):
+        query = {"a": name, "b": "two-workers"} if path == "compare" else {"run": name}
+        page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
+        page.goto(server.address(path, **query))
+        wait_until_drawn(page)
+        expect(page.get_by_test_id("stException"), path).to_have_count(0)
+        for width, height in SIZES:
+            page.set_viewport_size({"width": width, "height": height})
+            # Charts follow the width a moment later.
+            fits = partial(page.evaluate, FITS, width)
+            wait_until(page, fits, f"{path or 'lab'} is wider than {width} px")

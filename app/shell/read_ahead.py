@@ -22,6 +22,8 @@ from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.side_comparison import compare
 from strategy_lab.app.widgets.verdict import with_gains
 from strategy_lab.profiles.analysis.headline_segment import headline_segment
+from strategy_lab.profiles.analysis.input_stages import input_stages
+from strategy_lab.profiles.analysis.step_memory import step_memory
 from strategy_lab.profiles.errors import LabError
 
 PAGES = NEEDED.keys() - {"/"}
@@ -57,6 +59,9 @@ def read(page: str, run: str) -> None:
         if page == "/overview" and (segment := headline_segment(opened.profile)):
             opened.ask(facts_of, segment.segment)
             with_gains(opened, segment.segment)
+            # The page asks for these last, when most of the browser's work is still to do.
+            opened.ask(step_memory, segment.segment)
+            opened.ask(input_stages, segment.segment)
         if page == "/timeline":
             state.lab().timelines.describe(run)
 

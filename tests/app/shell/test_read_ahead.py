@@ -12,6 +12,8 @@ from strategy_lab.app.server import opened, timelines
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
 from strategy_lab.app.widgets import segments, side_comparison, verdict
+from strategy_lab.profiles.analysis.input_stages import input_stages
+from strategy_lab.profiles.analysis.step_memory import step_memory
 from tests.app.asgi import Client
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
@@ -54,6 +56,9 @@ def test_the_overview_finds_its_run_read_and_its_question_answered(
     segment = found.profile.segments[-1].segment
     assert found.ask(segments.facts_of, segment).steps.count
     assert len(verdict.with_gains(found, segment)) > 0
+    for asked_last in (step_memory, input_stages):
+        monkeypatch.setattr(f"{asked_last.__module__}.of_segment", reads_again)
+        assert found.ask(asked_last, segment).segment == segment
 
 
 def test_the_timeline_finds_its_spans_laid_out(

@@ -1,15 +1,19 @@
 """A gate's numbers in other tools' formats: github-action-benchmark, Bencher, GitHub annotations.
 
 github-action-benchmark (`customSmallerIsBetter`): `[{name, unit, value, range, extra}]`. Bencher
-Metric Format: `{benchmark: {measure: {value, lower_value, upper_value}}}`. Numbers of other checks
-than these two, as places and names, are in neither.
+Metric Format: `{benchmark: {measure: {value, lower_value, upper_value}}}`. Both take a larger
+number for worse, so numbers of replicas, ops and variables, of which any difference counts, are in
+neither.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from strategy_lab.profiles.gate.checks import ExactCheck
+from strategy_lab.profiles.gate.exact import LESS_IS_BETTER
 from strategy_lab.profiles.gate.report import GateReport
 from strategy_lab.profiles.gate.text import failures, open_questions
 
@@ -22,13 +26,19 @@ def github_action_benchmark(report: GateReport) -> list[dict[str, Any]]:
         entry = {"name": f"{report.title}: {time.name}", "unit": "ms", "value": time.found_ms}
         extra = f"accepted: {time.accepted_ms:.6g} ms; {time.outcome}"
         found.append(entry | ({"range": f"± {reach:.3g}"} if reach else {}) | {"extra": extra})
-    for check in report.exact:
-        if isinstance(check.found, int | float):
-            unit = "bytes" if "bytes" in check.name else "count"
-            name = f"{report.title}: {check.group}, {check.name}"
-            extra = f"accepted: {check.accepted}; {check.outcome}"
-            found.append({"name": name, "unit": unit, "value": check.found, "extra": extra})
+    for check, value in _counts(report):
+        unit = "bytes" if "bytes" in check.name else "count"
+        name = f"{report.title}: {check.group}, {check.name}"
+        extra = f"accepted: {check.accepted}; {check.outcome}"
+        found.append({"name": name, "unit": unit, "value": value, "extra": extra})
     return found
+
+
+def _counts(report: GateReport) -> Iterator[tuple[ExactCheck, float]]:
+    """Yield the exact checks of which less is better, with what was found."""
+    for check in report.exact:
+        if check.group in LESS_IS_BETTER and isinstance(check.found, int | float):
+            yield check, check.found
 
 
 def bencher(report: GateReport) -> dict[str, dict[str, dict[str, float]]]:
@@ -41,9 +51,8 @@ def bencher(report: GateReport) -> dict[str, dict[str, dict[str, float]]]:
             low, high = time.found_ms - reach, time.found_ms + reach
             bounds = {"lower_value": max(low, 0.0), "upper_value": high}
         measures[_slug(f"{time.name} ms")] = {"value": time.found_ms, **bounds}
-    for check in report.exact:
-        if isinstance(check.found, int | float):
-            measures[_slug(f"{check.group} {check.name}")] = {"value": float(check.found)}
+    for check, value in _counts(report):
+        measures[_slug(f"{check.group} {check.name}")] = {"value": float(value)}
     return {report.title: measures}
 
 

@@ -190,6 +190,10 @@ class StepDone(Recorded, frozen=True, gc=False, tag="step"):
     """By local replica, on the worker's wall clock (`tf.timestamp`)."""
 
 
+MADE_AGAIN = "the program makes a new tf.function for each call"
+"""Begin of `Retraced.argument` if the function itself is another one each time."""
+
+
 class Retraced(Recorded, frozen=True, tag="retraced"):
     """A `tf.function` was traced again in a step that is not the first of its segment."""
 
@@ -200,7 +204,7 @@ class Retraced(Recorded, frozen=True, tag="retraced"):
     num_traces: Count
     """How often the function was traced in this step, from 1."""
     argument: Text | None = None
-    """What changed since its trace before, in words; null if the signatures do not tell."""
+    """What changed since its trace before, in words; null if that is not known."""
 
 
 class WindowCaptured(Recorded, frozen=True, tag="window"):

@@ -88,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
             print_gate(report, least, accept)
     _write_files(args, report, least, accept)
     if _is_github() and not args.json:
-        print("\n".join(workflow_commands(report)))
+        for command in workflow_commands(report):
+            print(command)
     return EXIT_CODES[report.outcome]
 
 

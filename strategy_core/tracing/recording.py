@@ -23,7 +23,7 @@ from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.step_calls import StepCalls, read_loss
 from strategy_core.tracing.units import Unit
-from strategy_lab.profiles.run.events import OWN_PROFILER, Note
+from strategy_lab.profiles.run.events import MADE_AGAIN, OWN_PROFILER, Note, Retraced
 from strategy_lab.profiles.spec.run_spec import Capture
 
 MOST_SWITCHES = 16
@@ -31,6 +31,8 @@ MOST_SWITCHES = 16
 
 MOST_CALLS = 64
 """After so many calls without an update of the variables, each call is a step."""
+FEWEST_MADE = 3
+"""Functions of one place, each called once, from which on a new one is the same one again."""
 
 _HOW_TO_COUNT = (
     "record the program with `with strategy_core.record(RUN) as recorder:`, and put all that a "
@@ -58,7 +60,13 @@ class Recording:
         self._segment = -1
         self._num_workers = 1
         """Of the segment in force."""
+        self._has_begun = False
+        """Whether a step of the segment in force has begun."""
         self._num_switches = 0
+        self._newest: Unit | None = None
+        """The function that was found last to train."""
+        self._num_made = 0
+        """Functions found one after the other that were made at one place of the program."""
         self._step: RecordedStep | None = None
         self._called: list[Unit] = []
         """Functions called in the open step."""
@@ -98,7 +106,26 @@ class Recording:
         if self._step is not None and not fetched:
             self._segment_of[unit] = self._segment  # a part of the open step
             return
+        if self._is_made_again(unit):
+            self._segment_of[unit] = self._segment
+            return
         self.open_segment(unit, unit.strategy or seen_strategy())
+
+    def _is_made_again(self, unit: Unit) -> bool:
+        """Whether the program makes a function anew for each call of it, as in a loop.
+
+        Each would have a segment of one step, of which nothing can be compared.
+        """
+        before, self._newest = self._newest, unit
+        is_again = (
+            before is not None
+            and bool(unit.line)
+            and (before.name, before.line) == (unit.name, unit.line)
+            and before.strategy is unit.strategy
+            and before.num_calls == 1
+        )
+        self._num_made = self._num_made + 1 if is_again else 1
+        return self._num_made >= FEWEST_MADE
 
     def known_before(self, unit: Unit) -> None:
         """A function that was traced before the recording began trains: its graph is not known."""
@@ -126,7 +153,7 @@ class Recording:
         number, self._num_segments = self._num_segments, self._num_segments + 1
         same_as = self._segment_of.get(owner)
         segment = segment_of(strategy, None, number, self.recorder.next_step)
-        self._num_workers = segment.num_workers
+        self._num_workers, self._has_begun = segment.num_workers, False
         size = self._of_all_workers(batch_size)
         segment = msgspec.structs.replace(segment, global_batch_size=size)
         is_warm = self._graphs is not None and owner in self._graphs
@@ -194,6 +221,12 @@ class Recording:
         step = self.recorder.step()
         step.__enter__()
         self._open(step)
+        is_made_again = call.unit is self._newest and self._num_made >= FEWEST_MADE
+        if is_made_again and call.unit.num_calls == 1 and self._has_begun:
+            why = f"{MADE_AGAIN} ({call.unit.line})"
+            self.recorder.write(Retraced(self._segment, step.step, call.unit.name, 1, why))
+        # A step that began with its batch, before its new function was called, is of the old one.
+        self._has_begun |= step.segment == self._segment
         if any(each.step is step for each in call.fetched):
             return  # it began with its batch
         if not step.captured:

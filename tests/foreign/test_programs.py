@@ -362,6 +362,27 @@ def test_two_strategies_are_two_segments(programs: Runner) -> None:
     assert re.search(STARTED["says"], said), said
 
 
+def test_a_function_that_is_made_for_each_call_is_traced_again_each_time(
+    programs: Runner,
+) -> None:
+    """The first two could be two functions of the program; each has a segment of its own."""
+    plain, traced = both(programs, "made_again")
+    assert (traced.output, traced.weights) == (plain.output, plain.weights)
+    segments = traced.profile.summary()["segments"]
+    assert sum(each["steps"]["count"] for each in segments) == 12
+    assert len(segments) == 2
+    key, said = limit_of(traced.profile)
+    assert key == "retracing", said
+    assert re.search(
+        r"train_step is traced again in (\d+) of the \1 steps after the first: the program makes a "
+        r"new tf\.function for each call \(made_again\.py:1[23]\)",
+        said,
+    ), said
+    main = main_finding(gather_facts(traced.profile, traced.profile.segments[-1]))
+    assert main is not None
+    assert main.advice.startswith("Create each tf.function once, outside the loop")
+
+
 def test_each_worker_of_the_program_knows_the_replicas_of_all(programs: Runner) -> None:
     """Otherwise the variables of the other workers are on devices that no replica has."""
     _, traced = both(programs, "own_workers")

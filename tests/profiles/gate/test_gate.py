@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,14 @@ def test_bencher_metric_format_has_bounds_around_the_value(failed: GateReport) -
     step = measures["step-ms"]
     assert step["lower_value"] < step["value"] < step["upper_value"]
     assert measures["collectives-all-reduce-of-4-bytes-per-step"]["value"] == 3_262_144
+
+
+def test_other_tools_get_no_number_of_which_more_is_not_worse(failed: GateReport) -> None:
+    """github-action-benchmark would alert about a run with more replicas."""
+    names = [entry["name"] for entry in github_action_benchmark(failed)]
+    (measures,) = bencher(failed).values()
+    assert any("memory, variables on" in name for name in names)
+    assert not [name for name in (*names, *measures) if re.search("number|ops on|placement", name)]
 
 
 def test_each_failure_is_one_workflow_command(failed: GateReport) -> None:

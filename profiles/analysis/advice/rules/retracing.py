@@ -3,7 +3,7 @@
 ## What it does
 
 Looks for two or more steps after the first in which a function is traced again, and names the
-argument that changed.
+argument that changed, or the line that makes a new function for each call.
 
 ## Why is this slow
 
@@ -32,6 +32,7 @@ from strategy_lab.profiles.analysis.facts import (
     per_step,
 )
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import MADE_AGAIN
 
 KEY = "retracing"
 NO_GAIN = "Steps that trace are left out of a replay."
@@ -86,7 +87,7 @@ def _longer_than_the_others(facts: Facts) -> Cost | None:
 
 
 def _about_tracing(argument: str | None) -> str:
-    if argument is None:
+    if argument is None or argument.startswith(MADE_AGAIN):
         return (
             "Create each tf.function once, outside the loop, and pass it tensors: it is "
             "traced again for a new Python value or shape."

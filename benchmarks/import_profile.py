@@ -1,6 +1,7 @@
 """A large profile of a GPU machine to a run folder, against other readers of the same file.
 
-    python -m benchmarks.import_profile [--events 3000000] [--rounds 3] [--xprof-venv PATH]
+    python -m benchmarks.import_profile [--events 3000000] [--padding 0] [--rounds 3]
+                                        [--xprof-venv PATH]
 
 The file is made here: four GPUs with two streams each, their launches on four threads, a thousand
 annotated steps; an event has the stats that TensorFlow's profiler writes, in all about 100 bytes,
@@ -8,6 +9,9 @@ its numbers as many bytes as they need.
 Ours is everything from the file to the tables of a run. The other readers do less: TensorFlow's
 protobuf message is only parsed and its durations are added up, XProf (if its virtual environment
 exists) makes its overview page. Every round runs in a process of its own, the sides in turn.
+Memory is the kernel's VmHWM: `ru_maxrss` of a process begins with that of the one that started it.
+With `--padding` each event has a text of so many bytes as well; protobuf refuses a file above 2 GB,
+so ours is then alone.
 """
 
 from __future__ import annotations
@@ -37,34 +41,36 @@ Part = tuple[NDArray[np.uint8], NDArray[np.bool_]]
 """Bytes of all events side by side, and which of them an event has."""
 
 _OURS = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from strategy_lab.profiles.imports.import_run import import_profile
 begin = time.perf_counter()
 import_profile(Path(sys.argv[1]), Path(sys.argv[2]) / "run")
 seconds = time.perf_counter() - begin
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
 print(json.dumps({"seconds": seconds, "cpu": time.process_time(), "peak": peak}))
 """
 _PROTOBUF = """
-import json, resource, sys, time
+import json, sys, time
+from pathlib import Path
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 before = time.process_time()
 begin = time.perf_counter()
 space = xplane_pb2.XSpace.FromString(open(sys.argv[1], "rb").read())
 total = sum(e.duration_ps for p in space.planes for l in p.lines for e in l.events)
 seconds = time.perf_counter() - begin
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
 print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before, "peak": peak}))
 """
 _XPROF = """
-import json, resource, sys, time
+import json, sys, time
+from pathlib import Path
 from xprof.convert import raw_to_tool_data
 before = time.process_time()
 begin = time.perf_counter()
 raw_to_tool_data.xspace_to_tool_data([sys.argv[1]], "overview_page", {})
 seconds = time.perf_counter() - begin
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
 print(json.dumps({"seconds": seconds, "cpu": time.process_time() - before, "peak": peak}))
 """
 
@@ -74,11 +80,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "made.xplane.pb"
-        num_events = write_profile(file, options.events)
+        num_events = write_profile(file, options.events, options.padding)
         print(f"{num_events:,} events, {file.stat().st_size / 1e6:.0f} MB")
-        sides = {"import": (sys.executable, _OURS), "protobuf": (sys.executable, _PROTOBUF)}
+        sides = {"import": (sys.executable, _OURS)}
         xprof = options.xprof_venv / "bin" / "python"
-        if xprof.exists():
+        if not options.padding:
+            sides["protobuf"] = (sys.executable, _PROTOBUF)
+        if xprof.exists() and not options.padding:
             sides["XProf overview"] = (str(xprof), _XPROF)
         found: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
         for turn in range(options.rounds):
@@ -118,19 +126,29 @@ def _child(python: str, script: str, *arguments: str) -> dict[str, float]:
     return found
 
 
-def write_profile(path: Path, num_events: int) -> int:
-    """Write a profile of about so many events; returns their number."""
+def write_profile(path: Path, num_events: int, padding: int = 0) -> int:
+    """Write a profile of about so many events; returns their number.
+
+    Each event has a text of `padding` bytes.
+    """
     per_line = max(num_events // (NUM_GPUS * 4), NUM_STEPS)
     per_line -= per_line % NUM_STEPS
     with path.open("wb") as file:
         for gpu in range(NUM_GPUS):
             lines = [
-                _field(3, _line_head(stream, f"Stream #{stream}(Kernel)") + _events(per_line, base))
+                _field(
+                    3,
+                    _line_head(stream, f"Stream #{stream}(Kernel)")
+                    + _events(per_line, base, padding),
+                )
                 for stream, base in ((13, gpu * 2 * per_line), (14, (gpu * 2 + 1) * per_line))
             ]
             file.write(_field(1, _plane(f"/device:GPU:{gpu}", lines, "kernel")))
         lines = [
-            _field(3, _line_head(100 + i, f"python/{100 + i}") + _events(per_line, i * per_line))
+            _field(
+                3,
+                _line_head(100 + i, f"python/{100 + i}") + _events(per_line, i * per_line, padding),
+            )
             for i in range(2 * NUM_GPUS)
         ]
         lines.append(_field(3, _line_head(1, "main/1") + _step_marks()))
@@ -141,7 +159,7 @@ def write_profile(path: Path, num_events: int) -> int:
     return per_line * NUM_GPUS * 4 + NUM_STEPS
 
 
-def _events(count: int, first_correlation: int) -> bytes:
+def _events(count: int, first_correlation: int, padding: int) -> bytes:
     """Return events at equal distances, each with its stats, as the fields of a line.
 
     Numbers are as short as they can be. Every fifth kernel has no op of the program.
@@ -170,6 +188,7 @@ def _events(count: int, first_correlation: int) -> bytes:
         _stat(10, b"\x20", kernel % 3),
         _stat(11, b"\x18", first_correlation + np.arange(count)),
         _stat(12, b"\x20", offset // STEP_PS),
+        *([_tag(count, _field(4, _number(1, 13) + _field(5, bytes(padding))))] if padding else []),
     )
     size = body[1].sum(axis=1)
     data, is_used = _beside(_tag(count, b"\x22"), _varint(size), body)
@@ -231,6 +250,7 @@ def _plane(name: str, lines: Sequence[bytes], kind: str) -> bytes:
         "context_id",
         "_p",
         "group_id",
+        "padding",
     ]
     names = dict(enumerate(stats, start=1))
     for number in range(NUM_KERNELS):
@@ -270,6 +290,7 @@ def _plain(value: int) -> bytes:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--events", type=int, default=3_000_000)
+    parser.add_argument("--padding", type=int, default=0, help="bytes of a text in each event")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--xprof-venv", type=Path, default=DEFAULT_VENV)
     return parser.parse_args()

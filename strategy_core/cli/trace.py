@@ -15,6 +15,7 @@ from strategy_core.cli._run_request import read_changes
 from strategy_core.cluster.discovery.resolve import own_task_in_cluster
 from strategy_core.launcher.claim import claim_part
 from strategy_core.tracing.command import environment_of, name_of, python_command
+from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
 from strategy_lab.profiles.run.manifest import WAITS, create_run_file
@@ -68,10 +69,11 @@ def run(args: argparse.Namespace) -> int:
         create_run_file(folder, recorded_by=WAITS if args.idle else "record")
     worker = None if own_task is None else own_task.process
     told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
-    print(f"strategy-lab: {told}", file=sys.stderr, flush=True)
+    say(told)
     if args.live:
         open_live_page(folder)
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
     def become_program() -> NoReturn:
         settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle, worker)

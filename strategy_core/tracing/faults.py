@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
+from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import STRICT_VARIABLE
 
 P = ParamSpec("P")
@@ -34,11 +35,11 @@ class Faults:
         if self.error is not None and not self.is_strict:
             return
         self.error = error
-        said = f"strategy-lab: The recording has ended, the program goes on. {_where(error)}"
-        print(said, file=sys.stderr, flush=True)
+        say(f"The recording has ended, the program goes on. {_where(error)}")
         if self.is_strict:
             traceback.print_exception(error)
-            sys.stderr.flush()
+            if sys.stderr is not None:
+                sys.stderr.flush()
             os._exit(70)
 
 

@@ -11,7 +11,6 @@ anyway, which is in the same process group.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import signal
@@ -22,6 +21,7 @@ from typing import NoReturn
 
 from strategy_core.processes.parent_death import tie_to
 from strategy_core.tracing.late_ending import append_ending
+from strategy_core.tracing.own_lines import say
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.event_log import read_events
 from strategy_lab.profiles.run.events import Event, Failed, Finished
@@ -53,8 +53,7 @@ def run_watched(
         record_end(run, child, code, worker)
     except (OSError, LabError) as error:
         afterwards = f"The end could not be recorded. {error}"
-    with contextlib.suppress(OSError):  # who reads the standard error may have gone
-        print(f"strategy-lab: {afterwards}", file=sys.stderr, flush=True)
+    say(afterwards)
     _end_alike(code)
 
 
@@ -112,8 +111,8 @@ def _next_signal(watched: set[signal.Signals]) -> tuple[int, bool]:
 
 def _end_alike(code: int) -> NoReturn:
     """End with the program's exit code, or by the signal that ended it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed from the start
+        stream.flush()
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has left its own core file
         if -code not in (signal.SIGKILL, signal.SIGSTOP):

@@ -119,6 +119,33 @@ def test_the_end_of_a_program_is_its_own(
     assert (summary["status"], summary["status_message"]) == (status, message)
 
 
+@pytest.mark.parametrize("closed", [1, 2], ids=["output", "error"])
+def test_a_program_whose_output_is_closed_runs_as_alone(project: Path, closed: int) -> None:
+    """Nothing of the lab's goes into the other output instead."""
+    code = (
+        "import sys; closed = (sys.stdout is None, sys.stderr is None)\n"
+        "open(sys.argv[1], 'w').write(repr(closed)); print('theirs'); sys.exit(4)"
+    )
+    plain, traced = (
+        subprocess.run(
+            ["/bin/sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, *command, code, name],
+            cwd=project,
+            env=with_own_code(os.environ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for name, command in (
+            ("alone", ["-c"]),
+            ("traced", ["-P", "-m", "strategy_core", "trace", "-o", "run", "-c"]),
+        )
+    )
+    assert (traced.returncode, traced.stdout) == (plain.returncode, plain.stdout)
+    assert traced.returncode == 4, traced.stderr
+    assert (project / "traced").read_text() == (project / "alone").read_text()
+    assert profiles.load(project / "run").status.message == "The program ended with exit code 4."
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_to_the_command_reach_the_program(project: Path, number: signal.Signals) -> None:
     code = "import signal; signal.signal(15, lambda *_: exit(5)); print(1, flush=True); input()"

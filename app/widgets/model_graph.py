@@ -112,7 +112,7 @@ def _notes(picture: ModelPicture, sizing: Sizing) -> str:
         notes.append("No transfer between devices was recorded.")
     if picture.num_elsewhere:
         ops = units.counted(picture.num_elsewhere, "op")
-        notes.append(f"{ops} of functions outside the step, such as input set-up, are left out.")
+        notes.append(f"Left out: {ops} of functions outside the step, such as input set-up.")
     return " ".join(notes)
 
 

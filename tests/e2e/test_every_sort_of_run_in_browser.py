@@ -24,7 +24,6 @@ RECIPES = {
     "sixteen-replicas": {"replicas": 16, "straggler": (11, 30.0)},
     "two-workers": {"replicas": 4, "workers": 2, "strategy": "multi-worker-mirrored"},
     "tpu": {"replicas": 4, "strategy": "tpu", "cores_per_replica": 2},
-    "failed": {"ending": "failed"},
     "cut-off": {"ending": None},
     "no-step": {"steps": 0, "windows": 0, "ending": "failed"},
     LONG: {"prefix": "model_with_a_long_name/encoder/layer_11/attention/output/"},

@@ -1,4 +1,5 @@
 """What page, report and command line share when they show a figure.
 
-Definitions, glossary, units, names and colours. Nothing here reads a run.
+Definitions, glossary, units, names and colours, and text of a run in Markdown and CSV. Nothing here
+reads a run.
 """

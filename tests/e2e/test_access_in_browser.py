@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from strategy_lab.app.server.browser import redirect_file
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until
 from tests.e2e.elsewhere import Elsewhere, elsewhere
 from tests.lab_access import TOKEN, cookie, with_token
 
@@ -110,10 +111,9 @@ def test_no_other_page_can_frame_the_lab(
     site.pages["/frame"] = f'<iframe src="{server.url}/?steps=1"></iframe>'
     page = context.new_page()
     page.goto(site.url("/frame", host=host))
-    page.wait_for_timeout(2000)
     (frame,) = [each for each in page.frames if each != page.main_frame]
+    wait_until(page, lambda: "error" in frame.url, "the frame is not refused")
     assert frame.get_by_role("button").count() == 0
-    assert "error" in frame.url
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])

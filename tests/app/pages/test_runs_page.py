@@ -34,7 +34,7 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
-def test_a_run_whose_name_is_not_text_is_told_and_hides_no_other(runs: Path) -> None:
+def test_a_run_whose_name_is_not_text_is_listed_apart(runs: Path) -> None:
     (runs / "second").rename(runs / os.fsdecode(b"se\xffcond"))
     at = open_page("runs", runs)
     assert list(at.dataframe[0].value["run"]) == ["first"]

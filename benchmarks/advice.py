@@ -2,8 +2,8 @@
 
     python -m benchmarks.advice [--quick] [--only RULE] [--healthy 40] [--keep FOLDER]
 
-1. Planted: two real runs for each rule, made by a RunSpec of the lab or by a program that was
-   not written for it (`tests.planted.program`). Found: the rule's key is among the run's findings.
+1. Planted: two or three real runs for each rule, made by a RunSpec of the lab or by a program that
+   was not written for it (`tests.planted.program`). Found: its key is among the run's findings.
 2. Gains: if a replay predicts the step without a planted cause, the same program without the cause
    is run at once, and the prediction is compared with it (`benchmarks.measuring.predicted_gains`).
 3. Healthy: runs of the built-in workloads in which nothing is planted.
@@ -154,6 +154,7 @@ PLANTED = (
     _spec("small-collective", "a long link, fit", healthy=SHORT_LINK, loop="fit", **LONG_LINK),
     Case("between-steps", "between-steps"),
     Case("between-steps", "slow-callback"),
+    Case("between-steps", "saving-each-seventh"),
     Case("unsteady", "unsteady"),
     Case("unsteady", "unsteady-branch"),
     Case("shared-collective-key", "two-strategies", fails=True),

@@ -84,6 +84,7 @@ def fit(
     run: str,
     data_of: Callable[[], tf.data.Dataset],
     *callbacks: keras.callbacks.Callback,
+    steps: int = STEPS,
     **compiled: Any,
 ) -> None:
     """Keras `fit`. `callbacks` come after the recorder, `compiled` are arguments of `compile`."""
@@ -93,7 +94,7 @@ def fit(
         model.compile("sgd", "mse", **compiled)
     recorder = lab.RecorderCallback(run, capture=CAPTURE, global_batch_size=BATCH)
     called = [recorder, *callbacks]
-    model.fit(data_of(), steps_per_epoch=STEPS, epochs=1, verbose=0, callbacks=called)
+    model.fit(data_of(), steps_per_epoch=steps, epochs=1, verbose=0, callbacks=called)
 
 
 def loop(
@@ -273,6 +274,14 @@ class SavingEachBatch(keras.callbacks.Callback):
         time.sleep(GENERATOR_S)  # planted
 
 
+class SavingEachSeventh(keras.callbacks.Callback):
+    """After another number of steps than a capture window has."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
+        if batch % 7 == 6:
+            time.sleep(0.5)  # planted
+
+
 def dense_product(gradient: tf.IndexedSlices) -> tf.Tensor:
     return tf.convert_to_tensor(gradient) * 1e-3  # planted
 
@@ -311,6 +320,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
+    "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),
     "unsteady": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_by_batch),
     "unsteady-branch": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_on_some),
     "two-strategies": of_two_strategies,

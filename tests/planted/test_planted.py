@@ -117,7 +117,7 @@ def test_why_a_program_failed_is_named(kind: str, recorded: Recorded) -> None:
     assert [item.key for item in recorded(kind)] == [FAILING[kind]]
 
 
-@pytest.mark.parametrize("kind", ["between-steps", "slow-callback"])
+@pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])
 def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "between-steps"]
     assert told.evidence["median_ms"] >= 50.0

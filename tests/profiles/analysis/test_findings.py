@@ -176,6 +176,21 @@ def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     assert main_finding(gather_facts(profile, profile.segments[0])) is None, "it is in no headline"
 
 
+def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
+    tmp_path: Path,
+) -> None:
+    """Before its first batch, a shuffle buffer is filled."""
+    run = write_run(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    waited_ms = facts.steps.input_ms.copy()
+    waited_ms[0] = 15_000.0
+    facts = replace(facts, steps=replace(facts.steps, input_ms=waited_ms))
+    (found,) = [item for item in findings(facts) if item.key == "tracing"]
+    assert ": 15.0 s of it until the first batch was there." in found.sentence
+    assert "shuffle()" in found.advice
+
+
 def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     tmp_path: Path,
 ) -> None:

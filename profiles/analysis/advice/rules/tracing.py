@@ -2,22 +2,27 @@
 
 ## What it does
 
-Compares the first step with the time of all steps: 20 % or more.
+Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
+for the first batch, says so.
 
 ## Why is this slow
 
-The first step builds and compiles the program. A program that divides the time of all steps by
-their number counts it as a step; the numbers of the lab do not include it.
+The first step builds and compiles the program, and waits for the first batch: a shuffle buffer is
+filled before. A program that divides the time of all steps by their number counts it as a step; the
+numbers of the lab do not include it.
 
 ## What to do
 
-Record more steps: its share falls.
+Record more steps: its share falls. If the first batch comes late, make the shuffle buffer smaller,
+or do less for each of its elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_lab.profiles.reporting import units
@@ -26,6 +31,7 @@ KEY = "tracing"
 NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
 """Share of the time of all steps."""
+MOST_OF_STEP = 0.5
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -40,15 +46,27 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     num_steps = facts.steps.num_warm_up
     what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
+    waited_ms = float(np.nan_to_num(facts.steps.input_ms[0]))
+    why = ", because it traces and compiles the program."
+    advice = "Record more steps: a long first step is normal, and its share falls."
+    if waited_ms >= MOST_OF_STEP * first:
+        why = (
+            f": {units.seconds(waited_ms / 1e3)} of it until the first batch was there. In the "
+            "rest it traces and compiles the program."
+        )
+        advice = (
+            "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
+            "smaller one, or shuffle file names or indices before the work of map()."
+        )
     yield finding(
         facts,
         KEY,
         f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the time of "
-        f"{facts.all_steps}, because it traces and compiles the program. Other numbers do not "
-        "include it.",
-        "Record more steps: a long first step is normal, and its share falls.",
+        f"{facts.all_steps}{why} Other numbers do not include it.",
+        advice,
         over_all_steps(facts, first),
         first_step_ms=first,
+        first_batch_ms=waited_ms,
     )
 
 

@@ -78,6 +78,13 @@ def test_axe_finds_nothing(visit: Visit, name: str, query: dict[str, str], schem
     assert findings(visit(name, query, color_scheme=scheme, bypass_csp=True), scheme) == []
 
 
+@pytest.mark.parametrize("name", ["placement", "communication", "runs"])
+def test_axe_finds_nothing_in_the_lists_of_a_phone(visit: Visit, name: str) -> None:
+    phone = {"width": 390, "height": 844}
+    page = visit(*PAGES[name], viewport=phone, color_scheme="light", bypass_csp=True)
+    assert findings(page, "light") == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", SELF_CONTAINED)
 def test_axe_finds_nothing_in_a_page_to_keep(

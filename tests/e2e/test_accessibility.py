@@ -101,6 +101,13 @@ def test_axe_finds_nothing_and_the_page_fits_in_every_window(
         expect(begins.first, f"at {width} px").to_be_in_viewport()
 
 
+@pytest.mark.parametrize("name", ["placement", "communication", "runs"])
+def test_axe_finds_nothing_in_the_lists_of_a_phone(visit: Visit, name: str) -> None:
+    phone = {"width": 390, "height": 844}
+    page = visit(*PAGES[name], viewport=phone, color_scheme="light", bypass_csp=True)
+    assert findings(page, "light") == []
+
+
 def become_light(page: Page) -> None:
     page.emulate_media(color_scheme="light")
     if len(page.frames) > 1:  # a frame keeps the colours it was made with

@@ -48,7 +48,7 @@ def test_the_beginning_of_a_long_grid_says_how_many_rows_follow() -> None:
     assert "12,344 more rows. Search for a name." in found
 
 
-def test_an_entry_that_begins_with_a_number_is_told_from_one_with_a_name() -> None:
+def test_an_entry_that_begins_with_a_number_differs_from_one_with_a_name() -> None:
     """The list writes the column's title before a number: `Core 1`."""
     found = grid_as_html({"core": [1]}, {})
     assert '<th scope="row" data-label="core">1</th>' in found

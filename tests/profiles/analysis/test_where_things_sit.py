@@ -88,7 +88,7 @@ def test_strong_and_weak_scaling(tmp_path: Path) -> None:
     assert scaling(one, odd) is None
 
 
-def test_a_capture_that_nobody_reported_is_not_called_missing(tmp_path: Path) -> None:
+def test_a_capture_that_was_never_reported_is_not_called_missing(tmp_path: Path) -> None:
     """The run was cut off after its captured steps and before the tables were counted."""
     run = write_run(tmp_path / "run", steps=60, windows=1)
     events = run / "worker-0-0" / "events.jsonl"

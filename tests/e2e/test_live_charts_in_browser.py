@@ -74,6 +74,21 @@ def test_a_stretch_without_steps_is_a_gap(open_page: Open, server: Server) -> No
         assert not within, f"{chart}: 3 s of steps, 2 s of none, 3 s of steps"
 
 
+def test_the_batch_of_a_segment_that_opened_without_a_size_is_that_of_its_largest_step(
+    open_page: Open, server: Server
+) -> None:
+    run = server.fresh("batch-of-steps")
+    create_run_file(run, recorded_by="record")
+    log = EventLog(worker_folder(run, 0).events)
+    now_ns = time.time_ns()
+    log.write(SegmentOpened(0, "mirrored", 2, 1, None, 0, now_ns, [], "auto", {}))
+    for step, examples in enumerate((48, 48, 16)):
+        log.write(StepDone(0, step, now_ns, STEP_MS, None, examples, False))
+    log.close()
+    page = open_page(server.address(run=run.name))
+    expect(page.locator(".live")).to_contain_text("global batch 48")
+
+
 def test_the_axis_is_not_mostly_compilation(open_page: Open, server: Server) -> None:
     run = server.fresh("compiled")
     write_halves(run, 30_000.0)

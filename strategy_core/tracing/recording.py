@@ -112,7 +112,7 @@ class Recording:
         self.open_segment(unit, unit.strategy or seen_strategy())
 
     def _is_made_again(self, unit: Unit) -> bool:
-        """Whether the program makes a function anew for each call of it, as in a loop.
+        """Whether the program makes a function again for each call of it, as in a loop.
 
         Each would have a segment of one step, of which nothing can be compared.
         """

@@ -1,4 +1,4 @@
-"""A custom loop that makes its `tf.function` anew for each batch."""
+"""A custom loop that makes its `tf.function` again for each batch."""
 
 import sys
 

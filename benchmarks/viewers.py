@@ -37,6 +37,7 @@ from benchmarks.live_page import WATCH, server_process
 from benchmarks.measuring.browser import chromium, serve_lab
 from benchmarks.measuring.paired import median_ratio
 from strategy_core.processes.import_path import module_command
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.tables.store import load
 from tests import lab_access
@@ -68,7 +69,7 @@ class Message(msgspec.Struct):
     steps: list[msgspec.Raw]
 
 
-_decode = msgspec.json.Decoder(Message).decode
+_decode = decoder_of(Message).decode
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from importlib import import_module
 # By the main thread, before there are others: PyArrow imports pandas by itself when an array is
 # first made, and two threads that import it at once can wait for each other, or crash the process
 # (apache/arrow#8588, questdb/py-questdb-client#144). A Timeline that read ahead in a thread of its
-# own once showed nothing for 80 s; whether this was the cause is not known.
+# own once showed nothing for 80 s; the cause was this, a crash that `profiles.decoders` prevents,
+# or neither.
 import pandas  # noqa: F401
 
 PARTS = (

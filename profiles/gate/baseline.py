@@ -18,6 +18,7 @@ from strategy_lab.profiles.analysis.compare.comparison import TimedRun
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import AnalysisError, SpecError
 from strategy_lab.profiles.gate.exact import GROUPS, ExactFacts, exact_facts
 from strategy_lab.profiles.gate.times import parts_of_step
@@ -157,7 +158,7 @@ def read_baseline(file: str | Path) -> Baseline:
             data = opened.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
-        found = msgspec.json.decode(data, type=Baseline)
+        found = decoder_of(Baseline).decode(data)
         if found.schema_version != SCHEMA_VERSION:
             raise ValueError(f"its schema_version is {found.schema_version}, not {SCHEMA_VERSION}")
         if not found.runs or any(run.time.median_ms <= 0 for run in found.runs):

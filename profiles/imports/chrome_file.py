@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.imports.chrome_events import CompleteEvent, interpret
 from strategy_lab.profiles.imports.event_names import is_left_out
 from strategy_lab.profiles.imports.recording import (
@@ -51,8 +52,8 @@ class _Trace(msgspec.Struct):
     traceEvents: list[_Event] = []  # noqa: N815  the format's own name
 
 
-_WHOLE = msgspec.json.Decoder(_Trace)
-_BARE = msgspec.json.Decoder(list[_Event])
+_WHOLE = decoder_of(_Trace)
+_BARE = decoder_of(list[_Event])
 
 
 def looks_like_chrome_trace(path: Path) -> bool:

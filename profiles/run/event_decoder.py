@@ -14,6 +14,7 @@ from typing import BinaryIO, TypeAlias, get_args
 
 import msgspec
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.events import Event, kind_of
 from strategy_lab.profiles.run.line_checksum import are_sound, is_sound
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES
@@ -27,7 +28,7 @@ _TOO_LONG = ("line", f"longer than {LONGEST_LINE_BYTES >> 20} MiB")
 _MOST_SKIPPED_BYTES = 1 << 28
 _GIVEN_UP = ("line", f"longer than {_MOST_SKIPPED_BYTES >> 20} MiB: nothing behind it is read")
 _NO_JSON = "not JSON: cut off or damaged"
-_EVENTS = msgspec.json.Decoder(Event)
+_EVENTS = decoder_of(Event)
 _WHERE = re.compile(r"(.*?)(?: - at `\$\.?(.*)`)?", re.DOTALL)
 _NUMBER = re.compile(r"\[\d+\]")
 
@@ -36,7 +37,7 @@ class _Kind(msgspec.Struct):
     kind: str
 
 
-_KIND = msgspec.json.Decoder(_Kind)
+_KIND = decoder_of(_Kind)
 _KINDS = {kind_of(event) for event in get_args(Event)}
 
 

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from strategy_lab.profiles.decoders import converted, decoder_of
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import RUN_FILE
 from strategy_lab.profiles.spec.field_types import Json, Name, Small, TimeNs
@@ -101,7 +102,7 @@ def create_run_file(
         created_ns=time.time_ns() if created_ns is None else created_ns,
         spec=spec,
         recorded_by=recorded_by,
-        cluster=None if cluster is None else msgspec.convert(cluster, ClusterIdentity),
+        cluster=None if cluster is None else converted(cluster, ClusterIdentity),
         uid=uuid.uuid4().hex,
         parts=list(parts),
     )
@@ -195,4 +196,4 @@ def _checksum(values: Json) -> str:
     return f"{zlib.crc32(msgspec.json.encode(as_read, order='sorted')):08x}"
 
 
-_IDENTITY = msgspec.json.Decoder(RunIdentity)
+_IDENTITY = decoder_of(RunIdentity)

@@ -13,6 +13,7 @@ from typing import Any, Union, get_args
 import msgspec
 import numpy as np
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
 from strategy_lab.profiles.run.events import NUM_MARKS, Event, Recorded, StepDone
 from strategy_lab.profiles.run.line_checksum import are_sound
@@ -41,7 +42,7 @@ _StepLine = msgspec.defstruct(
     tag=StepDone.__struct_config__.tag,
 )
 """A `StepDone` whose marks are still text."""
-_LINES = msgspec.json.Decoder(
+_LINES = decoder_of(
     Union[tuple(_StepLine if kind is StepDone else kind for kind in get_args(Event))]  # noqa: UP007
 )
 

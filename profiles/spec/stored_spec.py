@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta, Struct
 
+from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.spec.field_types import (
     Bytes,
     Count,
@@ -93,4 +93,4 @@ class _Spec(Struct):
 def check_spec(spec: Json) -> None:
     """Raise ValueError if a known field has another type, or the spec is nested too deeply."""
     check_json(spec)
-    msgspec.convert(spec, _Spec)
+    converted(spec, _Spec)

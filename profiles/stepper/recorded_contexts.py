@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import RunFolderError
 
 MOST_BYTES = 64 << 20
@@ -94,7 +95,7 @@ class _Recording(msgspec.Struct):
     tensorflow: str = ""
 
 
-_DECODER = msgspec.json.Decoder(_Recording)
+_DECODER = decoder_of(_Recording)
 
 
 def read_recording(path: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
 from strategy_lab.profiles.user_input.files import find_file, replace_file
@@ -197,4 +198,4 @@ def _indices(sweep: Sweep) -> Iterator[int]:
     yield from (run.configuration for run in sweep.verified)
 
 
-_DECODER = msgspec.json.Decoder(Sweep)
+_DECODER = decoder_of(Sweep)

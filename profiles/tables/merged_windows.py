@@ -24,6 +24,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.tables.columns import of_steps
 from strategy_lab.profiles.tables.parquet_file import (
     UnreadableTableError,
@@ -63,6 +64,9 @@ class _Copy(msgspec.Struct, frozen=True):
     """`_proof` that every row of the copy fits its table; 0 if not, or if never checked."""
     steps: StepCounts = ()
     """Rows by step, in order; empty if they were not counted."""
+
+
+_COPIES = decoder_of(dict[str, _Copy])
 
 
 def merge_windows(window: Path) -> None:
@@ -225,7 +229,7 @@ def _index(folder: Path) -> dict[str, _Copy]:
     path = folder / _INDEX
     if not path.is_file() or path.stat().st_size > _MOST_INDEX_BYTES:
         return {}
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, _Copy])
+    return _COPIES.decode(path.read_bytes())
 
 
 def _group(file: Path) -> tuple[Path, int]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from strategy_core.launcher.process_activity import ProcessActivity
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_core.launcher.worker_state import GONE, TRANSITIONS, WorkerEvent, WorkerState
@@ -25,6 +23,7 @@ from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.oom import MemoryReading, oom_evidence, read_memory
 from strategy_core.processes.timeouts import BUILDING_FACTOR, CLOSING_S
 from strategy_core.processes.worker_process import WorkerProcess
+from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.run.event_log import read_events
 from strategy_lab.profiles.run.events import (
     CommandAnswered,
@@ -155,7 +154,7 @@ class WorkerMonitor:
         """Act on a message from the process's pipe, or on `gone`, its end."""
         self.observe(now)
         if "failed" in message:
-            self.failed = msgspec.convert(message["failed"], Failed)
+            self.failed = converted(message["failed"], Failed)
             self._advance(WorkerEvent.FAILURE)
         elif "done" in message:
             self._advance(WorkerEvent.SAID_DONE)

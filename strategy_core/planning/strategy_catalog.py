@@ -13,9 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-
 from strategy_core.planning.inventory import Inventory
+from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS
 from strategy_lab.profiles.user_input.text import shown
@@ -178,7 +177,7 @@ def read_row(path: Path) -> StrategyRow:
             "explanation": " ".join(explanation.split()),
             "can_change_reduction": "reduce_by" in functions,
         }
-        return msgspec.convert(card, StrategyRow)
+        return converted(card, StrategyRow)
     except (OSError, SyntaxError, ValueError) as error:
         raise LabError(f"The card of the strategy in {path} cannot be read: {error}") from None
 

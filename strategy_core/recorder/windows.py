@@ -20,6 +20,7 @@ from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.python_sampler import PythonSampler
 from strategy_core.recorder.window import FollowedWindow, Window
 from strategy_lab.profiles.capture.helper import Job
+from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -322,7 +323,7 @@ class Windows:
             error = answer["error"]
             found = {} if error else {key: answer[key] for key in _FOUND}
             fields = msgspec.to_builtins(captured.event) | found | {"error": error}
-            event = msgspec.convert(fields, WindowCaptured)
+            event = converted(fields, WindowCaptured)
             self._planner.window_converted(captured.cost_ms, event.convert_ms, event.num_steps)
             if error is None:
                 captured.window.discard()

@@ -30,8 +30,25 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     scale, unit = units.size_unit(fastest * GIGA)
     columns = _columns(f"{unit}/s", GIGA / scale)
     chosen: CollectiveCall | None = show_selectable_table(TABLE, calls, columns, most_rows=9)
+    if whose := _whose_times(calls):
+        st.caption(whose)
     st.caption(formulas())
     return chosen
+
+
+def _whose_times(calls: Sequence[CollectiveCall]) -> str:
+    """Whose times the table has; empty if it has those of all members of each collective."""
+    numbers = sorted({part.replica for call in calls for part in call.replicas})
+    if not numbers or all((call.group_size or 0) <= len(call.replicas) for call in calls):
+        return ""
+    which, known = (
+        "replica" if len(numbers) == 1 else "replicas",
+        units.listed([*map(str, numbers)]),
+    )
+    return (
+        f"Wait, transfer and bandwidths are those of {which} {known}: the processes of the others "
+        "recorded no ops."
+    )
 
 
 def formulas() -> str:

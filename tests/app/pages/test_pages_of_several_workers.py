@@ -61,6 +61,12 @@ def test_memory_is_shown_by_process(runs: Path) -> None:
     assert "worker 2 CPU:0" in lines  # its device says whose it is
 
 
+def test_the_table_of_collectives_says_whose_times_it_has(runs: Path) -> None:
+    alone = "Wait, transfer and bandwidths are those of replica 0: "
+    assert alone in text_of(open_page("communication", runs, run="lost"))
+    assert alone not in text_of(open_page("communication", runs, run="good"))
+
+
 def test_waits_are_shown_with_the_worker(runs: Path) -> None:
     at = open_page("communication", runs, run="good")
     waits = json.loads(at.get("plotly_chart")[0].proto.spec)

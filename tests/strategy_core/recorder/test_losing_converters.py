@@ -115,16 +115,23 @@ def test_only_a_process_that_stays_stopped_is_given_up() -> None:
     assert process.why_lost(105.0) == "was killed by SIGKILL"
 
 
-def test_a_helper_that_still_imports_at_the_end_of_training_keeps_its_raised_priority() -> None:
+@pytest.mark.parametrize("is_importing", [True, False], ids=["while it imports", "later"])
+def test_the_end_of_training_raises_the_priority_of_each_thread_of_a_helper(
+    is_importing: bool,
+) -> None:
     helper = HelperProcess()
+    pid = helper._popen.pid
     try:
-        helper.step_forward()
+        if is_importing:
+            helper.step_forward()
         helper.send(_job(0))
         wait_until(lambda: bool(helper.read()))
-        pid = helper._popen.pid
+        if not is_importing:
+            helper.step_forward()
         own = os.getpriority(os.PRIO_PROCESS, 0)
         # Only root raises a priority, and CI may run as another user and skips no test.
         expected = own if os.geteuid() == 0 else _LOWEST_PRIORITY
-        assert os.getpriority(os.PRIO_PROCESS, pid) == expected
+        threads = [thread.id for thread in psutil.Process(pid).threads()]
+        assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {expected}
     finally:
         helper.end()

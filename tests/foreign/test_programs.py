@@ -48,11 +48,13 @@ TINY: dict[str, Any] = {
 STARTED: dict[str, Any] = {
     "limits": ("dispatch", "short-steps", "between-steps", "idle"),
     "says": r"in TensorFlow's Python around the calls|passes in the Python .*that starts? it|"
-    "Between two steps the program does something else|no replica runs an op, for a reason",
+    r"(Between two steps|After \d+ of \d+ steps) the program does something else|"
+    "no replica runs an op, for a reason",
 }
 """The same on one replica, with 16 examples: Python that starts the step takes longer than it.
 
-On a slow machine so does the loop around it, or no sample of Python falls into so few short steps.
+So does the loop around it on a slow machine, and the end of an epoch of `fit`; or no sample of
+Python falls into so few short steps.
 """
 NO_OP_SEEN: dict[str, Any] = {
     "limits": ("none",),

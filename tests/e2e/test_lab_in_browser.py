@@ -210,7 +210,9 @@ def test_a_run_that_ended_while_it_traced_has_no_step_time(open_page: Open, serv
     tile = page.locator("[data-tile=step_time]")
     expect(tile.locator(".note")).to_contain_text("only its first step was recorded")
     expect(tile.locator(".value")).to_have_text("–")
-    expect(page.locator("[data-panel=phases]")).to_contain_text("the run ended before its second step")
+    expect(page.locator("[data-panel=phases]")).to_contain_text(
+        "the run ended before its second step"
+    )
 
 
 def test_the_page_fits_a_phone(open_page: Open, watched: Server) -> None:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
 from strategy_lab.app.server.first_style import FIRST_STYLE
+from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
@@ -53,7 +54,7 @@ _IN_INDEX = (
         "window.prerenderReady = false",
         'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
     ),
-    ("</head>", f"<style>{FIRST_STYLE}</style></head>"),
+    ("</head>", f"<script>{LOST_PAGE_SCRIPT}</script><style>{FIRST_STYLE}</style></head>"),
 )
 """Texts of Streamlit's `index.html` and what the lab sends in their place."""
 

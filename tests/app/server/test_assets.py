@@ -11,6 +11,7 @@ from streamlit.file_util import get_static_dir
 
 from strategy_lab.app.server import assets
 from strategy_lab.app.server.assets import CHARTS, NEEDED, Assets, link_headers
+from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT, THROWN
 from tests.app.asgi import Answer, Client
 
 PAGES = Path(assets.__file__).parents[1] / "pages"
@@ -102,3 +103,13 @@ def test_a_part_of_a_file_is_streamlits_to_answer() -> None:
 
 def test_a_streamlit_without_its_files_names_none(tmp_path: Path) -> None:
     assert link_headers(tmp_path) == {}
+
+
+def test_streamlit_still_says_what_makes_a_lost_page_load_again() -> None:
+    """Under a Streamlit with other words, a page that it takes down would stay blank."""
+    code = "".join(
+        file.read_text(encoding="utf-8") for file in (STATIC / "static/js").glob("index.*.js")
+    )
+    for words in THROWN:
+        assert words in code
+    assert LOST_PAGE_SCRIPT in (assets.index_page(STATIC) or "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -29,9 +30,8 @@ def memory(lines: Lines) -> go.Figure:
     if len(lines) > FEW:
         _add_spread(chart, lines)
     else:
-        for number, (name, (step, used)) in enumerate(lines.items()):
-            colour = device_colour(number) if len(lines) > 1 else SERIES_COLOUR
-            _add_line(chart, name, step, used, colour)
+        of_device = zip(_colours(range(len(lines))), lines.items(), strict=True)
+        _add_lines(chart, [_line(name, *line, colour) for colour, (name, line) in of_device])
     steps = [step for step, _ in lines.values() if step.size]
     if steps:
         fit_steps(chart, min(step.min() for step in steps), max(step.max() for step in steps))
@@ -46,11 +46,18 @@ def memory_over_step(
     chart = figure(
         x_title="ms into the step", y_title="held", height=260, showlegend=True, hovermode="x"
     )
-    for number, (name, at_ms, held) in lines.items():
-        colour = device_colour(number) if len(lines) > 1 else SERIES_COLOUR
-        _add_scatter(chart, list(at_ms), list(held), colour, name=name, shape="hv")
+    of_device = zip(_colours(lines), lines.values(), strict=True)
+    drawn = [_Line(name, at_ms, held, colour) for colour, (name, at_ms, held) in of_device]
+    _add_lines(chart, drawn, shape="hv")
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
+
+
+def _colours(numbers: Collection[int]) -> list[str]:
+    """Colours of devices by position; a line that is alone needs none of its own."""
+    if len(numbers) == 1:
+        return [SERIES_COLOUR]
+    return [device_colour(number) for number in numbers]
 
 
 def _add_spread(chart: go.Figure, lines: Lines) -> None:
@@ -68,49 +75,55 @@ def _add_spread(chart: go.Figure, lines: Lines) -> None:
         hoverinfo="skip",
         name=f"lowest to highest of {len(lines)}",
     )
-    for name, edge in (("highest", high.high), ("lowest", low.low)):
-        # Told on hover alone: on the chart they are the band's edges.
-        _add_line(chart, name, high.x, edge, alpha(GREY, 0), legend=False)
-    _add_line(chart, f"median of {len(lines)}", spread.step, spread.middle, GREY)
+    # Told on hover alone: on the chart they are the band's edges.
+    edges = [
+        _line(name, high.x, edge, alpha(GREY, 0), in_legend=False)
+        for name, edge in (("highest", high.high), ("lowest", low.low))
+    ]
+    middle = _line(f"median of {len(lines)}", spread.step, spread.middle, GREY)
+    above = []
     if spread.outstanding is not None:
         name = list(lines)[spread.outstanding]
-        _add_line(chart, name, *lines[name], device_colour(spread.outstanding))
+        above.append(_line(name, *lines[name], device_colour(spread.outstanding)))
+    _add_lines(chart, [*edges, middle])
+    _add_lines(chart, above)
 
 
-def _add_line(
-    chart: go.Figure,
-    name: str,
-    step: Floats,
-    used: Floats,
-    colour: str,
-    *,
-    legend: bool = True,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    name: str
+    x: Sequence[float] | Floats
+    y: Sequence[float] | Floats
+    colour: str
+    in_legend: bool = True
+
+
+def _line(name: str, step: Floats, used: Floats, colour: str, *, in_legend: bool = True) -> _Line:
     # In the order of the samples: where a run went back to a checkpoint, the line breaks.
     band = envelope(step, used, max_points=POINTS)
-    _add_scatter(chart, band.x, band.high, colour, name=name, legend=legend)
+    return _Line(name, band.x, band.high, colour, in_legend)
 
 
-def _add_scatter(
-    chart: go.Figure,
-    x: Sequence[float] | Floats,
-    y: Sequence[float] | Floats,
-    colour: str,
-    *,
-    name: str,
-    legend: bool = True,
-    shape: str = "linear",
-) -> None:
-    """A line; that of a device is outlined, for its colour may be as dark or light as the page."""
-    if colour in DEVICE_COLOURS:
-        line = {"color": GREY, "width": 4, "shape": shape}
-        chart.add_scatter(x=x, y=y, mode="lines", line=line, showlegend=False, hoverinfo="skip")
-    chart.add_scatter(
-        x=x,
-        y=y,
-        mode="lines" if len(x) > 1 else "markers",
-        name=label(name, 40),
-        line={"color": colour, "width": 2, "shape": shape},
-        showlegend=legend,
-        hovertemplate="%{y:.3s}B",
-    )
+def _add_lines(chart: go.Figure, lines: Sequence[_Line], shape: str = "linear") -> None:
+    """Lines above their outlines: a device's colour may be as dark or as light as the page."""
+    outlined = [line for line in lines if line.colour in DEVICE_COLOURS]
+    if outlined:
+        # One trace: the browser needs as long for an outline of its own as for a line.
+        chart.add_scatter(
+            x=[x for line in outlined for x in (*line.x, None)],
+            y=[y for line in outlined for y in (*line.y, None)],
+            mode="lines",
+            line={"color": GREY, "width": 4, "shape": shape},
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for line in lines:
+        chart.add_scatter(
+            x=line.x,
+            y=line.y,
+            mode="lines" if len(line.x) > 1 else "markers",
+            name=label(line.name, 40),
+            line={"color": line.colour, "width": 2, "shape": shape},
+            showlegend=line.in_legend,
+            hovertemplate="%{y:.3s}B",
+        )

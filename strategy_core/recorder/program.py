@@ -239,9 +239,9 @@ def about_missing_devices(segment: SegmentOpened) -> str | None:
         return None
     names, one = units.listed(missing), len(missing) == 1
     return (
-        f"The strategy has {'a replica' if one else 'replicas'} on {names}, and this process has no "
-        f"such device{'' if one else 's'}. TensorFlow then waits in the first all-reduce without "
-        "end. Create the devices before anything else of TensorFlow is used, with "
+        f"The strategy has {'a replica' if one else 'replicas'} on {names}, and this process has "
+        f"no such device{'' if one else 's'}. TensorFlow then waits in the first all-reduce "
+        "without end. Create the devices before anything else of TensorFlow is used, with "
         "`tf.config.set_logical_device_configuration`, or build the strategy without these names"
     )
 

@@ -32,8 +32,10 @@ def test_a_replica_on_a_device_that_is_not_there_is_named(tmp_path: Path) -> Non
     )
     try:
         wait_until(
-            lambda: process.poll() is not None
-            or any(SAID in note["message"] for note in run_records(tmp_path / "run", "note"))
+            lambda: (
+                process.poll() is not None
+                or any(SAID in note["message"] for note in run_records(tmp_path / "run", "note"))
+            )
         )
         assert process.poll() is None, "the program goes on, which TensorFlow holds up"
     finally:

@@ -1,7 +1,7 @@
 """Lets the server hold many connections open.
 
 uvicorn waits without a limit for the end of a request. A program without the token, of any user of
-the machine, could hold as many connections as this process may open files, usually 1,024. Nobody
+the machine, could hold as many connections as this process may open files, usually 1,024. No one
 else could then connect, asyncio would fill the log with 1.5 million characters a second, and runs
 that the lab launched would lack files, too.
 """

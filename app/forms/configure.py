@@ -27,7 +27,7 @@ from strategy_lab.app.widgets.picker import LAST_RUN
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.reporting.glossary import TERMS
-from strategy_lab.profiles.run.new_name import new_name
+from strategy_lab.profiles.run.new_name import in_folder, new_name
 from strategy_lab.profiles.spec.run_spec import Capture, RunSpec, parse_spec
 
 UNTIL_STOPPED = "until stopped"
@@ -218,9 +218,12 @@ def launch(asked: RunSpec | CheckedSpec, checkpoint: Path | None = None) -> None
     spec = asked.spec if isinstance(asked, CheckedSpec) else asked
     trusted_paths.require(spec)
     lab = state.lab()
-    name = new_name(lab.runs, spec)
-    lab.launch(asked, name, checkpoint)
-    st.session_state[LAST_RUN] = name
+    handle = in_folder(
+        None,
+        lambda: lab.runs / new_name(lab.runs, spec),
+        lambda folder: lab.launch(asked, folder.name, checkpoint),
+    )
+    name = st.session_state[LAST_RUN] = handle.folder.name
     st.session_state.pop(CONFIGURING, None)
     st.query_params["run"] = name
     st.rerun()

@@ -10,7 +10,7 @@ from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.planning.inventory import probe
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.run.new_name import new_name
+from strategy_lab.profiles.run.new_name import in_folder, new_name
 from strategy_lab.profiles.spec.run_spec import parse_spec
 from strategy_lab.profiles.user_input.text import shown
 
@@ -34,14 +34,19 @@ class Starting:
         """Start a run from the fields of a RunSpec; raises LabError if it cannot start."""
         asked = parse_spec(spec)
         with self._lock:
-            run = name or new_name(self._runs, asked)
-            if Path(run).name != run or run.startswith("."):
+            if Path(name).name != name or name.startswith("."):
                 raise SpecError(
-                    f"{shown(run)} cannot be the name of a run",
+                    f"{shown(name)} cannot be the name of a run",
                     advice="Give the name of a folder, without a path",
                 )
             self._runs.mkdir(parents=True, exist_ok=True)
-            self._handles[run] = self._launcher.launch(asked, self._runs / run)
+            handle = in_folder(
+                self._runs / name if name else None,
+                lambda: self._runs / new_name(self._runs, asked),
+                lambda folder: self._launcher.launch(asked, folder),
+            )
+            run = handle.folder.name
+            self._handles[run] = handle
         return self.state(run)
 
     def wait(self, run: str, timeout_s: float) -> Json:

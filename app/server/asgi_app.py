@@ -26,6 +26,7 @@ from strategy_lab.app.server.banner import addresses, banner
 from strategy_lab.app.server.beside import end_after
 from strategy_lab.app.server.browser import Opening
 from strategy_lab.app.server.no_delay import send_at_once
+from strategy_lab.app.server.open_files import allow_many_open_files
 from strategy_lab.app.server.preload import preload_soon
 from strategy_lab.app.server.proxies import trust_no_proxy
 from strategy_lab.app.server.routes import build_routes
@@ -154,6 +155,7 @@ def serve(
     known = None if beside else registered(runs, addresses(access)[0])
     app = create_app(access, opening, middleware, known)
     trust_no_proxy(os.environ)
+    allow_many_open_files()
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
         app.run(config=server_options(access.host, access.port))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from strategy_lab.app.server import state
 from strategy_lab.app.server.viewers import has_viewers
-from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+from strategy_lab.profiles.run.liveness import clock_ahead_ns, is_alive, process_started_ns
 
 KEPT_S = 30.0
 """A browser that starts slowly, or reloads, still finds the server."""
@@ -19,10 +19,11 @@ _POLL_S = 1.0
 
 def end_after(pid: int) -> None:
     """Have this server end after a process has ended, no page is open and no run is under way."""
-    started_ns = process_started_ns(pid) or 0
+    started_ns, ahead_ns = process_started_ns(pid) or 0, clock_ahead_ns()
 
     def is_needed() -> bool:
-        return is_alive(pid, started_ns) or has_viewers() or state.lab().active_run() is not None
+        is_there = is_alive(pid, started_ns, ahead_ns)
+        return is_there or has_viewers() or state.lab().active_run() is not None
 
     def end() -> None:
         wait_until_left(is_needed)

@@ -44,10 +44,10 @@ async def stream(socket: WebSocket) -> None:
         return
     sending = asyncio.create_task(_send(socket, run_id))
     try:
-        while True:  # the page sends nothing: reading is how its disconnection is noticed
-            await socket.receive_text()
-    except WebSocketDisconnect:
-        pass
+        # The page sends nothing: reading is how its disconnection is noticed. What another program
+        # sends, text or bytes, is not looked at.
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass
     finally:
         sending.cancel()
         # Starlette raises RuntimeError for a message to a socket that is closed already.

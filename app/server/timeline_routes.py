@@ -49,6 +49,7 @@ from strategy_lab.profiles.timeline.slack import (
     step_slack,
 )
 from strategy_lab.profiles.timeline.wire import encode_view
+from strategy_lab.profiles.user_input.text import whole_or_none
 
 _MAX_STEPS = 8
 _MAX_NODES = 200_000
@@ -84,7 +85,8 @@ async def search(request: Request) -> Response:
 async def selection(request: Request) -> Response:
     from_ns, to_ns = (int(_number(request, name)) for name in ("from", "to"))
     text = request.query_params.get("tracks", "")
-    tracks = {int(part) for part in text.split(",") if part.isdecimal()} if text else None
+    named = {whole_or_none(part) for part in text.split(",")}
+    tracks = {number for number in named if number is not None} if text else None
     by_type = request.query_params.get("by") == "type"
     run_id = request.path_params["run"]
     found = await asyncio.to_thread(_select, run_id, from_ns, to_ns, tracks, by_type)

@@ -36,8 +36,11 @@ def earlier_first_step_ms(run: Path, spec: Mapping[str, Any]) -> float | None:
 
 def _first_step_ms(run: Path, spec: Mapping[str, Any]) -> float | None:
     """The length of the first step of the run's first segment with this configuration."""
+    path = worker_folder(run, 0).events
     try:
-        with worker_folder(run, 0).events.open("rb") as file:
+        if not path.is_file():  # opening a named pipe would block forever
+            return None
+        with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError:
         return None

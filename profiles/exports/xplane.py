@@ -24,6 +24,7 @@ def _write(profile: Profile, folder: Path) -> None:
         (worker.worker, path)
         for worker in worker_folders(profile.path)
         for path in sorted((worker.xplane / PLUGIN_FOLDER).glob("*/*.xplane.pb"))
+        if _is_own_file(path, profile.path)
     ]
     if not captures:
         raise LabError(
@@ -36,6 +37,11 @@ def _write(profile: Profile, folder: Path) -> None:
             target = target.with_name(f"worker-{worker}.{path.name}")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+
+
+def _is_own_file(path: Path, run: Path) -> bool:
+    """Return whether a file is one of the run's: no link out of it, and no pipe or device."""
+    return path.is_file() and path.resolve().is_relative_to(run.resolve())
 
 
 FORMAT = Format(

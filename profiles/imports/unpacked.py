@@ -12,8 +12,12 @@ from typing import IO
 
 _MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
+_READ_BYTES = 1 << 14
+"""Each part of a gzip file copies the rest of what was read with it."""
 MOST_BYTES = 16 << 30
 """A file that unpacks to more is cut here: a few kB of gzip can hold terabytes."""
+MOST_PARTS = 1 << 20
+"""A part of 20 bytes may hold nothing, and takes microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,10 @@ def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
 
 def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
     """Write what can be unpacked; Python's `gzip` returns nothing of a piece that is cut."""
-    written = 0
+    written, num_parts = 0, 1
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     with path.open("rb") as file:
-        packed = file.read(_PIECE_BYTES)
+        packed = file.read(_READ_BYTES)
         while packed:
             try:
                 piece = unpacker.decompress(packed, _PIECE_BYTES)
@@ -54,6 +58,9 @@ def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
                 return f"Only the first {most_bytes >> 30} GiB that the gzip file holds are read"
             packed = unpacker.unconsumed_tail or unpacker.unused_data
             if unpacker.eof and packed:  # another part follows
+                if num_parts == MOST_PARTS:
+                    return f"Only the first {MOST_PARTS:,} parts of the gzip file are read"
+                num_parts += 1
                 unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-            packed = packed or file.read(_PIECE_BYTES)
+            packed = packed or file.read(_READ_BYTES)
     return None if unpacker.eof else f"The gzip file is cut off after {written:,} unpacked bytes"

@@ -5,13 +5,32 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.layout import worker_folders
+from strategy_lab.profiles.spec.field_types import Count, Name, Step
 
 POSITION_FILE = "position.json"
+_MOST_POSITION_BYTES = 1 << 16
+
+
+class Position(Struct, frozen=True):
+    """Where a run was when its checkpoint was written, as in `position.json`."""
+
+    step: Step
+    """Steps done."""
+    examples: Count
+    """Examples seen: the position in the data."""
+    num_segments: Count
+    checksum: Name
+    """Of the state."""
+
+
+_POSITION = decoder_of(Position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +55,23 @@ def last_saved_state(run: Path, generation: int | None = None) -> SavedState | N
     return None
 
 
+def read_position(checkpoint: Path) -> Position:
+    """Read the position of a checkpoint. Raises ValueError, or OSError if it cannot be read."""
+    file = checkpoint / POSITION_FILE
+    if not file.is_file():  # opening a named pipe would block forever
+        raise ValueError(f"{POSITION_FILE} is missing, or is no file")
+    with file.open("rb") as opened:
+        content = opened.read(_MOST_POSITION_BYTES + 1)
+    if len(content) > _MOST_POSITION_BYTES:
+        raise ValueError(f"{POSITION_FILE} has more than {_MOST_POSITION_BYTES:,} bytes")
+    try:
+        return _POSITION.decode(content)
+    except RecursionError:
+        raise ValueError(f"{POSITION_FILE} is nested too deeply") from None
+
+
 def _read(path: Path) -> SavedState | None:
     try:
-        position = json.loads((path / POSITION_FILE).read_text(encoding="utf-8"))
-        return SavedState(path, int(position["step"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return SavedState(path, read_position(path).step)
+    except (OSError, ValueError):
         return None

@@ -7,6 +7,7 @@ keys or on spaces. Earlier versions wrote none; their files are read as they are
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import uuid
@@ -27,6 +28,7 @@ from strategy_lab.profiles.spec.stored_spec import check_spec
 
 RUN_VERSION = 1
 _CHECKSUM = "values_crc32"
+_DRAFT = f".{RUN_FILE}."
 ENGINE = "engine"
 """`recorded_by` of a run that a launcher of the lab started."""
 WAITS = "wait"
@@ -106,8 +108,7 @@ def create_run_file(
         uid=uuid.uuid4().hex,
         parts=list(parts),
     )
-    # A process id would not be unique: hosts may share the disk.
-    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"
+    draft = _draft(run)
     try:
         run.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(_text_of(msgspec.to_builtins(identity)))
@@ -119,8 +120,14 @@ def create_run_file(
     except OSError as error:
         raise RunFolderError(f"The run folder {run} cannot be written: {error.strerror}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
     return identity
+
+
+def is_draft(path: Path) -> bool:
+    """Return whether a file is one that becomes `run.json`, or was left by a killed process."""
+    return path.name.startswith(_DRAFT)
 
 
 def change_run_file(run: Path, changes: dict[str, Any]) -> None:
@@ -131,13 +138,14 @@ def change_run_file(run: Path, changes: dict[str, Any]) -> None:
     """
     if read_run_file(run) is None:
         return
-    draft = run / f".{RUN_FILE}.{uuid.uuid4().hex}"
+    draft = _draft(run)
     document: Json = msgspec.json.decode((run / RUN_FILE).read_bytes())  # unknown fields included
     try:
         draft.write_bytes(_text_of(document | changes))
         draft.replace(run / RUN_FILE)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink()
 
 
 def read_run_file(run: Path) -> RunIdentity | None:
@@ -182,6 +190,11 @@ def _read(run: Path) -> RunIdentity | None:
         raise ValueError(error.strerror or "it cannot be read") from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _draft(run: Path) -> Path:
+    # A process id would not be unique: hosts may share the disk.
+    return run / f"{_DRAFT}{uuid.uuid4().hex}"
 
 
 def _text_of(document: Json) -> bytes:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.layout import RUN_FILE
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
+Started = TypeVar("Started")
+
 _LONGEST_PART = 40
+_MOST_TRIES = 100
+"""Limit on the folders that are tried, each of which another process has just taken."""
 
 
 def new_name(runs: Path, spec: RunSpec) -> str:
@@ -35,6 +42,26 @@ def numbered_name(runs: Path, parts: Sequence[str]) -> str:
     except OSError:
         found = []  # no run yet
     return f"{stem}-{1 + max((int(match[1]) for match in found if match), default=0)}"
+
+
+def in_folder(
+    given: Path | None, choose: Callable[[], Path], start: Callable[[Path], Started]
+) -> Started:
+    """Return what `start` makes in the folder `given`; without one, in a new one by `choose`.
+
+    Another process may choose the same new folder at the same time. Only one of them can create
+    its `run.json`; the others choose again. Raises what `start` raises.
+    """
+    if given is not None:
+        return start(given)
+    for _ in range(_MOST_TRIES):
+        folder = choose()
+        try:
+            return start(folder)
+        except RunFolderError:
+            if not (folder / RUN_FILE).exists():
+                raise
+    return start(choose())
 
 
 def plain_name(text: str, longest: int = _LONGEST_PART) -> str:

@@ -72,11 +72,15 @@ class Process:
     """Start time of that pid, from the launcher."""
     joined_ns: int | None = None
     """When the process said that it belongs to the run: its pid was running by then."""
+    clock_ahead_ns: int | None = None
+    """How far its wall clock was ahead of its monotonic one then."""
     address: str | None = None
     host: str | None = None
     """Name of its machine, from the launcher; None if all of the run is on one machine."""
     machine: str | None = None
     """Name of its machine, from itself."""
+    boot: str | None = None
+    """Identifies the boot of its machine, from itself."""
     launched_ns: int | None = None
     """When its launcher assigned it to the run; None if no launcher recorded it."""
     last_ns: int = 0
@@ -266,6 +270,7 @@ def _take_event(process: Process, event: Recorded) -> None:
             process.task, process.address = event.task, event.address
         case WorkerStarted():
             process.pid, process.joined_ns = process.pid or event.pid, event.realtime_ns
+            process.clock_ahead_ns = event.realtime_ns - event.monotonic_ns
         case Failed():
             process.failed = event.message or "It failed."
             process.failed_ns, process.lost_a_peer = event.at_ns, event.follows
@@ -278,5 +283,6 @@ def _take_event(process: Process, event: Recorded) -> None:
             process.lost_ns = event.lost_ns
         case Environment():
             process.is_up, process.machine = True, event.host.name
+            process.boot = event.host.boot
         case _:  # a process writes these only after its start
             process.is_up = True

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+from strategy_lab.profiles.run.liveness import (
+    boot_id,
+    is_alive,
+    process_started_ns,
+    set_since_ns,
+)
 from strategy_lab.profiles.run.process_history import (
     Process,
     ProcessHistory,
@@ -54,6 +59,8 @@ class ProcessName:
     pid: int
     started_ns: int | None = None
     started_by_ns: int | None = None
+    ahead_ns: int | None = None
+    """How far its wall clock was ahead of the monotonic one when it joined the run."""
 
 
 def derive_status(
@@ -145,15 +152,23 @@ def _is_at_work(process: Process, now_ns: int) -> bool:
 
 def _name(process: Process) -> ProcessName:
     if process.pid_started_ns is not None:
-        return ProcessName(process.pid or 0, process.pid_started_ns)
-    return ProcessName(process.pid or 0, None, process.joined_ns)
+        return ProcessName(
+            process.pid or 0, process.pid_started_ns, ahead_ns=process.clock_ahead_ns
+        )
+    # After a reboot, the monotonic clock does not tell how far the other one was set.
+    is_this_boot = process.boot is not None and process.boot == boot_id()
+    ahead_ns = process.clock_ahead_ns if is_this_boot else None
+    return ProcessName(process.pid or 0, None, process.joined_ns, ahead_ns)
 
 
 def _alive_here(process: ProcessName) -> bool:
-    started_ns = process.started_ns
+    if process.started_ns is not None:
+        return is_alive(process.pid, process.started_ns, process.ahead_ns)
+    started_ns = process_started_ns(process.pid)
     if started_ns is None:
-        started_ns = process_started_ns(process.pid)
-        # A process that started after it joined the run is another process with a reused pid.
-        if started_ns is None or started_ns > (process.started_by_ns or started_ns):
-            return False
+        return False
+    # A process that started after it joined the run is another process with a reused pid.
+    joined_ns = process.started_by_ns or started_ns
+    if all(started_ns - set_ns > joined_ns for set_ns in set_since_ns(process.ahead_ns)):
+        return False
     return is_alive(process.pid, started_ns)

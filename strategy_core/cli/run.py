@@ -12,7 +12,7 @@ from strategy_core.cli._watching import report, watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.run.events import CommandAnswered
-from strategy_lab.profiles.run.new_name import new_name
+from strategy_lab.profiles.run.new_name import in_folder, new_name
 
 RUNS = Path("runs")
 HELP = "run a strategy and record it"
@@ -28,13 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
     spec = build_spec(args)
-    folder = args.output or RUNS / new_name(RUNS, spec)
     if args.repeat is not None:
-        return repeat(args, spec, folder)
+        return repeat(args, spec, args.output or RUNS / new_name(RUNS, spec))
     if args.interleave:
         raise SpecError("--interleave needs --repeat", advice="Add --repeat auto")
     with Launcher() as launcher:
-        handle = launcher.launch(spec, folder)
+        handle = in_folder(
+            args.output,
+            lambda: RUNS / new_name(RUNS, spec),
+            lambda folder: launcher.launch(spec, folder),
+        )
         events = watch(handle, args.json)
     code = report(handle, args.json)
     answers = (event for event in events if isinstance(event, CommandAnswered))

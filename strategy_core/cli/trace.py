@@ -19,7 +19,7 @@ from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
 from strategy_lab.profiles.run.manifest import WAITS, create_run_file
-from strategy_lab.profiles.run.new_name import numbered_name
+from strategy_lab.profiles.run.new_name import in_folder, numbered_name
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 HELP = "run a program of your own, unchanged, and record it"
@@ -61,12 +61,16 @@ def run(args: argparse.Namespace) -> int:
     command = python_command(args.program, args.module, args.code)
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
-    folder = args.output or args.runs / numbered_name(args.runs, [name])
     own_task = None if args.idle else own_task_in_cluster()
-    if own_task is not None:
-        claim_part(folder, None, own_task)
-    else:
-        create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+
+    def create(folder: Path) -> Path:
+        if own_task is not None:
+            claim_part(folder, None, own_task)
+        else:
+            create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+        return folder
+
+    folder = in_folder(args.output, lambda: args.runs / numbered_name(args.runs, [name]), create)
     worker = None if own_task is None else own_task.process
     told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
     say(told)

@@ -26,7 +26,7 @@ from strategy_core.tracing.startup import watch
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.run.new_name import numbered_name
+from strategy_lab.profiles.run.new_name import in_folder, numbered_name
 
 Shell = Any
 """IPython's `InteractiveShell`."""
@@ -78,10 +78,10 @@ def _cell_magic(shell: Shell) -> Callable[[str, str], None]:
         __tracebackhide__ = True  # IPython leaves this frame out of the cell's own traceback
         args = parse_argstring(strategy_lab, line)
         runs = Path("runs")
-        folder = Path(args.output) if args.output else runs / numbered_name(runs, ["cell"])
+        given = Path(args.output) if args.output else None
         try:
             capture = capture_of(args.set)
-            create_run_file(folder, recorded_by="record")
+            folder = in_folder(given, lambda: runs / numbered_name(runs, ["cell"]), _created)
         except LabError as wrong:
             raise UsageError(str(wrong)) from wrong
         print(f"strategy-lab: recording into {folder}")
@@ -95,6 +95,11 @@ def _cell_magic(shell: Shell) -> Callable[[str, str], None]:
         display(profiles.load(folder))
 
     return strategy_lab
+
+
+def _created(folder: Path) -> Path:
+    create_run_file(folder, recorded_by="record")
+    return folder
 
 
 def _run_recorded(

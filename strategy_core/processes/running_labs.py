@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_lab.profiles.run.liveness import is_alive, process_started_ns
+from strategy_lab.profiles.run.liveness import clock_ahead_ns, is_alive, process_started_ns
 
 HOST = "127.0.0.1"
 TOKEN_VARIABLE = "STRATEGY_LAB_TOKEN"
@@ -33,10 +33,16 @@ def registered(runs: Path, address: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = folder / f"lab-{socket.gethostname()}-{pid}.json"
         file.unlink(missing_ok=True)
-        record = {"runs": str(runs.resolve()), "address": address}
+        record = {
+            "runs": str(runs.resolve()),
+            "address": address,
+            "pid": pid,
+            "started_ns": process_started_ns(pid),
+            "clock_ahead_ns": clock_ahead_ns(),
+        }
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as opened:
-            json.dump(record | {"pid": pid, "started_ns": process_started_ns(pid)}, opened)
+            json.dump(record, opened)
     try:
         yield
     finally:
@@ -53,7 +59,8 @@ def address_of(runs: Path) -> str | None:
             if file.stat().st_uid != os.getuid():
                 continue
             record = json.loads(file.read_text())
-            if is_alive(record["pid"], record["started_ns"] or 0):
+            started_ns = record["started_ns"] or 0
+            if is_alive(record["pid"], started_ns, record.get("clock_ahead_ns")):
                 if record["runs"] == wanted:
                     return str(record["address"])
             else:  # it was killed

@@ -27,10 +27,12 @@ from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
 from strategy_core.runtime.error_message import type_and_cause
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Failed, FinishedStatus, SegmentOpened
+from strategy_lab.profiles.run.events import Failed, FinishedStatus, Note, SegmentOpened
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.spec.run_spec import Capture
 
 
@@ -92,9 +94,10 @@ class ProgramRecorder:
             return
         self._is_open = True
         strategy = self._strategy or seen_strategy()
-        self.recorder.open_segment(
-            segment_of(strategy, self._global_batch_size), variables=self._variables
-        )
+        segment = segment_of(strategy, self._global_batch_size)
+        self.recorder.open_segment(segment, variables=self._variables)
+        if said := about_missing_devices(segment):
+            self.recorder.write(Note("warning", said))
 
     def show(self) -> None:
         """Show the report of what is recorded so far below the cell of a notebook.
@@ -219,6 +222,33 @@ def segment_of(
         spec={"parameter_servers": num_servers} if num_servers else {},
         has_central_copy=None if row is None else row.has_central_copy,
     )
+
+
+def about_missing_devices(segment: SegmentOpened) -> str | None:
+    """A sentence on replicas whose device this process does not have; None without any.
+
+    TensorFlow takes any names. It places the ops of such a replica on a device that another one has
+    (soft placement), and the collective of both waits there for a second device, without end.
+    """
+    if segment.num_workers > 1 or has_coordinator(segment):
+        return None  # the devices of other processes
+    there = {_short_name(device.name) for device in tf.config.list_logical_devices()}
+    wanted = dict.fromkeys(_short_name(device) for device in segment.replica_devices)
+    missing = [name for name in wanted if name not in there]
+    if not missing:
+        return None
+    names, one = units.listed(missing), len(missing) == 1
+    return (
+        f"The strategy has {'a replica' if one else 'replicas'} on {names}, and this process has "
+        f"no such device{'' if one else 's'}. TensorFlow then waits in the first all-reduce "
+        "without end. Create the devices before anything else of TensorFlow is used, with "
+        "`tf.config.set_logical_device_configuration`, or build the strategy without these names"
+    )
+
+
+def _short_name(device: str) -> str:
+    named = tf.DeviceSpec.from_string(device)
+    return f"{named.device_type}:{named.device_index}"
 
 
 def _num_servers() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -12,6 +11,7 @@ import tensorflow as tf
 
 from strategy_lab.profiles.run.event_parts import Device, Host
 from strategy_lab.profiles.run.events import Environment
+from strategy_lab.profiles.run.liveness import boot_id
 
 
 def environment() -> Environment:
@@ -28,7 +28,7 @@ def host() -> Host:
     """Describe this machine, without TensorFlow."""
     return Host(
         name=platform.node(),
-        boot=_boot(),
+        boot=boot_id(),
         cpus=_usable_cpus(),
         memory_bytes=psutil.virtual_memory().total,
         platform=platform.platform(),
@@ -39,14 +39,6 @@ def _device(device: Any) -> Device:
     """A logical device, with its physical device if that is unambiguous."""
     physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
     return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
-
-
-def _boot() -> str | None:
-    """Identifies the running kernel; None if unknown. Processes with equal values share a clock."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() or None
-    except OSError:
-        return None
 
 
 def _usable_cpus() -> int:

@@ -13,12 +13,18 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_core.recorder.graph_trace import Variables
-from strategy_core.recorder.program import join_run, seen_strategy, segment_of
+from strategy_core.recorder.program import (
+    about_missing_devices,
+    join_run,
+    seen_strategy,
+    segment_of,
+)
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
+from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.step_calls import StepCalls, read_loss
@@ -99,6 +105,13 @@ class Recording:
             self._noted.add(message)
             self.recorder.write(Note("info", message, fields=fields))
 
+    def _warn(self, message: str) -> None:
+        """Record a warning, and print it, once."""
+        if message not in self._noted:
+            self._noted.add(message)
+            self.recorder.write(Note("warning", message))
+            say(message)
+
     # -- segments
 
     def prepare(self, unit: Unit, fetched: Sequence[Fetched]) -> None:
@@ -160,6 +173,8 @@ class Recording:
         self.recorder.open_segment(
             segment, variables, same_as, self._collected(owner), is_warm=is_warm
         )
+        if warning := about_missing_devices(segment):
+            self._warn(warning)
         self._segment_of[owner] = self._segment = number
         self._last = self._has_late_update = None
         self._values = ChangedValues()

@@ -22,12 +22,15 @@ def waiting_run(settings: Settings) -> Path:
     """
     if settings.run and not settings.is_child:
         return Path(settings.run)
-    from strategy_lab.profiles.run.new_name import numbered_name  # takes long to import
+    from strategy_lab.profiles.run.new_name import in_folder, numbered_name  # long to import
 
-    runs = Path(settings.run).parent if settings.run else runs_of_environment()
-    run = runs.resolve() / numbered_name(runs, [_name()])
-    create_run_file(run, recorded_by=WAITS)
-    return run
+    runs = (Path(settings.run).parent if settings.run else runs_of_environment()).resolve()
+
+    def create(run: Path) -> Path:
+        create_run_file(run, recorded_by=WAITS)
+        return run
+
+    return in_folder(None, lambda: runs / numbered_name(runs, [_name()]), create)
 
 
 def open_log(run: Path) -> EventLog:

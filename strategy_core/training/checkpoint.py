@@ -6,17 +6,21 @@ and then renamed, so that readers only see complete checkpoints.
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
+import psutil
 
 from strategy_core.training import state
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.run.checkpoints import POSITION_FILE
+from strategy_lab.profiles.run.checkpoints import POSITION_FILE, Position, read_position
+
+_STATE_FILE = "state.npz"
 
 
 @dataclass(frozen=True)
@@ -35,17 +39,14 @@ class Checkpoint:
 def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write the checkpoint; raises LabError if the disk refuses it."""
     beside, before = (path.with_name(path.name + end) for end in (".part", ".before"))
-    position = {
-        "step": checkpoint.step,
-        "examples": checkpoint.examples,
-        "num_segments": checkpoint.num_segments,
-        "checksum": checkpoint.checksum,
-    }
+    position = Position(
+        checkpoint.step, checkpoint.examples, checkpoint.num_segments, checkpoint.checksum
+    )
     try:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
-        np.savez(beside / "state.npz", *checkpoint.state)
-        (beside / POSITION_FILE).write_text(json.dumps(position), encoding="utf-8")
+        np.savez(beside / _STATE_FILE, *checkpoint.state)
+        (beside / POSITION_FILE).write_bytes(msgspec.json.encode(position))
         # A folder cannot replace another one atomically. A process killed between the two renames
         # leaves no checkpoint at `path`; killed at any other time it leaves the old or the new one.
         shutil.rmtree(before, ignore_errors=True)
@@ -61,14 +62,28 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path) -> Checkpoint:
-    """Read a checkpoint; raises LabError if it is incomplete."""
+    """Read a checkpoint; raises LabError if it is incomplete or damaged."""
     try:
-        position = json.loads((path / POSITION_FILE).read_text(encoding="utf-8"))
-        with np.load(path / "state.npz", allow_pickle=False) as archive:
+        position = read_position(path)
+        _check_size(path / _STATE_FILE)
+        with np.load(path / _STATE_FILE, allow_pickle=False) as archive:
             arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
-        loaded = Checkpoint(state=arrays, **position)
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            raise ValueError("its state holds something that is no array")
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise LabError(f"The checkpoint {path} cannot be read: {error}") from error
+    loaded = Checkpoint(arrays, **msgspec.structs.asdict(position))
     if state.checksum(loaded.state) != loaded.checksum:
         raise LabError(f"The checkpoint {path} changed since it was saved: its checksum differs")
     return loaded
+
+
+def _check_size(file: Path) -> None:
+    """Raise ValueError if a state is no file, or would not fit into memory once it is unpacked."""
+    if not file.is_file():  # opening a named pipe would block forever
+        raise ValueError(f"{file.name} is missing, or is no file")
+    with zipfile.ZipFile(file) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    free = psutil.virtual_memory().available
+    if size > free:
+        raise ValueError(f"its state has {size:,} bytes, and {free:,} of memory are free")

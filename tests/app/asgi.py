@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -39,9 +40,14 @@ class Client:
     def get(self, path: str, headers: dict[str, str] | None = None) -> Answer:
         return asyncio.run(asyncio.wait_for(self._get(path, headers or {}), MAX_WAIT_S))
 
-    def listen(self, path: str, headers: dict[str, str] | None = None) -> Answer:
-        """The first message of a WebSocket, or the code it was closed with; then leave."""
-        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}), MAX_WAIT_S))
+    def listen(
+        self, path: str, headers: dict[str, str] | None = None, says: Sequence[str | bytes] = ()
+    ) -> Answer:
+        """The first message of a WebSocket, or the code it was closed with; then leave.
+
+        `says` are messages that the client sends at once.
+        """
+        return asyncio.run(asyncio.wait_for(self._listen(path, headers or {}, says), MAX_WAIT_S))
 
     def _scope(self, kind: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
         plain, _, query = path.partition("?")
@@ -75,10 +81,15 @@ class Client:
         body = b"".join(message.get("body", b"") for message in sent[1:])
         return Answer(sent[0]["status"], found, body)
 
-    async def _listen(self, path: str, headers: dict[str, str]) -> Answer:
+    async def _listen(
+        self, path: str, headers: dict[str, str], says: Sequence[str | bytes]
+    ) -> Answer:
         inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         outbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         inbox.put_nowait({"type": "websocket.connect"})
+        for message in says:
+            kind = "text" if isinstance(message, str) else "bytes"
+            inbox.put_nowait({"type": "websocket.receive", kind: message})
         serving = asyncio.create_task(
             self._app(self._scope("websocket", path, headers), inbox.get, outbox.put)
         )

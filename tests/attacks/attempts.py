@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
+import resource
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +26,7 @@ from starlette.routing import Route, WebSocketRoute
 from strategy_lab.app.access.gate import HEALTH
 from strategy_lab.app.access.policy import Access, cookie_name
 from strategy_lab.app.server.routes import build_routes
-from tests.attacks.victim import RUN, Answer, Victim
+from tests.attacks.victim import ANSWER_WITHIN_S, RUN, Answer, Victim
 
 PAGES = ("/", "/overview?run=" + RUN, "/contexts", "/runs")
 _OWN = [route for route in build_routes() if route.path != HEALTH]
@@ -41,6 +43,8 @@ SOCKETS = (
     "/_stcore/stream",
     *(route.path.format(run=RUN) for route in _OWN if isinstance(route, WebSocketRoute)),
 )
+_MANY_CONNECTIONS = 1100
+"""Most shells allow their programs 1,024 open files."""
 _NOBODY = "nobody"  # a user of the system without rights
 
 
@@ -343,6 +347,79 @@ def answers_of_others(lab: Victim) -> None:
     assert answered(room, f"/{code}", {}) is None, "the room is over"
 
 
+def odd_requests(lab: Victim) -> None:
+    """Methods and addresses that no browser sends, as a way around the token."""
+    methods = ("TRACE", "CONNECT", "OPTIONS", "HEAD", "PUT", "PROPFIND", "get", "A" * 5000)
+    for method in methods:
+        refuse(lab.ask("/", method=method), 401)
+    for target in (
+        f"http://evil.example{HEALTH}",
+        f"/{HEALTH}",
+        f"{HEALTH}/",
+        f"{HEALTH};/",
+        f"{HEALTH}/../api/runs/{RUN}/timeline",
+        f"{HEALTH}%2f..%2fapi%2fruns",
+        HEALTH.upper(),
+        f"/api/runs/{RUN}/timeline#{HEALTH}",
+        f"/api/runs/{RUN}/timeline?path={HEALTH}",
+        "*",
+        "/%zz",
+    ):
+        refuse(lab.ask(target), 401)
+
+
+def smuggled_requests(lab: Victim) -> None:
+    """A request hides in the body of another one, or the token in a header that is none."""
+    own = f"Host: {lab.host}\r\n"
+    inner = f"GET /api/runs/{RUN}/timeline HTTP/1.1\r\n{own}Connection: close\r\n\r\n"
+    chunked = "Transfer-Encoding: chunked\r\n"
+    token = f"Bearer {lab.token}"
+    for head, body, status in (
+        (f"POST {HEALTH}", f"{own}Content-Length: 5\r\nContent-Length: 9\r\n\r\nhello", 400),
+        (f"POST {HEALTH}", f"{own}Content-Length: 4\r\n{chunked}\r\n0\r\n\r\n{inner}", 405),
+        (f"POST {HEALTH}", f"{own}{chunked}Transfer-Encoding: x\r\n\r\n0\r\n\r\n{inner}", 400),
+        (f"POST {HEALTH}", f"{own}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n{inner}", 400),
+        ("GET /", f"{own}Authorization : {token}\r\n\r\n", 400),
+        ("GET /", f"{own}X: a\r\n Authorization: {token}\r\nConnection: close\r\n\r\n", 401),
+        ("GET /", f"{own}{own}Authorization: {token}\r\n\r\n", 400),
+    ):
+        answers = _raw(lab, f"{head} HTTP/1.1\r\n{body}")
+        assert answers[:1] == [status], f"{body[:200]!r}: {answers}"
+        assert set(answers[1:]) <= {400, 401}, f"{body[:200]!r}: {answers}"
+    for large in (f"X: {'x' * 1_000_000}\r\n", "X: x\r\n" * 100_000):
+        answers = _raw(lab, f"GET / HTTP/1.1\r\n{own}Authorization: {token}\r\n{large}\r\n")
+        assert answers in ([400], []), answers  # it may close before the answer is read
+
+
+def _raw(lab: Victim, text: str) -> list[int]:
+    """The status of each answer to these bytes; a server that refuses may close before the end."""
+    data = b""
+    with socket.create_connection(("127.0.0.1", lab.port), ANSWER_WITHIN_S) as connection:
+        with suppress(OSError):
+            connection.sendall(text.encode())
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+            while received := connection.recv(65536):
+                data += received
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
+
+
+def requests_without_an_end(lab: Victim) -> None:
+    """A program without the token holds more connections than a process usually may have."""
+    before = soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * _MANY_CONNECTIONS:
+        print(f"  (not tried: this user may open {hard} files at most)")
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * _MANY_CONNECTIONS), hard))
+    with ExitStack() as held:
+        held.callback(resource.setrlimit, resource.RLIMIT_NOFILE, before)
+        for _ in range(_MANY_CONNECTIONS):
+            connection = socket.create_connection(("127.0.0.1", lab.port), ANSWER_WITHIN_S)
+            held.enter_context(connection).sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert lab.ask(HEALTH).status == 200
+        refuse(lab.ask("/"), 401)
+
+
 def answered(room: Victim, target: str, headers: dict[str, str]) -> int | None:
     """The status of an answer; None if the connection is refused or cut."""
     try:
@@ -378,6 +455,9 @@ ON_LOOPBACK: tuple[Attack, ...] = (
     wrong_tokens,
     token_in_the_address,
     path_traversal,
+    odd_requests,
+    smuggled_requests,
+    requests_without_an_end,
     code_of_a_lecture,
     answers_of_others,
     *_BY_USER,

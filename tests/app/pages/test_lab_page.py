@@ -162,7 +162,8 @@ def test_a_run_continues_from_what_an_ended_one_saved(
     assert "ended before its state was saved" in text_of(at)
     saved = worker_folder(run, 0).checkpoint
     saved.mkdir()
-    (saved / "position.json").write_text('{"step": 12}')
+    position = {"step": 12, "examples": 96, "num_segments": 1, "checksum": "0"}
+    (saved / "position.json").write_text(json.dumps(position))
     rerun(at)
     assert "From step 12, the last saved state" in text_of(at)
     press(at, "Continue from here")

@@ -71,6 +71,11 @@ def test_a_listener_goes_on_from_its_cursor(client: Client) -> None:
     assert again["steps"] == []
 
 
+def test_what_a_client_says_to_a_stream_does_not_matter(client: Client) -> None:
+    answer = client.listen("/api/runs/one/stream", says=["hello", b"\x00", "", b""])
+    assert len(answer.json()["steps"]) == 40
+
+
 def test_a_run_that_is_not_there_closes_the_stream(client: Client) -> None:
     assert client.listen("/api/runs/missing/stream").closed == 4404
 
@@ -119,6 +124,8 @@ def test_a_selection_is_of_the_tracks_that_it_names(client: Client) -> None:
     assert [replica["replica"] for replica in part["replicas"]] == [2]
     assert {op["name"] for op in part["ops"]} == {""}
     assert client.get("/api/runs/one/selection?from=0&to=nan").status == 400
+    none = client.get(f"/api/runs/one/{query}&tracks={'9' * 5000},x").json()
+    assert none["replicas"] == []
 
 
 @pytest.mark.parametrize(

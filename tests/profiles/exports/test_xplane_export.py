@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,20 @@ def test_two_workers_on_one_host_keep_both_files(tmp_path: Path) -> None:
     out = write(profiles.load(run), "xplane", tmp_path / "logdir")
     found = {path.name: path.read_bytes() for path in out.rglob("*.pb")}
     assert found == {"host.xplane.pb": b"worker 0", "worker-1.host.xplane.pb": b"worker 1"}
+
+
+def test_what_a_link_leads_to_outside_of_the_run_is_not_copied(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=30)
+    _keep(run, 0, "window_000000", "host", b"first")
+    captured = worker_folder(run, 0).xplane / "plugins" / "profile" / "window_000000"
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "key.xplane.pb").write_bytes(b"of the owner")
+    (captured / "key.xplane.pb").symlink_to(tmp_path / "secret" / "key.xplane.pb")
+    (captured / "endless.xplane.pb").symlink_to("/dev/zero")
+    os.mkfifo(captured / "pipe.xplane.pb")
+    (captured.parent / "window_000001").symlink_to(tmp_path / "secret")
+    out = write(profiles.load(run), "xplane", tmp_path / "logdir")
+    assert [path.read_bytes() for path in out.rglob("*.pb")] == [b"first"]
 
 
 def test_a_run_without_captures_says_how_to_keep_them(straggling, target: Path) -> None:

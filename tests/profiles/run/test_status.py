@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import time
 from typing import Any
 
 import pytest
 
 from strategy_lab.profiles.run.event_files import EventSource
+from strategy_lab.profiles.run.liveness import boot_id, process_started_ns
 from strategy_lab.profiles.run.status import ProcessName, derive_status
 from tests.event_records import source
 
@@ -108,7 +111,51 @@ def test_the_process_is_asked_for_with_what_tells_it_from_another() -> None:
     asked: list[ProcessName] = []
     derive_status([launcher(launched()), worker()], alive=lambda p: bool(asked.append(p)))
     derive_status([worker()], alive=lambda p: bool(asked.append(p)))
-    assert asked == [ProcessName(7, 3, None), ProcessName(7, None, 5)]
+    assert asked == [ProcessName(7, 3, ahead_ns=5), ProcessName(7, None, 5)]
+
+
+def of_this_process(*, set_s: float) -> tuple[EventSource, EventSource, EventSource]:
+    """The events of a launcher and its worker, and of a program that records itself, which are all
+    this process. Since then the wall clock was set forward by `set_s` seconds."""
+    set_ns = round(set_s * 1e9)
+    pid, started_ns = os.getpid(), (process_started_ns(os.getpid()) or 0) - set_ns
+    joined = {
+        "kind": "worker_started",
+        "pid": pid,
+        "realtime_ns": time.time_ns() - set_ns,
+        "monotonic_ns": time.monotonic_ns(),
+    }
+    environment = {"kind": "environment", "host": {"name": platform.node(), "boot": boot_id()}}
+    return (
+        launcher(launched(pid=pid) | {"pid_started_ns": started_ns}),
+        source(0, 0, joined),
+        source(0, 0, joined, environment),
+    )
+
+
+@pytest.mark.parametrize("set_s", [0.0, 3600.0, -3600.0])
+def test_a_run_goes_on_when_the_clock_of_the_machine_is_set(set_s: float) -> None:
+    launchers, workers, programs = of_this_process(set_s=set_s)
+    assert derive_status([launchers, workers]).state == "running"
+    assert derive_status([programs]).state == "running"
+
+
+def test_a_process_that_got_the_pid_of_an_earlier_one_is_not_that_one() -> None:
+    pid, before_ns = os.getpid(), (process_started_ns(os.getpid()) or 0) - 60_000_000_000
+    monotonic_ns = time.monotonic_ns() - (time.time_ns() - before_ns)
+    joined = {
+        "kind": "worker_started",
+        "pid": pid,
+        "realtime_ns": before_ns,
+        "monotonic_ns": max(0, monotonic_ns),
+    }
+    launchers = launcher(launched(pid=pid) | {"pid_started_ns": before_ns})
+    assert derive_status([launchers, source(0, 0, joined)]).state == "incomplete"
+    assert derive_status([source(0, 0, joined)]).state == "incomplete"
+    # Before a boot of the machine, at a time since boot at which this process ran already.
+    environment = {"kind": "environment", "host": {"name": platform.node(), "boot": "earlier"}}
+    joined |= {"monotonic_ns": time.monotonic_ns()}
+    assert derive_status([source(0, 0, joined, environment)]).state == "incomplete"
 
 
 def test_a_pid_of_another_machine_says_nothing_here() -> None:

@@ -1,0 +1,27 @@
+"""How long the first step of a configuration took before."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from strategy_lab.profiles import load
+from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.synthetic import write_run
+
+
+def test_it_is_known_from_another_run_of_the_same_configuration(tmp_path: Path) -> None:
+    earlier = write_run(tmp_path / "earlier", steps=3, windows=0)
+    spec = load(earlier).segments[0].spec
+    assert earlier_first_step_ms(tmp_path / "new", spec) is not None
+    assert earlier_first_step_ms(tmp_path / "new", spec | {"strategy": "tpu"}) is None
+
+
+def test_another_run_whose_events_are_a_pipe_does_not_hold_the_page_up(tmp_path: Path) -> None:
+    earlier = write_run(tmp_path / "earlier", steps=3, windows=0)
+    spec = load(earlier).segments[0].spec
+    events = worker_folder(earlier, 0).events
+    events.unlink()
+    os.mkfifo(events)
+    assert earlier_first_step_ms(tmp_path / "new", spec) is None

@@ -1,8 +1,11 @@
 """Spans of a run for the timeline: only what the visible range can show, as bytes.
 
-GET /api/runs/{run}/timeline                  tracks, captured steps, length (JSON)
+GET /api/runs/{run}/timeline                  tracks, captured steps, length (JSON);
+                                              `?opening=1`, with `view` or `step`: of a long run
+                                              perhaps of the spans there alone
 GET /api/runs/{run}/spans?from=&to=&px=       rectangles of a range (see profiles.timeline.wire);
-                                              409 if `&identity=` is that of another run
+                                              409 if `&identity=` is that of another run, or
+                                              `&part=` is no longer kept
 GET /api/runs/{run}/search?text=              spans by a part of their name or op (JSON)
 GET /api/runs/{run}/selection?from=&to=       phases, ops and bytes of a range (JSON);
                                               `&tracks=0,2`: on these tracks only;
@@ -20,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -32,7 +36,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.server.route_errors import explained
-from strategy_lab.app.server.timelines import ReplacedRunError
+from strategy_lab.app.server.timelines import ReplacedRunError, place_of
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.replay.edit_text import edits_of
 from strategy_lab.profiles.replay.recording import ReplayError
@@ -58,7 +62,10 @@ _slacks: KeptNewest[StepSlack] = KeptNewest(lambda known: len(known.graph), _MAX
 
 @explained
 async def timeline(request: Request) -> Response:
-    described = await asyncio.to_thread(state.lab().timelines.describe, request.path_params["run"])
+    query = request.query_params
+    place = place_of(query) if "opening" in query else None
+    run_id = request.path_params["run"]
+    described = await asyncio.to_thread(state.lab().timelines.describe, run_id, place)
     return JSONResponse(described)
 
 
@@ -66,9 +73,9 @@ async def timeline(request: Request) -> Response:
 async def spans(request: Request) -> Response:
     bounds = [_number(request, name) for name in ("from", "to", "px")]
     run_id = request.path_params["run"]
-    described = request.query_params.get("identity")
+    known = [request.query_params.get(name) for name in ("identity", "part")]
     try:
-        data = await asyncio.to_thread(_cut, run_id, described, *bounds)
+        data = await asyncio.to_thread(_cut, run_id, known, *bounds)
     except ReplacedRunError as error:
         return JSONResponse({"error": str(error)}, 409)
     return Response(data, media_type="application/octet-stream")
@@ -176,9 +183,9 @@ def _predicted(run_id: str, segment: int, text: str) -> dict[str, Any]:
 
 
 def _cut(
-    run_id: str, described: str | None, from_ns: float, to_ns: float, width_px: float
+    run_id: str, known: Sequence[str | None], from_ns: float, to_ns: float, width_px: float
 ) -> bytes:
-    laid_out = state.lab().timelines.get(run_id, described)
+    laid_out = state.lab().timelines.get(run_id, *known)
     return encode_view(laid_out, cut_view(laid_out, from_ns, to_ns, int(width_px)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,18 @@ from strategy_lab.app.server.opened import open_run
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import Timeline, lay_out
+from strategy_lab.profiles.timeline import Opening, Place, Timeline, lay_out, lay_out_opening
 
 MAX_KEPT = 4
 MAX_SPANS = 8_000_000
 """Limit for all kept timelines but the one used last; a million spans take some 60 MB."""
+_NEED_ALL = ("edit", "op", "range")
+"""What an address may name by rows or tracks, which have their numbers once all spans are there."""
 
 
 class ReplacedRunError(LabError):
-    """A viewer requested spans of a run whose name another run has taken since."""
+    """A viewer requested spans of a run whose name another run has taken since, or of a part of a
+    timeline that is no longer kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,20 @@ class _Kept:
     identity: str | None
     version: str
     timeline: Timeline
+    opening: Opening | None = None
+    """If only a part of the run is laid out."""
+
+
+def place_of(query: Mapping[str, str]) -> Place | None:
+    """Return where an address opens the timeline; None if it needs all spans at once."""
+    if any(query.get(name) for name in _NEED_ALL):
+        return None
+    step = re.fullmatch(r"\d{1,18}", query.get("step", ""))
+    view = re.fullmatch(r"(-?\d{1,18})-(-?\d{1,18})", query.get("view", ""))
+    return Place(
+        view=(int(view[1]), int(view[2])) if view else None,
+        step=int(step[0]) if step else None,
+    )
 
 
 class Timelines:
@@ -36,23 +55,31 @@ class Timelines:
     def __init__(self, runs: Path, *, max_spans: int = MAX_SPANS) -> None:
         self._runs = runs
         self._kept: KeptNewest[_Kept] = KeptNewest(_num_spans, MAX_KEPT, max_spans)
+        self._openings: KeptNewest[_Kept | None] = KeptNewest(_num_spans, MAX_KEPT, max_spans)
 
-    def describe(self, run_id: str) -> dict[str, Any]:
+    def describe(self, run_id: str, place: Place | None = None) -> dict[str, Any]:
         """What a viewer must know before it asks for spans; raises LabError.
 
         `version` changes when the run has new capture windows, `identity` when another run has
-        taken the name.
+        taken the name. With `place`, of a long run that is not laid out yet the spans there alone
+        are described. `read` then has the steps whose spans these are, otherwise it is None.
         """
         folder = run_folder(self._runs, run_id)
         profile = open_run(folder).profile
-        kept = self._of(run_id, profile, identity_of(folder))
-        timeline = kept.timeline
+        identity = identity_of(folder)
+        kept = None if place is None else self._opening(run_id, profile, identity, place)
+        if kept is None:
+            kept = self._of(run_id, profile, identity)
+        timeline, opening = kept.timeline, kept.opening
         return {
             "identity": kept.identity,
             "version": kept.version,
+            "origin": str(timeline.origin_ns),
             "running": not profile.status.is_over,
             "length_ns": timeline.length_ns,
             "num_spans": timeline.num_spans,
+            "num_recorded": opening.num_recorded if opening else timeline.num_spans,
+            "read": opening.read if opening else None,
             "num_rows": timeline.num_rows,
             "tracks": [asdict(track) for track in timeline.tracks],
             "categories": timeline.categories,
@@ -60,16 +87,22 @@ class Timelines:
             "steps": timeline.steps,
         }
 
-    def get(self, run_id: str, described: str | None = None) -> Timeline:
+    def get(self, run_id: str, described: str | None = None, part: str | None = None) -> Timeline:
         """The timeline as it was described last, or as it is now; raises LabError.
 
         `described` is the identity that the viewer knows: raises ReplacedRunError if the folder
-        holds another run by now.
+        holds another run by now. `part` is the version of a described part of the timeline: raises
+        ReplacedRunError if it is no longer kept.
         """
         folder = run_folder(self._runs, run_id)
         identity = identity_of(folder)
         if described is not None and described != identity:
             raise ReplacedRunError(f"Another run was recorded as {run_id!r}")
+        if part:
+            opened = self._openings.newest(run_id)
+            if opened is None or opened.version != part:
+                raise ReplacedRunError(f"That part of the timeline of {run_id!r} is not kept")
+            return opened.timeline
         kept = self._kept.newest(run_id)
         if kept is None or kept.identity != identity:
             kept = self._of(run_id, open_run(folder).profile, identity)
@@ -79,9 +112,25 @@ class Timelines:
         version = f"{identity}-{_version(profile)}"
         return self._kept.get(run_id, version, lambda: _Kept(identity, version, lay_out(profile)))
 
+    def _opening(
+        self, run_id: str, profile: Profile, identity: str | None, place: Place
+    ) -> _Kept | None:
+        """Return what is laid out first; None if all spans are laid out, or soon will be."""
+        version = f"{identity}-{_version(profile)}"
+        whole = self._kept.newest(run_id)
+        if whole is not None and whole.version == version:
+            return None
+        version = f"{version}-{place.view}-{place.step}"
 
-def _num_spans(kept: _Kept) -> int:
-    return kept.timeline.num_spans
+        def lay_out_part() -> _Kept | None:
+            opening = lay_out_opening(profile, place)
+            return _Kept(identity, version, opening.timeline, opening) if opening else None
+
+        return self._openings.get(run_id, version, lay_out_part)
+
+
+def _num_spans(kept: _Kept | None) -> int:
+    return kept.timeline.num_spans if kept else 0
 
 
 def _version(profile: Profile) -> str:

@@ -7,6 +7,7 @@ run is read in that time.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs
 
@@ -16,6 +17,7 @@ from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
+from strategy_lab.app.server.timelines import place_of
 from strategy_lab.app.widgets.comparison_picker import Side, usual_segments
 from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
@@ -45,14 +47,15 @@ class ReadAhead:
         if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in PAGES:
             query = parse_qs(scope["query_string"].decode("latin-1"))
             for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
-                self._reader.submit(read, scope["path"], name)
+                address = {key: values[0] for key, values in query.items()}
+                self._reader.submit(read, scope["path"], name, address)
             is_pair = {"a", "b"} <= query.keys() and not query.keys() & CHOSEN
             if scope["path"] == "/compare" and is_pair:
                 self._reader.submit(compare_ahead, query["a"][0], query["b"][0])
         await self._app(scope, receive, send)
 
 
-def read(page: str, run: str) -> None:
+def read(page: str, run: str, address: Mapping[str, str]) -> None:
     """Read what a page asks of a run first; the page finds it in memory (`server.opened`)."""
     with contextlib.suppress(LabError):  # the page says what is wrong
         opened = open_run(run_folder(state.lab().runs, run))
@@ -63,7 +66,7 @@ def read(page: str, run: str) -> None:
             opened.ask(step_memory, segment.segment)
             opened.ask(input_stages, segment.segment)
         if page == "/timeline":
-            state.lab().timelines.describe(run)
+            state.lab().timelines.describe(run, place_of(address))
 
 
 def compare_ahead(a: str, b: str) -> None:

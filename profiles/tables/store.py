@@ -9,7 +9,7 @@ The profile of an unfinished run is a snapshot; `profiles.run.tail` follows a ru
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -63,7 +63,7 @@ from strategy_lab.profiles.tables.recorded import (
     unreported_files,
     unreported_notes,
 )
-from strategy_lab.profiles.tables.schema import DELAYED, TABLES
+from strategy_lab.profiles.tables.schema import DELAYED, TABLES, WINDOW_TABLES
 from strategy_lab.profiles.tables.served_tables import closures_table, served_table
 from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 
@@ -253,6 +253,18 @@ class Profile:
         if name in self._tables or name not in self.files or name in (*COMPLETED, *DELAYED):
             return [convert(of_steps(self.table(name), steps).select(list(columns)))]
         return self._parts(name, columns, convert, steps)
+
+    def of_windows(self, folders: Collection[Path]) -> Self:
+        """Return this run with the captures of some windows alone, given by their folders.
+
+        Its notes are empty: what cannot be read is noted where the whole table is read.
+        """
+        files = dict(self.files)
+        for name in WINDOW_TABLES:
+            wanted = {str(folder / f"{name}.parquet") for folder in folders}
+            files[name] = [path for path in files[name] if str(path) in wanted]
+        tables = {name: table for name, table in self._tables.items() if name not in files}
+        return replace(self, files=files, _notes=[], _tables=tables, _columns={}, _answers={})
 
     def rows_by_step(self, name: str) -> dict[tuple[int, int], int]:
         """Return the number of rows by segment and step, -1 for rows without one.

@@ -169,8 +169,8 @@ def lay_out(profile: Profile, only: Collection[int] | None = None) -> Timeline:
     with meanwhile(lambda: profile.table("collectives")):
         spans = join_parts(parts_on_one_clock(profile, "spans", COLUMNS, order_part, only))
     start, end = spans.columns["start"], spans.columns["end"]
-    steps = _captured_steps(profile, only)
-    origin = _origin(profile, start)
+    steps = captured_steps(profile, only)
+    origin = origin_of(profile, start)
     start -= origin
     end -= origin
     clocks = _clock_texts(profile, spans.keys, [clock for clock, _ in spans.first])
@@ -206,7 +206,7 @@ def lay_out(profile: Profile, only: Collection[int] | None = None) -> Timeline:
     )
 
 
-def _origin(profile: Profile, start: Ints) -> int:
+def origin_of(profile: Profile, start: Ints) -> int:
     """Return the start of the run's first step, or of the first span if that is earlier.
 
     The timeline may show only later steps.
@@ -263,7 +263,8 @@ def _sort_by_lane(columns: dict[str, npt.NDArray[Any]], track: slice) -> Ints:
     return counts
 
 
-def _captured_steps(profile: Profile, only: Collection[int] | None) -> dict[str, list[Any]]:
+def captured_steps(profile: Profile, only: Collection[int] | None = None) -> dict[str, list[Any]]:
+    """Return the steps with spans as `Timeline.steps`, but with times as recorded."""
     table = of_steps(profile.table("steps"), only)
     only_marked = uncaptured_steps(profile)
     is_shown = np.isin(int_values(table["step"]), only_marked) if len(only_marked) else None

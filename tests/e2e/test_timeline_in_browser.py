@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
-from playwright.sync_api import FloatRect, Locator, Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import wait_for_a_frame, wait_until_drawn
+from tests.e2e.drawn import wait_for_a_frame, wait_until, wait_until_drawn
 from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -58,6 +59,68 @@ def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
     start, end = view_of(timeline)
     assert start > 0
     assert (end - start) / 1e6 == pytest.approx(10 * 54, rel=0.2)
+
+
+def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:
+    traced.write_run("long", steps=180, windows=16, ops_per_step=420, checksums=True)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page = open_page(traced.address())
+    # The second request is for all spans: it waits for what the test does meanwhile.
+    page.route("**/api/runs/long/timeline", hold)
+    page.goto(traced.address("timeline", run="long"))
+    message = page.locator(".timeline > .quiet")
+    expect(message).to_contain_text("spans are shown. The others are being read")
+    expect(root(page)).to_have_attribute("data-drawn", "yes")
+    shown = int(root(page).get_attribute("data-spans") or 0)
+    page.locator(".timeline canvas").focus()
+    page.keyboard.press("Enter")
+    expect(root(page)).to_have_attribute("data-selected", re.compile("."))
+    name = root(page).get_attribute("data-selected")
+    page.keyboard.press("m")
+    page.get_by_role("searchbox").fill("matmul")
+    wait_until(page, lambda: held, "the other spans were not asked for")
+    held[0].continue_()
+    view_of(page)
+    expect(message).to_be_empty()
+    assert int(root(page).get_attribute("data-spans") or 0) > shown
+    expect(root(page)).to_have_attribute("data-selected", name or "")
+    details = page.locator(".timeline .details")
+    expect(details.get_by_role("table").get_by_role("row")).to_have_count(1 + 4)
+    expect(page.locator(".timeline .range h3")).to_contain_text(re.compile(r"selected.*\d ops"))
+    expect(page.locator(".timeline .count").first).to_contain_text("found")
+
+
+MOVED = """async ([address, before, after]) => {
+    const { moved } = await import(address);
+    const { track, row } = moved(before, after);
+    return [[0, 1].map(track), [0, 1, 2].map(row)];
+}"""
+
+
+def test_a_span_stays_on_its_lane_when_its_track_gets_another_place(
+    open_page: Open, traced: Server
+) -> None:
+    def tracks(*rows: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "worker": 0,
+                "replica": replica,
+                "device": "d",
+                "first_row": sum(rows[:replica]),
+                "num_rows": num_rows,
+            }
+            for replica, num_rows in enumerate(rows)
+        ]
+
+    page = open_page(traced.address())
+    with page.expect_request("**/timeline/unread.js*") as module:
+        page.goto(traced.address("timeline", run="bare"))
+    before, after = tracks(2, 1, 1)[:2], [{**tracks(9)[0], "worker": 1}, *tracks(4, 3, 1)]
+    assert page.evaluate(MOVED, [module.value.url, before, after]) == [[1, 2], [0, 1, 4]]
 
 
 def test_keys_pan_zoom_and_go_from_capture_to_capture(timeline: Page) -> None:

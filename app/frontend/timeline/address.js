@@ -11,6 +11,7 @@ export class Address {
   read() {
     const query = new URLSearchParams(location.search);
     this.run = query.get("run");
+    this.place = Object.fromEntries(NAMES.map((name) => [name, query.get(name)]).filter(([, value]) => value));
     this.view = pair(query.get("view"), "-");
     this.op = pair(query.get("op"), "."); // its row and its start
     this.step = whole(query.get("step"));

@@ -7,13 +7,12 @@ const AROUND = 1; // view widths fetched on either side, so that panning meets w
 export class SpanSource {
   constructor(run, onData, onError, onReplaced) {
     Object.assign(this, { run, onData, onError, onReplaced, busy: false, wanted: null });
-    this.describes(null);
+    this.describes({ identity: null });
   }
 
-  // The run of that name by its identity: the numbers of names are its own.
-  describes(identity) {
-    this.identity = identity;
-    this.names = new Map();
+  // Whose spans are fetched: those of a description of the run, or of the part that it is of.
+  describes(described) {
+    this.described = described;
   }
 
   url(path, query) {
@@ -39,7 +38,9 @@ export class SpanSource {
   async fetchWanted() {
     this.busy = true;
     while (this.wanted) {
-      const query = { ...this.wanted, ...(this.identity && { identity: this.identity }) };
+      const { described } = this;
+      const { identity, read, version } = described;
+      const query = { ...this.wanted, ...(identity && { identity }), ...(read && { part: version }) };
       this.wanted = null;
       try {
         const response = await fetch(this.url("spans", query));
@@ -48,7 +49,9 @@ export class SpanSource {
           continue;
         }
         if (!response.ok) throw new Error((await response.json()).error);
-        this.onData(decode(await response.arrayBuffer(), this.names));
+        const fetched = decode(await response.arrayBuffer());
+        // Rows of another description have other numbers: its own are wanted by now.
+        if (described === this.described) this.onData(fetched);
       } catch (error) {
         this.onError(error);
       }
@@ -57,7 +60,7 @@ export class SpanSource {
   }
 }
 
-export function decode(buffer, names) {
+export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   let offset = 4 + length;
@@ -66,7 +69,6 @@ export function decode(buffer, names) {
     header[column] = new type(buffer, offset, header.count);
     offset += Math.ceil((header.count * type.BYTES_PER_ELEMENT) / 8) * 8;
   }
-  for (const [number, pair] of Object.entries(header.names)) names.set(Number(number), pair);
   return header;
 }
 

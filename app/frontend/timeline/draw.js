@@ -7,6 +7,7 @@ import { drawPath } from "./path.js";
 import { drawPredicted, drawPredictedNames } from "./predicted.js";
 import { drawRange } from "./range.js";
 import { shortDevice } from "./text.js";
+import { drawUnread } from "./unread.js";
 
 const LABEL_FROM_PX = 44;
 const NARROW = 100; // of the tracks' names: no room for their devices beside them
@@ -24,6 +25,7 @@ export function drawTimeline(context, scene) {
   context.clip();
   if (scene.data) drawSpans(context, scene);
   if (scene.data) drawLinks(context, scene);
+  drawUnread(context, scene);
   drawFlows(context, scene);
   drawPath(context, scene);
   drawPredicted(context, scene);

@@ -53,7 +53,7 @@ export class CriticalPath {
   // The path of the step in the middle of the view, if there is one.
   follow() {
     const { scene, viewport } = this.view;
-    if (!this.isShown || !scene.steps.step.length) return;
+    if (!this.isShown || !scene.steps.step.length || this.view.unread) return;
     const middle = (viewport.from + viewport.to) / 2;
     const i = Math.max(scene.steps.start.findLastIndex((begin) => begin <= middle), 0);
     const step = scene.steps.step[i];

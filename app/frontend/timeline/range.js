@@ -53,6 +53,8 @@ export class RangePanel {
     this.range = range;
     this.root.hidden = !range;
     if (!range) return this.root.replaceChildren();
+    await this.view.whole;
+    if (this.range !== range) return undefined;
     const query = { from: range.from, to: range.to, by: this.by, ...(range.tracks && { tracks: range.tracks.join(",") }) };
     try {
       const found = await this.view.source.json("selection", query);

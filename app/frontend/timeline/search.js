@@ -23,8 +23,8 @@ export class Search {
   matches(names) {
     if (!this.text) return null;
     const found = new Set();
-    for (const [number, pair] of names) {
-      if (pair.some((part) => part.toLowerCase().includes(this.text))) found.add(number);
+    for (const [number, pair] of Object.entries(names)) {
+      if (pair.some((part) => part.toLowerCase().includes(this.text))) found.add(Number(number));
     }
     return found;
   }
@@ -41,10 +41,11 @@ export class Search {
 
   async run() {
     const text = this.text;
-    this.view.scene.matches = this.matches(this.view.source.names);
+    this.view.scene.matches = this.matches(this.view.scene.data?.names ?? {});
     this.view.redraw();
     [this.found, this.at] = [[], -1];
-    if (!text) return setText(this.count, "");
+    setText(this.count, text && this.view.unread ? "once all spans are read" : "");
+    if (!text) return undefined;
     try {
       const { count, spans } = await this.view.source.json("search", { text });
       if (text !== this.text) return undefined;

@@ -13,6 +13,7 @@ import { KEYS, Pointer } from "./pointer.js";
 import { Prediction } from "./predicted.js";
 import { RangePanel } from "./range.js";
 import { Search } from "./search.js";
+import { moved, unreadText, unreadTimes } from "./unread.js";
 import { Viewport } from "./viewport.js";
 
 const REFRESH_MS = 3000;
@@ -24,7 +25,7 @@ export class TimelineView {
     this.host = host;
     this.data = data;
     this.viewport = new Viewport();
-    this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, tracks: [], colours: [] };
+    this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, tracks: [], colours: [], unread: [] };
     this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Timeline of the run. Press ? for its keys." });
     this.tip = el("div", { class: "tip", hidden: "" });
     this.note = el("p", { class: "note", role: "status" });
@@ -81,7 +82,8 @@ export class TimelineView {
       this.run = data.run;
       this.root.dataset.run = data.run;
       if (this.version) this.address.read(); // now of another run: nothing in it is about the one before
-      this.version = null;
+      this.version = this.pending = this.unread = null;
+      this.whole = new Promise((resolve) => (this.allRead = resolve));
       this.select(null);
       this.selectRange(null);
       this.source = new SpanSource(
@@ -100,7 +102,7 @@ export class TimelineView {
     const run = this.run;
     if (!this.version) setText(this.message, "Reading the spans…");
     try {
-      const described = await this.source.json("timeline");
+      const described = await this.source.json("timeline", this.version ? {} : this.opening());
       if (run !== this.run) return;
       if (described.version !== this.version) this.layOut(described);
       else setText(this.message, this.advice);
@@ -113,19 +115,40 @@ export class TimelineView {
     }
   }
 
+  // Of a long run the spans where the address opens it come first.
+  opening() {
+    return { opening: 1, ...(this.address.run === this.run && this.address.place) };
+  }
+
+  // The first description is shown at once, a later one together with its spans.
   layOut(described) {
-    const isFirst = this.version === null || described.identity !== this.source.identity;
+    const { identity, origin } = this.source.described;
+    const isFirst = this.version === null || described.identity !== identity || described.origin !== origin;
     this.version = described.version;
+    this.source.describes(described);
+    this.pending = described;
     if (isFirst) {
       this.select(null);
-      this.source.describes(described.identity);
+      Object.assign(this.scene, { data: null, tracks: [] });
     }
+    if (!this.scene.data || !described.num_spans) this.useDescription();
+    if (!described.num_spans) return;
+    if (isFirst) this.begin();
+    this.changed(true);
+  }
+
+  // Returns whether rows have other numbers now.
+  useDescription() {
+    const described = this.pending;
+    this.pending = null;
     this.path.forget();
     const isMoved = described.num_rows !== this.numRows;
     this.numRows = described.num_rows;
     const isOne = new Set(described.tracks.map(({ worker }) => worker)).size < 2;
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
-    Object.assign(this.scene, { tracks, steps: described.steps });
+    if (this.scene.tracks.length) this.moveSelected(moved(this.scene.tracks, tracks));
+    this.unread = described.read ? described : null;
+    Object.assign(this.scene, { tracks, steps: described.steps, unread: unreadTimes(described.read, described.steps) });
     this.categories = described.categories;
     this.drawn = described.drawn;
     this.scene.parts = { wait: this.categories.indexOf("wait"), transfer: this.categories.indexOf("transfer") };
@@ -136,15 +159,21 @@ export class TimelineView {
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
     const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "No step of this run was captured in full. Turn on “Capture every step in full” in the Lab and run it again.";
-    this.advice = described.num_spans ? "" : none;
+    this.advice = described.read ? unreadText(described) : described.num_spans ? "" : none;
     setText(this.message, this.advice);
     this.canvas.hidden = this.tools.hidden = !described.num_spans;
     this.drawLegend();
-    if (!described.num_spans) return;
-    if (isFirst) this.begin();
-    else if (isMoved) this.prediction.refresh();
-    this.scene.data = isFirst ? null : this.scene.data;
-    this.changed(true);
+    if (!described.read) this.allRead();
+    return isMoved;
+  }
+
+  // What is selected by row or track, on the rows and tracks of another description.
+  moveSelected({ track, row }) {
+    const { selected, hovered, range, flows } = this.scene;
+    if (selected && !selected.isPredicted) selected.row = row(selected.row);
+    for (const flow of flows ?? []) Object.assign(flow, { from_row: row(flow.from_row), to_row: row(flow.to_row) });
+    for (const chosen of [range, this.pointer.drag]) if (chosen?.tracks) chosen.tracks = chosen.tracks.map(track);
+    if (hovered) this.hover(null);
   }
 
   // Where the address says; else at the newest capture.
@@ -192,12 +221,17 @@ export class TimelineView {
   }
 
   take(fetched) {
+    const isMoved = this.pending && this.useDescription();
     this.scene.data = fetched;
-    this.scene.matches = this.search.matches(this.source.names);
+    this.scene.matches = this.search.matches(fetched.names);
     this.root.dataset.rectangles = String(fetched.count);
     setText(this.message, this.advice);
     this.findWanted();
+    if (isMoved) this.prediction.refresh();
+    this.path.follow();
     this.redraw();
+    if (this.unread && this.unread !== this.asked) this.describe();
+    this.asked = this.unread;
   }
 
   // The op that the address names, if it is among what was fetched.
@@ -275,7 +309,7 @@ export class TimelineView {
 
   span(i) {
     const { data } = this.scene;
-    const [label, op] = this.source.names.get(data.name[i]) ?? ["", ""];
+    const [label, op] = data.names[data.name[i]] ?? ["", ""];
     const { start, duration, index, row, category, covered, waited, name, step } = data;
     return { start: start[i], duration: duration[i], waited: waited[i], index: index[i], row: row[i], category: category[i], covered: covered[i] / 255, name: name[i], step: step[i], label, op };
   }
@@ -375,6 +409,8 @@ export class TimelineView {
 
   // The selected op on other tracks, and its links to them: arrows, and a table.
   async showLinks(span) {
+    await this.whole;
+    if (this.scene.selected !== span) return;
     const at = { row: span.row, start: Math.round(span.start) };
     try {
       const [copies, flows] = await Promise.all([this.source.json("same_op", at), this.source.json("flows", at)]);
@@ -394,6 +430,8 @@ export class TimelineView {
   // How much later the selected op could end; a reason if the graph of the step does not say.
   async showSlack(span) {
     const details = this.panel.firstChild;
+    await this.whole;
+    if (this.scene.selected !== span) return;
     let text;
     try {
       const answer = await this.source.json("slack", { row: span.row, start: Math.round(span.start) });
@@ -416,7 +454,7 @@ export class TimelineView {
       this.root.dataset.drawn = this.scene.data ? "yes" : "";
       this.root.dataset.from = String(Math.round(v.from));
       this.root.dataset.to = String(Math.round(v.to));
-      this.root.dataset.settled = this.scene.data && !this.source.busy ? "yes" : "";
+      this.root.dataset.settled = this.scene.data && !this.source.busy && !this.unread ? "yes" : "";
       this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn"));
     });
   }

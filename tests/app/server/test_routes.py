@@ -18,6 +18,7 @@ from strategy_lab.app.server.opened import stamp_of
 from strategy_lab.app.server.routes import build_routes, close_reason
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.manifest import change_run_file, uid_of
+from strategy_lab.profiles.timeline import opening
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
 
@@ -91,6 +92,35 @@ def test_spans_come_as_columns(client: Client) -> None:
     assert (4 + length) % 8 == 0
     assert start.min() >= 0
     assert start.max() < described["length_ns"]
+
+
+def test_a_long_run_is_described_where_it_opens_then_as_a_whole(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "FEWEST_SPANS", 1)
+    write_run(state.lab().runs / "long", steps=200, windows=9)
+    spans = "/api/runs/long/spans?from=0&to=9000000000&px=1000"
+    first = client.get("/api/runs/long/timeline?opening=1&step=1").json()
+    assert first["read"]
+    assert first["num_spans"] < first["num_recorded"]
+    part = client.get(f"{spans}&identity={first['identity']}&part={first['version']}")
+    assert part.status == 200
+    whole = client.get("/api/runs/long/timeline").json()
+    assert whole["read"] is None
+    assert whole["num_spans"] == whole["num_recorded"] == first["num_recorded"]
+    assert whole["version"] != first["version"]
+    assert len(client.get(spans).body) > len(part.body)
+    assert client.get("/api/runs/long/timeline?opening=1&step=1").json() == whole
+    assert client.get(f"{spans}&part=another").status == 409
+
+
+@pytest.mark.parametrize("query", ["op=0.5", "range=1-2&tracks=0", "edit=input-free"])
+def test_an_address_that_names_a_row_or_track_is_described_as_a_whole(
+    client: Client, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(opening, "FEWEST_SPANS", 1)
+    write_run(state.lab().runs / "long", steps=200, windows=9)
+    assert client.get(f"/api/runs/long/timeline?opening=1&{query}").json()["read"] is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""A long run opens on some of its spans: the same ones, on the same lanes, as in the whole run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategy_lab.profiles.tables.store import Profile, load
+from strategy_lab.profiles.timeline import Place, Timeline, lay_out, lay_out_opening, opening
+from tests.synthetic import write_run
+from tests.synthetic.run import TWO_HOSTS
+
+RUN: dict[str, Any] = {
+    "steps": 700,
+    "windows": 10,
+    "segments": 2,
+    "straggler": (1, 20.0),
+    "checksums": True,
+}
+Drawn = set[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def long_from_one_span() -> Any:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(opening, "FEWEST_SPANS", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    return load(write_run(tmp_path_factory.mktemp("runs") / "long", **RUN))
+
+
+@pytest.fixture(scope="module")
+def whole(profile: Profile) -> Timeline:
+    return lay_out(load(profile.path))
+
+
+def drawn(timeline: Timeline, steps: set[int] | None = None) -> Drawn:
+    """What a view may show of the spans of some steps, without numbers of rows and names."""
+    found = set()
+    for track in timeline.tracks:
+        for row in track.rows:
+            spans = np.arange(timeline.row_starts[row], timeline.row_starts[row + 1])
+            waited, threads = timeline.waited(spans).tolist(), timeline.threads(spans).tolist()
+            for span, wait, thread in zip(spans.tolist(), waited, threads, strict=True):
+                step = int(timeline.step[span])
+                if steps is None or step in steps:
+                    times = int(timeline.start[span]), int(timeline.end[span]), wait
+                    name, op = timeline.names[timeline.name[span]], timeline.ops[timeline.op[span]]
+                    category = timeline.categories[timeline.category[span]]
+                    where = track.worker, track.replica, track.device, row - track.first_row
+                    found.add((*where, *times, step, thread, name, op, category))
+    return found
+
+
+def check(profile: Profile, whole: Timeline, place: Place) -> list[int] | None:
+    """Compare what is laid out first with the whole run; return the numbers of its steps."""
+    found = lay_out_opening(profile, place)
+    if found is None:
+        return None
+    first = found.timeline
+    assert (first.origin_ns, first.length_ns) == (whole.origin_ns, whole.length_ns)
+    assert first.steps == whole.steps
+    assert found.num_recorded == whole.num_spans > first.num_spans
+    read = [number for low, high in found.read for number in range(low, high + 1)]
+    assert read == sorted(set(read))
+    assert drawn(first) == drawn(whole, {whole.steps["step"][number] for number in read})
+    return read
+
+
+def test_it_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None:
+    read = check(profile, whole, Place())
+    assert read is not None
+    last = len(whole.steps["step"]) - 1
+    assert {last - 20, last} <= set(read)
+
+
+def test_it_opens_on_a_step(profile: Profile, whole: Timeline) -> None:
+    for number in range(0, len(whole.steps["step"]), 37):
+        read = check(profile, whole, Place(step=whole.steps["step"][number]))
+        assert read is not None
+        assert number in read
+
+
+@given(st.floats(-0.1, 1.1), st.floats(0, 0.3))
+def test_every_step_in_view_is_read(
+    profile: Profile, whole: Timeline, begin: float, length: float
+) -> None:
+    view = round(begin * whole.length_ns), round((begin + length) * whole.length_ns)
+    read = check(profile, whole, Place(view=view))
+    if read is None:
+        return
+    start, end = np.array(whole.steps["start"]), np.array(whole.steps["end"])
+    assert set(np.flatnonzero((end > view[0]) & (start < view[1])).tolist()) <= set(read)
+
+
+def test_a_view_of_the_whole_run_has_no_part_that_comes_first(
+    profile: Profile, whole: Timeline
+) -> None:
+    assert lay_out_opening(profile, Place(view=(0, whole.length_ns))) is None
+
+
+def test_workers_whose_windows_may_overlap_are_laid_out_together(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=300, windows=10, checksums=True, **TWO_HOSTS)
+    assert lay_out_opening(load(run), Place()) is None
+
+
+def test_a_run_without_captures_has_no_part_that_comes_first(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=0)
+    assert lay_out_opening(load(run), Place()) is None
+
+
+def test_a_short_run_is_laid_out_at_once(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "FEWEST_SPANS", 1_000_000)
+    assert lay_out_opening(profile, Place()) is None
+
+
+def test_a_damaged_window_is_left_out_as_of_the_whole_run(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", **RUN)
+    damaged = sorted(run.glob("worker-0-0/window-*/spans.parquet"))[-1]
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    for copies in run.glob("worker-0-0/merged-*/spans.parquet"):
+        copies.unlink()
+    profile = load(run)
+    found = lay_out_opening(profile, Place())
+    assert found is not None
+    steps = {
+        found.timeline.steps["step"][n] for low, high in found.read for n in range(low, high + 1)
+    }
+    assert drawn(found.timeline) == drawn(lay_out(profile), steps)
+    assert any("spans.parquet" in note for note in profile.notes)

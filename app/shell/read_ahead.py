@@ -17,6 +17,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.comparison_picker import Side, usual_segments
+from strategy_lab.app.widgets.run_list import PAGE_ROWS, row_of
 from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.side_comparison import compare
@@ -43,6 +44,8 @@ class ReadAhead:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in PAGES:
+            if scope["path"] == "/runs":
+                self._reader.submit(read_rows)
             query = parse_qs(scope["query_string"].decode("latin-1"))
             for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
                 self._reader.submit(read, scope["path"], name)
@@ -64,6 +67,12 @@ def read(page: str, run: str) -> None:
             opened.ask(input_stages, segment.segment)
         if page == "/timeline":
             state.lab().timelines.describe(run)
+
+
+def read_rows() -> None:
+    """Read what the list of runs says of those that it shows first."""
+    for entry in list_runs(state.lab().runs)[:PAGE_ROWS]:
+        row_of(entry)
 
 
 def compare_ahead(a: str, b: str) -> None:

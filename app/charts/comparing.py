@@ -107,6 +107,7 @@ def spreads(a_ms: Floats, b_ms: Floats) -> go.Figure:
             y=counts / max(values.size, 1) * 100,
             width=np.diff(edges),
             name=name,
+            showlegend=bool(values.size),
             marker={"color": alpha(SIDE_COLOURS[name], 0.6), "line": {"width": 0}},
             hovertemplate=f"{name}: %{{y:.1f}} % of steps near %{{x:.4~g}} ms<extra></extra>",
         )

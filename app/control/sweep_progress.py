@@ -111,9 +111,10 @@ def _offer_to_go_on(found: Results) -> None:
     for field, path in sorted(paths):
         trusted_paths.ask(field, path, source="the file of this sweep")
     done = units.counted(len(sweep.runs), "run")
+    told = f"Interrupted after {done}. What was measured is kept."
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Go on", key="sweep_resume", type="primary")
-        st.markdown(f"Interrupted after {done}. What was measured is kept.")
+        st.markdown(told if sweep.runs else "No run of this sweep is done yet.")
     if pressed:
         st.session_state[_REFUSED] = _why_not(sweep)
         if st.session_state[_REFUSED] is None:

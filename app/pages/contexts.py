@@ -161,8 +161,7 @@ def show(key: Key) -> None:
     elif isinstance(state, Refused):
         st.error(as_markdown(state.sentence))
     else:
-        theme = str(st.context.theme.type or "auto")
-        st.iframe(page(state.document, theme=theme, step=first_step(key)), alt=ALT)
+        st.iframe(page(state.document, step=first_step(key)), alt=ALT)
 
 
 def show_course(controls: DeltaGenerator) -> None:
@@ -205,4 +204,4 @@ else:
     with controls:
         recording = pick_recording(lab().runs)
     if recording:
-        st.iframe(page(recording, theme=str(st.context.theme.type or "auto")), alt=ALT)
+        st.iframe(page(recording), alt=ALT)

@@ -40,7 +40,6 @@ def page() -> None:
     with middle:
         step = pick_step(opened, steps)
     say_unknown(name, asked, steps, step)
-    theme = str(st.context.theme.type or "auto")
     address = f"report/{quote(name)}/film?step={step.step}"
     # Below the head at once: picture, controls and scrubber are in sight on a projector.
     film = st.container(key="film")
@@ -48,14 +47,14 @@ def page() -> None:
     left.link_button("Open in its own tab", address, width="stretch")
     right.download_button(
         "Download as a page",
-        lambda: opened.ask(document, step, "auto"),
+        lambda: opened.ask(document, step),
         file_name=f"{name}-step-{step.step}.film.html",
         mime="text/html",
         on_click="ignore",
         width="stretch",
     )
     try:
-        shown = opened.ask(document, step, theme)
+        shown = opened.ask(document, step)
     except LabError as error:  # a damaged run: a step without the times of any replica
         film.error(as_markdown(error))
         return
@@ -96,8 +95,8 @@ def _named(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
     return next((item for item in steps if item.step == number), None)
 
 
-def document(profile: Profile, step: FilmStep, theme: str) -> str:
-    return film_page(make_scene(profile, step), theme=theme)
+def document(profile: Profile, step: FilmStep) -> str:
+    return film_page(make_scene(profile, step))
 
 
 page()

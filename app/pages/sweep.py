@@ -128,7 +128,8 @@ def _tell_plan(sweep: Sweep, known: list[str]) -> None:
         f"**{units.counted(num, 'configuration')}**, roughly {least} to {most} "
         f"({units.seconds(each)} a run, {how})."
     )
-    with st.expander(f"{num} run, {len(sweep.left_out)} left out"):
+    runs = f"{units.counted(num, 'configuration')} to run"
+    with st.expander(f"{runs}, {len(sweep.left_out)} left out"):
         for index, item in enumerate(sweep.configurations):
             said = " (the default)" if index == sweep.reference else ""
             st.markdown(f"- {as_markdown(item.label)}{said}")

@@ -16,13 +16,15 @@ from strategy_lab.app.server.banner import addresses
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.film import film_script
+from strategy_lab.profiles.reporting.document import follow_theme
 from strategy_lab.profiles.stepper.page import viewer_script
 from strategy_lab.profiles.user_input.text import whole_or_none
 
 
 async def page(_request: Request) -> Response:
     """`/lecture`: the page for the projector."""
-    text, policy = document("lecturer", "Lecture · Strategy Lab", film_script(), viewer_script())
+    scripts = (follow_theme(), film_script(), viewer_script())
+    text, policy = document("lecturer", "Lecture · Strategy Lab", *scripts)
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 
 

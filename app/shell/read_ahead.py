@@ -19,6 +19,7 @@ from strategy_lab.app.server.assets import NEEDED
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.server.timelines import place_of
 from strategy_lab.app.widgets.comparison_picker import Side, usual_segments
+from strategy_lab.app.widgets.run_list import PAGE_ROWS, row_of
 from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.app.widgets.segments import facts_of
 from strategy_lab.app.widgets.side_comparison import compare
@@ -45,6 +46,8 @@ class ReadAhead:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "GET" and scope["path"] in PAGES:
+            if scope["path"] == "/runs":
+                self._reader.submit(read_rows)
             query = parse_qs(scope["query_string"].decode("latin-1"))
             for name in [name for key in RUN_KEYS for name in query.get(key, [])[:1]]:
                 address = {key: values[0] for key, values in query.items()}
@@ -67,6 +70,12 @@ def read(page: str, run: str, address: Mapping[str, str]) -> None:
             opened.ask(input_stages, segment.segment)
         if page == "/timeline":
             state.lab().timelines.describe(run, place_of(address))
+
+
+def read_rows() -> None:
+    """Read what the list of runs says of those that it shows first."""
+    for entry in list_runs(state.lab().runs)[:PAGE_ROWS]:
+        row_of(entry)
 
 
 def compare_ahead(a: str, b: str) -> None:

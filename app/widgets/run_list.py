@@ -6,13 +6,15 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
 
-from strategy_lab.app.server.opened import open_run
+from strategy_lab.app.server.cache import KeptNewest
+from strategy_lab.app.server.opened import open_run, stamp_of
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain, workload_name
@@ -24,6 +26,9 @@ from strategy_lab.profiles.reporting.glossary import TERMS
 
 _logger = logging.getLogger(__name__)
 PAGE_ROWS = 25
+MAX_ROWS_KEPT = 1000
+"""Rows stay in memory for longer than their runs: a folder has more runs than `server.opened` keeps
+open, and each click on the page draws the list again."""
 STATUS_MARKS = {
     "running": "▶ running",
     "finished": "✓ finished",
@@ -174,13 +179,19 @@ def _spread(runs: Sequence[RunEntry]) -> str:
 def row_of(entry: RunEntry) -> RunRow | LabError:
     """The run's one line, or what is wrong with its folder."""
     try:
-        return open_run(entry.path).ask(run_row)
+        return _recorded_row(entry.path)
     except LabError as error:
         return error
     except Exception as error:
         # The other runs of the list, and the button that deletes this one, must not go with it.
         _logger.exception("The run %s cannot be read", entry.path)
         return RunFolderError(f"This run cannot be read ({type(error).__name__})")
+
+
+def _recorded_row(path: Path) -> RunRow:
+    row = _rows.get(str(path), stamp_of(path), lambda: open_run(path).ask(run_row))
+    # Whether a process still lives is no part of the files.
+    return row if row.status.is_over else open_run(path).ask(run_row)
 
 
 def since(then_ns: int, now_ns: int) -> str:
@@ -223,3 +234,6 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
         "loop": plain(spec.get("loop") or "", 40) or None,
         "seed": spec.get("seed"),
     }
+
+
+_rows: KeptNewest[RunRow] = KeptNewest(lambda _row: 1, MAX_ROWS_KEPT, MAX_ROWS_KEPT)

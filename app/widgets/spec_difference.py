@@ -33,13 +33,16 @@ def show_spec_difference(a: Side, b: Side) -> None:
     same = {"reconfigure"} if is_one_run else set()
     differ = [name for name in fields if left.get(name) != right.get(name) and name not in same]
     st.header("Differences between the specs")
-    if not fields:
-        st.markdown("Neither run has a recorded spec.")
-        return
+    without = [side.name for side, spec in ((a, left), (b, right)) if not spec]
+    if without:
+        which = f"Run {without[0]} has no" if len(without) == 1 else "Neither run has a"
+        st.markdown(f"{which} recorded spec.")
     with st.container(horizontal=True):
         for side in (a, b):
             if spec := spec_in_force(side):
                 offer_copy_of_recorded(spec, f"Copy {side.name} as …")
+    if without:
+        return
     everything = st.toggle(f"Show all {len(fields)} fields", key="spec_all")
     shown = [*differ, *(name for name in fields if name not in differ)] if everything else differ
     if not shown:

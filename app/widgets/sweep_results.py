@@ -76,7 +76,7 @@ def _show_table(found: Results) -> Result | None:
         "sweep_table",
         found.table,
         {
-            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=180),
+            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=165),
             "rate": number(
                 "Examples/s",
                 lambda item: _middle(item.examples_per_second, digits=0),
@@ -85,14 +85,19 @@ def _show_table(found: Results) -> Result | None:
             "rate_interval": text(
                 "95 % interval",
                 lambda item: _interval(item.examples_per_second, ",.0f"),
-                width=140,
+                width=115,
             ),
             "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),
             "step_interval": text(
-                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=145
+                "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=130
             ),
-            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=160),
-            "runs": number("Runs", lambda item: len(item.runs), width="small"),
+            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=150),
+            "runs": number(
+                "Measured",
+                lambda item: len(item.runs),
+                width=75,
+                help="Runs that were measured. Runs that failed are not among them.",
+            ),
             "why": text("Result", lambda item: plain(why_text(item), 300), width="large"),
         },
     )
@@ -100,8 +105,9 @@ def _show_table(found: Results) -> Result | None:
 
 
 def _show_links(found: Results, item: Result) -> None:
-    which = units.counted(len(item.runs), "run")
-    st.markdown(f"**{as_markdown(item.label)}**: the last of {which}. Choose a row for another.")
+    num = len(item.runs)
+    which = "its run" if num == 1 else f"the last of its {num} runs"
+    st.markdown(f"**{as_markdown(item.label)}**: {which}. Choose a row for another configuration.")
     with st.container(horizontal=True, vertical_alignment="center"):
         for page, label in (("overview", "Overview"), ("timeline", "Timeline")):
             page_link(page, label, run=item.runs[-1])

@@ -11,15 +11,15 @@ import msgspec
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports.format import Format
 from strategy_lab.profiles.film import Scene, film_steps, make_scene, usual_step, why_no_film
-from strategy_lab.profiles.reporting.document import content_policy, page
+from strategy_lab.profiles.reporting.document import content_policy, follow_theme, page
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, SERVING_COLOURS
 from strategy_lab.profiles.tables.store import Profile
 
 _SCRIPTS = ("moments.js", "places.js", "stage.js", "track.js", "player.js")
 
 
-def film_page(scene: Scene, *, theme: str = "auto") -> str:
-    """Return the self-contained page. `theme` is `light`, `dark` or `auto`."""
+def film_page(scene: Scene) -> str:
+    """Return the self-contained page."""
     style, script = _assets()
     data = msgspec.to_builtins(scene) | {
         "colours": SERVING_COLOURS | PHASE_COLOURS,
@@ -28,8 +28,8 @@ def film_page(scene: Scene, *, theme: str = "auto") -> str:
         f"{scene.run}: step {scene.step} as a film",
         style,
         script,
-        policy=content_policy(style, script),
-        theme=theme,
+        policy=content_policy(style, follow_theme(), script),
+        first_script=follow_theme(),
         main="film",
         data_id="scene",
         data=data,

@@ -81,8 +81,7 @@ class Captions:
         )
 
     def _entering(self, exchange: Exchange) -> list[Stretch]:
-        waited_ns = exchange.all_entered_ns - exchange.first_entered_ns
-        if waited_ns < _NOTICEABLE * self.length_ns:
+        if not is_noticeable(exchange.all_entered_ns - exchange.first_entered_ns, self.length_ns):
             return []
         order = sorted(exchange.members, key=lambda member: member.entered_ns)
         what = f"in the {_named(exchange)}"
@@ -197,6 +196,11 @@ def _named(exchange: Exchange) -> str:
     return (
         exchange.op if exchange.bytes is None else f"{exchange.op} of {units.size(exchange.bytes)}"
     )
+
+
+def is_noticeable(part_ns: int, length_ns: int) -> bool:
+    """Return whether a part of a step is long enough to have captions of its own."""
+    return part_ns >= _NOTICEABLE * length_ns
 
 
 def main_phase(node: Node, stretch: Stretch) -> str | None:

@@ -1,4 +1,4 @@
-"""The moment that a film shows before it plays: a long wait, in which picture and caption agree."""
+"""The moment that a film shows before it plays: one in which picture and caption agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from strategy_lab.profiles.film.captions import Stretch, main_phase
+from strategy_lab.profiles.film.captions import Stretch, is_noticeable, main_phase
 from strategy_lab.profiles.film.scene import Caption, Exchange, Node
 
 _MOMENTS = 64
@@ -16,18 +16,32 @@ _MOMENTS = 64
 def poster(
     joined: Sequence[Exchange], nodes: Sequence[Node], captions: Sequence[Caption], length_ns: int
 ) -> int:
-    """Return the middle of the longest wait for a last member.
+    """Return the middle of the longest wait for a last member, else of the longest transfer.
 
-    Without such a wait it is near the middle of the film, where most nodes do what the caption
-    says: it sums a stretch up, and a single moment may be an exception.
+    Both only if they are long enough for a caption. Otherwise it is near the middle of the film,
+    where most nodes do what the caption says: it sums a stretch up, and a single moment may be an
+    exception.
     """
-    waited = [item for item in joined if item.source != "derived"]
-    longest = max(waited, key=lambda e: e.all_entered_ns - e.first_entered_ns, default=None)
-    if longest is None:
+    exchanges = [item for item in joined if item.source != "derived"]
+    waited = max(exchanges, key=_waited_ns, default=None)
+    moved = max(exchanges, key=_moved_ns, default=None)
+    if waited is not None and is_noticeable(_waited_ns(waited), length_ns):
+        entered = sorted(member.entered_ns for member in waited.members)
+        middle = (entered[-2] + entered[-1]) // 2
+    elif moved is not None and is_noticeable(_moved_ns(moved), length_ns):
+        middle = (moved.all_entered_ns + moved.end_ns) // 2
+    else:
         middle = length_ns // 2
         return _usual_moment(nodes, _said_at(middle, captions, length_ns), middle)
-    entered = sorted(member.entered_ns for member in longest.members)
-    return min(max((entered[-2] + entered[-1]) // 2, 0), length_ns)
+    return min(max(middle, 0), length_ns)
+
+
+def _waited_ns(exchange: Exchange) -> int:
+    return exchange.all_entered_ns - exchange.first_entered_ns
+
+
+def _moved_ns(exchange: Exchange) -> int:
+    return exchange.end_ns - exchange.all_entered_ns
 
 
 def _said_at(at_ns: int, captions: Sequence[Caption], length_ns: int) -> Stretch:

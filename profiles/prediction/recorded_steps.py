@@ -139,8 +139,8 @@ def _check(profile: Profile, segment: SegmentOpened) -> None:
         )
     if has_coordinator(segment):
         raise PredictionError(
-            f"{profile.name} used parameter servers: its workers do not wait for each other, and "
-            "how its servers share their links is not modelled"
+            f"Run {profile.name} used parameter servers: its workers do not wait for each other, "
+            "and how its servers share their links is not modelled"
         )
     check_variable_copies(profile, segment)
     if segment.global_batch_size is None:

@@ -110,14 +110,14 @@ def shared_cores_of(runs: Sequence[Profile], segments: Sequence[int]) -> SharedC
     for profile, item in zip(runs, opened, strict=True):
         step_ms = step_times(profile, item.segment).median_ms
         if step_ms is None:
-            raise PredictionError(f"No step of {profile.name} is timed")
+            raise PredictionError(f"No step of run {profile.name} is timed")
         measured.append(MeasuredStep(item.num_replicas, step_ms))
     most = max(range(len(runs)), key=lambda at: opened[at].num_replicas)
     try:
         known = replays(runs[most], segments[most])
     except ReplayError as error:
         raise PredictionError(
-            f"The replicas of {runs[most].name} share the cores of one process, which only a "
+            f"The replicas of run {runs[most].name} share the cores of one process, which only a "
             f"replay predicts: {error}"
         ) from None
     return SharedCores(known, measured[most].step_ms, tuple(measured))

@@ -28,6 +28,10 @@ LEADER = 0
 """The worker whose ops are recorded."""
 FEWEST_STEPS = 3
 """A launch gap comes from other steps than the replayed one: two of them, at least."""
+_MORE_STEPS = (
+    "Record the run again with “Capture every step in full” (in the Lab; "
+    "--set capture.every_step=true)"
+)
 _TABLES = ("spans", "transfers", "collectives")
 StepRows = dict[str, dict[int, pa.Table]]
 """Rows of the first worker, by table (`_TABLES`) and step; a step without rows is left out."""
@@ -109,7 +113,7 @@ def _read(profile: Profile, segment: int) -> Recording:
     if len(bounds) < FEWEST_STEPS:
         raise ReplayError(
             _too_few(profile, segment, len(bounds)),
-            advice="Record more captured steps (--set capture.every_step=true)",
+            advice=_MORE_STEPS,
         )
     timed: Timed = {}
     if opened.num_workers > 1:
@@ -148,7 +152,7 @@ def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> T
         raise ReplayError(
             f"Of {units.counted(len(steps), 'captured step')}, {len(whole)} have timestamps of all "
             f"replicas, and a replay needs {FEWEST_STEPS}",
-            advice="Record more captured steps (--set capture.every_step=true)",
+            advice=_MORE_STEPS,
         )
     return whole
 

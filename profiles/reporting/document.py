@@ -59,6 +59,12 @@ def digest(content: str) -> str:
 
 
 @cache
+def follow_theme() -> Markup:
+    """Return the first script of a page that other pages of the lab show in a frame."""
+    return Markup((_PROFILES / "reporting/follow_theme.js").read_text(encoding="utf-8"))
+
+
+@cache
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_PROFILES),

@@ -15,11 +15,11 @@ from strategy_lab.profiles.stepper.story import steps
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
 
 
-def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) -> str:
+def page(recording: Mapping[str, Any], *, step: int = 1) -> str:
     """Return an HTML document of `recording` (see `strategy_core.contexts.record.Recording`).
 
-    `theme` is `light`, `dark` or `auto`; `step` is the step shown first, counted from 1. The
-    recording is only data: its texts are shown, never executed.
+    `step` is the step shown first, counted from 1. The recording is only data: its texts are shown,
+    never executed.
     """
     data = dict(recording) | {
         "colours": list(REPLICA_COLOURS),
@@ -32,7 +32,7 @@ def page(recording: Mapping[str, Any], *, theme: str = "auto", step: int = 1) ->
         _asset("stepper.css"),
         viewer_script(),
         policy=_POLICY,
-        theme=theme,
+        first_script=document.follow_theme(),
         main="stepper",
         data_id="recording",
         data=data,

@@ -110,9 +110,9 @@ def test_axe_finds_nothing_in_the_lists_of_a_phone(visit: Visit, name: str) -> N
 
 def become_light(page: Page) -> None:
     page.emulate_media(color_scheme="light")
-    if len(page.frames) > 1:  # a frame keeps the colours it was made with
-        page.reload()
     page.wait_for_function(IS_LIGHT)
+    for frame in page.frames[1:]:
+        frame.wait_for_function("document.documentElement.dataset.theme === 'light'")
     wait_until_drawn(page)
 
 

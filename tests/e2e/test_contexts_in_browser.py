@@ -68,6 +68,19 @@ def test_everything_of_a_step_is_on_a_projector(open_page: Opened, server: Serve
     expect(frame.get_by_role("button", name="Next step")).to_be_visible()
 
 
+def test_the_stepper_changes_its_colours_with_the_page_and_stays_at_its_step(
+    open_page: Opened, server: Server
+) -> None:
+    page = open_page(server.address("contexts", demo="merge_call"), color_scheme="dark")
+    frame = picture(page)
+    expect(frame.locator("body")).to_have_css("background-color", "rgb(15, 19, 26)")
+    frame.get_by_role("button", name="Next step").click()
+    expect(frame.locator(".count")).to_have_text("step 2 of 22")
+    page.emulate_media(color_scheme="light")
+    expect(frame.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(frame.locator(".count")).to_have_text("step 2 of 22")
+
+
 def test_a_downloaded_page_fits_a_phone_and_opens_as_a_lecture(
     browser: Browser, tmp_path: Path
 ) -> None:

@@ -81,6 +81,29 @@ def test_the_glow_of_waiting_replicas_is_not_cut_off(open_page: Open, server: Se
     )
 
 
+def test_the_film_changes_its_colours_with_the_page_and_stays_where_it_was(
+    open_page: Open, filmed: Server
+) -> None:
+    page = open_page(filmed.address("film", run="filmed"), color_scheme="light")
+    frame = page.frame_locator("iframe")
+    body, film = frame.locator("body"), frame.locator("#film")
+    expect(body).to_have_css("background-color", "rgb(255, 255, 255)")
+    film.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    before = time_of(film)
+    pixels = "canvas => canvas.toDataURL()"
+    light = frame.locator("canvas.track").evaluate(pixels)
+    page.emulate_media(color_scheme="dark")
+    expect(body).to_have_css("background-color", "rgb(16, 21, 28)")
+    wait_until(
+        page,
+        lambda: frame.locator("canvas.track").evaluate(pixels) != light,
+        "the scrubber is drawn in the colours of before",
+    )
+    assert time_of(film) == before
+
+
 def test_a_run_without_captured_steps_says_what_to_do(open_page: Open, filmed: Server) -> None:
     page = open_page(filmed.address("film", run="unfilmed"))
     expect(page.get_by_text("Turn on “Capture every step in full”")).to_be_visible()

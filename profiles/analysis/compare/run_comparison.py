@@ -256,6 +256,13 @@ def _check_same_workload(runs: Sequence[ComparedRun]) -> None:
         )
 
 
+_UNFINISHED = {
+    "failed": "failed: its steps before that are compared.",
+    "incomplete": "was cut off: its recorded steps are compared.",
+    "running": "is still running: its steps so far are compared.",
+}
+
+
 def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     found = []
     runs = [("A", run) for run in a] + [("B", run) for run in b]
@@ -272,7 +279,7 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
         if run.state not in COMPLETE:
-            found.append(f"{name} is {run.state}, not finished.")
+            found.append(f"{name} {_UNFINISHED[run.state]}")
         if run.timed.time.num_steps < MIN_STEPS:
             found.append(
                 f"{name} has {units.counted(run.timed.time.num_steps, 'steady step')}, too few "

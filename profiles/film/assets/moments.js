@@ -78,7 +78,9 @@ const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 function sizeText(bytes) {
   if (bytes === null || bytes === undefined) return "unknown size";
   const [scale, unit] = SIZES.find(([each]) => bytes >= each) ?? [1, "B"];
-  return `${scale === 1 ? Math.round(bytes) : Number((bytes / scale).toPrecision(3))} ${unit}`;
+  if (scale === 1) return `${Math.round(bytes)} B`;
+  const value = bytes / scale; // three digits, as in the captions
+  return `${value.toFixed(Math.max(0, 2 - Math.floor(Math.log10(value))))} ${unit}`;
 }
 
 const milliseconds = (ns) => {

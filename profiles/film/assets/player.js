@@ -65,6 +65,7 @@ class Player {
     new ResizeObserver(() => this.resize()).observe(root);
     onHeightChange(() => this.fitHeight());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     document.addEventListener("keydown", (event) => this.onKey(event));
     this.draw();
   }

@@ -243,7 +243,7 @@ class Stage {
     }
     context.restore();
     const ink = fill.startsWith("#") && fill !== theme.panel ? inkOn(fill) : theme.ink;
-    const short = node.replica === null ? (scene.layout === "servers" ? "PS" : node.device) : String(node.replica);
+    const short = node.replica === null ? (scene.layout === "servers" ? "PS" : node.device.split(" ").at(-1)) : String(node.replica);
     this.text(short, x, y, (node.replica === null ? 0.45 : 0.8) * radius, { colour: ink, weight: 700, most: radius * 1.5 });
     this.drawLabel(node, state, x, y + radius);
   }
@@ -287,7 +287,9 @@ class Stage {
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
     const [start, , phase] = state ?? [];
     const isOverLines = !places.boxes.length;
-    const title = node.replica === null ? node.title : process || node.device;
+    const box = places.boxes[node.group]?.title;
+    const device = box && node.device.startsWith(`${box} `) ? node.device.slice(box.length + 1) : node.device;
+    const title = node.replica === null ? node.title : process || device;
     // Between many nodes there is room for a number alone; the colour says what a node does.
     if (isCrowded && phase !== "wait") return;
     if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most, isOverLines });

@@ -115,6 +115,17 @@ def test_a_run_without_steps_says_so(runs: Path) -> None:
     assert "cannot be compared" in at.warning[0].value
 
 
+def test_of_an_unfinished_run_the_page_says_which_steps_are_compared(tmp_path: Path) -> None:
+    write_run(tmp_path / "whole", steps=60, windows=0)
+    for name, ending, said in (
+        ("broken", "failed", "Run B failed: its steps before that are compared."),
+        ("cut", None, "Run B was cut off: its recorded steps are compared."),
+    ):
+        write_run(tmp_path / name, steps=60, windows=0, ending=ending)
+        at = open_page("compare", tmp_path, a="whole", b=name)
+        assert said in [item.value.replace("\\", "") for item in at.warning]
+
+
 def test_two_segments_of_one_run(runs: Path) -> None:
     at = open_page("compare", runs, a="changed", b="changed")
     assert at.query_params["segment_a"] in ("0", ["0"])

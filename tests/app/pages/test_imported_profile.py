@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from strategy_lab.profiles.imports.import_run import import_profile
 from tests.app.looking import open_page, text_of
+from tests.synthetic import write_run
 
 TPU = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum.xplane.pb"
 
@@ -44,6 +46,16 @@ def test_a_profile_without_steps_offers_no_film_and_no_run_in_the_lab(tmp_path: 
         shown = open_page(page, tmp_path, run="one")
         assert not shown.get("page_link")
     assert "A film needs a step" in text_of(shown)
+
+
+def test_a_run_without_a_spec_is_not_laid_beside_the_fields_of_one(
+    runs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / "one", tmp_path / "imported")
+    write_run(tmp_path / "recorded", steps=60, windows=0)
+    compared = text_of(open_page("compare", tmp_path, a="imported", b="recorded"))
+    assert "Run A has no recorded spec." in compared
+    assert "lab-fields" not in compared
 
 
 def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:

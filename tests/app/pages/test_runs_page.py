@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from strategy_lab.app.server import opened
 from strategy_lab.app.widgets import run_list
 from strategy_lab.app.widgets.downloads import unavailable
 from strategy_lab.app.widgets.run_list import since
@@ -31,6 +33,34 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert set(table["run"]) == {"first", "second"}
     assert dict(zip(table["run"], table["status"], strict=True))["second"] == "✕ failed"
     assert "1 folder holds no run: thesis" in text_of(at)
+
+
+def test_a_long_list_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {f"run-{number}" for number in range(opened.MAX_KEPT + 2)}
+    for name in names:
+        write_run(tmp_path / name, steps=5, windows=0)
+    open_page("runs", tmp_path, run="run-0")
+
+    def reads_again(path: Path, _stamp: str) -> None:
+        raise AssertionError(f"{path} was read again")
+
+    monkeypatch.setattr(opened, "_open", reads_again)
+    table = open_page("runs", tmp_path, run="run-0").dataframe[0].value
+    assert set(table["run"]) == names
+    assert set(table["status"]) == {"✓ finished"}
+
+
+def test_a_run_whose_files_change_is_read_again(runs: Path) -> None:
+    write_run(runs / "third", steps=30, windows=0, ending=None)
+    assert _status_in_list(runs, "third") == "◌ incomplete"
+    shutil.rmtree(runs / "third")
+    write_run(runs / "third", steps=40, windows=0)
+    assert _status_in_list(runs, "third") == "✓ finished"
+
+
+def _status_in_list(runs: Path, name: str) -> str:
+    table = open_page("runs", runs).dataframe[0].value
+    return str(dict(zip(table["run"], table["status"], strict=True))[name])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")

@@ -12,7 +12,10 @@ from strategy_lab.app.server import opened, timelines
 from strategy_lab.app.shell import read_ahead
 from strategy_lab.app.shell.read_ahead import ReadAhead
 from strategy_lab.app.widgets import segments, side_comparison, verdict
+from strategy_lab.app.widgets.run_list import row_of
+from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.profiles.analysis.input_stages import input_stages
+from strategy_lab.profiles.analysis.run_row import RunRow
 from strategy_lab.profiles.analysis.step_memory import step_memory
 from tests.app.asgi import Client
 from tests.app.looking import open_page, text_of
@@ -89,6 +92,23 @@ def test_compare_finds_its_two_runs_compared(
     monkeypatch.setattr(side_comparison, "compare_sets", compares_again)
     shown = open_page("compare", lab, a="one", b="other")
     assert "Every figure" in text_of(shown)
+
+
+def test_the_list_of_runs_finds_its_rows_read(
+    client: Client, lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_ahead.state.configure(lab)
+    write_run(lab / "mine")
+    (lab / "damaged").mkdir()
+    (lab / "damaged" / "run.json").write_text("{")
+    assert client.get("/runs").status == 200
+
+    def reads_again(*_: object) -> None:
+        raise AssertionError("the run was not read ahead")
+
+    monkeypatch.setattr(opened, "_open", reads_again)
+    entry = next(entry for entry in list_runs(lab) if entry.name == "mine")
+    assert isinstance(row_of(entry), RunRow)
 
 
 def test_runs_that_cannot_be_compared_do_not_disturb_the_page(client: Client, lab: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from strategy_lab.profiles.film.captions import Captions
 from strategy_lab.profiles.film.poster import poster
-from strategy_lab.profiles.film.scene import Node, State
+from strategy_lab.profiles.film.scene import Exchange, Member, Node, State
 
 MS = 1_000_000
 LENGTH = 30 * MS
@@ -48,3 +48,23 @@ def test_the_poster_is_a_moment_of_which_its_caption_is_true() -> None:
     phase = next(state.phase for state in first.states if state.start_ns <= at < state.end_ns)
     assert ("waits" in text) == (phase == "wait")
     assert abs(at - LENGTH // 2) < MS
+
+
+def all_reduce(*entered_ms: float, end_ms: float) -> Exchange:
+    members = tuple(
+        Member(number, int(at * MS), int(end_ms * MS)) for number, at in enumerate(entered_ms)
+    )
+    return Exchange("all-reduce", 0, 1000, "measured", members, int(max(entered_ms) * MS), None)
+
+
+def test_without_a_late_replica_the_poster_is_the_transfer_and_not_a_wait_of_a_moment() -> None:
+    nodes = [
+        node(0, (0, 20, "compute"), (20, 26, "transfer")),
+        node(1, (0, 20, "compute"), (20, 26, "transfer")),
+    ]
+    joined = (all_reduce(20, 20.01, end_ms=26),)
+    captions = Captions(LENGTH, nodes, joined, (), ()).all()
+    at = poster(joined, nodes, captions, LENGTH)
+    assert at == 23.005 * MS
+    text = [text for start, text in captions if start <= at][-1]
+    assert text == "The all-reduce of 1.00 kB runs between both replicas: 5.99 ms."

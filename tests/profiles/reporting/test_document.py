@@ -28,9 +28,7 @@ class _Reader(HTMLParser):
 
 
 def _page(text: str, data: object = None) -> str:
-    return page(
-        text, "p{}", "f('<b>')", policy="none", theme=text, main="m", data_id="d", data=data
-    )
+    return page(text, "p{}", "f('<b>')", policy="none", main=text, data_id="d", data=data)
 
 
 def test_text_is_escaped_and_the_pages_own_script_is_not() -> None:

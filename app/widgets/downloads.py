@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import quote
 
 import streamlit as st
@@ -57,6 +58,9 @@ def unavailable(profile: Profile, name: str) -> str | None:
     """Why a run has nothing for a format; None where it has."""
     if name != "xplane":
         return None
-    if any(True for folder in worker_folders(profile.path) for _ in folder.xplane.rglob("*.pb")):
-        return None
+    with suppress(OSError):  # deleted while it was shown
+        if any(
+            True for folder in worker_folders(profile.path) for _ in folder.xplane.rglob("*.pb")
+        ):
+            return None
     return "Not available: this run kept no raw captures (capture.keep_xplane)."

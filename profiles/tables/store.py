@@ -92,7 +92,15 @@ class Profile:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a run folder. Raises RunFolderError if `path` is not one or cannot be read."""
-        run = Path(path)
+        try:
+            return cls._load(Path(path))
+        except OSError as error:  # also if it is moved or deleted meanwhile
+            raise RunFolderError(
+                f"The run folder {path} cannot be read: {error.strerror or error}"
+            ) from error
+
+    @classmethod
+    def _load(cls, run: Path) -> Self:
         _check_is_run(run)
         found = read_run_file(run)
         identity, sources, notes = of_this_run(found, read_sources(run))
@@ -355,19 +363,16 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]
 
 
 def _check_is_run(run: Path) -> None:
-    try:
-        if not run.exists():
-            raise RunFolderError(f"No run folder at {run}")
-        if not run.is_dir():
-            raise RunFolderError(f"{run} is a file, not a run folder")
-        known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
-        if not known and not any(worker_folders(run)):
-            raise RunFolderError(
-                f"{run} is not a run folder: it has neither {RUN_FILE} nor a worker's folder",
-                advice="Name the folder that `strategy-lab run -o` wrote",
-            )
-    except OSError as error:
-        raise RunFolderError(f"The run folder {run} cannot be read: {error.strerror}") from error
+    if not run.exists():
+        raise RunFolderError(f"No run folder at {run}")
+    if not run.is_dir():
+        raise RunFolderError(f"{run} is a file, not a run folder")
+    known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
+    if not known and not any(worker_folders(run)):
+        raise RunFolderError(
+            f"{run} is not a run folder: it has neither {RUN_FILE} nor a worker's folder",
+            advice="Name the folder that `strategy-lab run -o` wrote",
+        )
 
 
 def _first_notes(

@@ -369,7 +369,7 @@ def odd_requests(lab: Victim) -> None:
 
 
 def smuggled_requests(lab: Victim) -> None:
-    """A request hides in the body of another one, or the token in a header that is none."""
+    """A request hides in the body of another one, or the token in what continues a header."""
     own = f"Host: {lab.host}\r\n"
     inner = f"GET /api/runs/{RUN}/timeline HTTP/1.1\r\n{own}Connection: close\r\n\r\n"
     chunked = "Transfer-Encoding: chunked\r\n"

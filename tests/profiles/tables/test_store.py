@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +17,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.tail import Tail
+from strategy_lab.profiles.tables import store
 from strategy_lab.profiles.tables.schema import TABLES
 from tests.event_records import read_records, write_records
 from tests.synthetic import HOSTILE, write_run
@@ -137,6 +140,23 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RunFolderError, match="file is a file, not a run folder"):
         profiles.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("deleted_after", ["read_run_file", "read_sources"])
+def test_a_run_that_is_deleted_while_it_is_read_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deleted_after: str
+) -> None:
+    run = write_run(tmp_path / "run", steps=20, windows=1)
+    read = getattr(store, deleted_after)
+
+    def read_and_delete(*arguments: Any) -> Any:
+        found = read(*arguments)
+        shutil.rmtree(run)
+        return found
+
+    monkeypatch.setattr(store, deleted_after, read_and_delete)
+    with pytest.raises(RunFolderError, match=r"run folder .* cannot be read: No such file"):
+        store.load(run)
 
 
 def test_a_run_that_has_only_begun_is_readable(tmp_path: Path) -> None:

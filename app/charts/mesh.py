@@ -14,6 +14,9 @@ from strategy_lab.profiles.reporting.palette import GREY, ink_on, replica_colour
 
 _WIDTH, _HEIGHT = 0.66, 0.6
 """Size of a core's box; the rest of its cell, 1 by 1, is for links."""
+_GAP = 1 - _HEIGHT
+_LABEL = 0.2
+"""Height of a link's bytes below the boxes that it connects."""
 _CHIP_GAP = 0.3
 _WIDEST_PX = 8.0
 _MOST_COLUMNS = 4
@@ -71,7 +74,7 @@ def mesh(
     # Links along z leave to the right of the last column, with their bytes beside them.
     room = 0.2 if z_size > 1 else 0.0
     chart.update_xaxes(visible=False, range=[-0.05, columns + room], fixedrange=True)
-    chart.update_yaxes(visible=False, range=[rows - 0.3, -0.1], fixedrange=True)
+    chart.update_yaxes(visible=False, range=[rows - _GAP + _LABEL, -0.1], fixedrange=True)
     return chart
 
 
@@ -89,15 +92,16 @@ def _add_link(
     across = left + _WIDTH / 2
     if axis == "y":
         x, y = [across, across], [top + _HEIGHT, bottom]
-        at, position = (across, (top + _HEIGHT + bottom) / 2), "middle right"
+        at, position = (across, top + _HEIGHT + 0.7 * (bottom - top - _HEIGHT)), "middle right"
     elif axis == "z":  # around the boxes in between
         side = left + _WIDTH + 0.05 + 0.06 * (link.start[1] % 3)
         x = [left + _WIDTH, side, side, left + _WIDTH]
         y = [top + 0.25 * _HEIGHT] * 2 + [bottom + 0.25 * _HEIGHT] * 2
         at, position = (side, top + _HEIGHT + 0.2), "middle right"
     else:
-        x, y = [left + _WIDTH, right], [top + 0.75 * _HEIGHT] * 2
-        at, position = ((left + _WIDTH + right) / 2, top + 0.88 * _HEIGHT), "bottom center"
+        x, y = [left + _WIDTH, right], [top + 0.85 * _HEIGHT] * 2
+        # Below the boxes: on a phone, the space between two is narrower than the text.
+        at, position = ((left + _WIDTH + right) / 2, top + _HEIGHT), "bottom center"
     size = units.size(link.bytes)
     hover = f"{axis}: {link.start} to {link.end}, {size} a step"
     chart.add_scatter(

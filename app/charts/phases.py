@@ -45,8 +45,8 @@ def breakdown(
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")
-    # On a phone, two columns need entries of this width; otherwise there is one, over the bars.
-    chart.update_layout(legend={"traceorder": "normal", "entrywidth": 64})
+    # From the chart's edge, not the bars': beside long names, a phone cuts the words off otherwise.
+    chart.update_layout(legend={"traceorder": "normal", "xref": "container", "entrywidth": 78})
     return chart
 
 

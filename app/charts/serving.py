@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from strategy_lab.app.charts.base import alpha, figure, label, mark_moment
+from strategy_lab.app.charts.base import FEW_STEPS, alpha, figure, label, mark_moment
 from strategy_lab.profiles.reporting.palette import (
     GREY,
     SIDE_COLOURS,
@@ -52,7 +52,9 @@ def closures(
         )
     _mark(chart, absences)
     chart.update_xaxes(rangemode="tozero")
-    chart.update_yaxes(rangemode="tozero", dtick=None, tickformat="d")
+    most = max((int(values.max(initial=0)) for values in (queued, in_flight)), default=0)
+    # Plotly would mark halves on a short axis, and write them as whole numbers.
+    chart.update_yaxes(rangemode="tozero", dtick=1 if most < FEW_STEPS else None, tickformat="d")
     return chart
 
 

@@ -47,6 +47,10 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         _show_without_window(opened, facts)
         return
     calls = opened.ask(collective_calls, segment.segment)
+    sent = opened.ask(sends, segment.segment)
+    if segment.num_replicas == 1 and not calls and not sent:
+        _say_one_replica()
+        return
     show_sentence(_sentence(facts, calls))
     show_tiles(_tiles(facts), first_is_large=True)
     chosen = show_collectives(calls)
@@ -56,7 +60,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_links(opened.ask(links_of, segment.segment))
-    show_sends(opened.ask(sends, segment.segment))
+    show_sends(sent)
     st.caption(
         f"Computed from {units.counted(facts.communication.num_steps, 'captured step')} of "
         "this segment. Times of different clocks are never added."
@@ -135,12 +139,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     """Marks know who waited; sizes and bandwidths need a capture."""
     reason = as_markdown(facts.communication.reason or "")
     if facts.segment.num_replicas == 1:
-        empty(
-            "One replica: nothing to communicate.",
-            "Run a strategy with several replicas, e.g. mirrored on cpu:4.",
-            page="lab",
-            link="Open the Lab",
-        )
+        _say_one_replica()
         return
     show_sentence(_without_bytes(facts))
     if facts.breakdown.source is not None:
@@ -163,6 +162,15 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         "transfers come from capture windows."
         if is_over
         else "The first capture window has not been recorded yet.",
+    )
+
+
+def _say_one_replica() -> None:
+    empty(
+        "One replica: nothing to communicate.",
+        "Run a strategy with several replicas, e.g. mirrored on cpu:4.",
+        page="lab",
+        link="Open the Lab",
     )
 
 

@@ -64,7 +64,10 @@ def _sentence(placed: Placement, *, has_variables: bool) -> str:
         return f"{text}."
     if not copied:
         return f"{text}, each with one copy."
-    most = max(len(item.devices) for item in copied)
+    counts = {len(item.devices) for item in placed.variables}
+    most = max(counts)
+    if len(counts) == 1:
+        return f"{text}, each with a copy on {most} devices."
     return f"{text}, {len(copied):,} of them with a copy on up to {most} devices."
 
 

@@ -6,17 +6,18 @@ from operator import attrgetter
 
 import streamlit as st
 
-from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.charts.phases import breakdown as breakdown_chart
 from strategy_lab.app.charts.serving import AbsenceMark, closures, step_rates
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.picker import needs, run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
-from strategy_lab.app.widgets.segments import pick_segment
+from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
+from strategy_lab.profiles.analysis.breakdown import StepBreakdown
 from strategy_lab.profiles.analysis.parameter_server import (
     ParameterServing,
     ServedWorker,
@@ -49,7 +50,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
         )
         return
     names = worker_names(found)
-    show_sentence(sentence(found, names))
+    show_sentence(sentence(found, names, opened.ask(facts_of, segment.segment).breakdown))
     left, right = st.columns(2)
     with left:
         show_workers(found, names)
@@ -65,8 +66,11 @@ def worker_names(found: ParameterServing) -> dict[int, str]:
     return {item.worker: f"worker {item.worker - 1}" for item in found.workers}
 
 
-def sentence(found: ParameterServing, names: dict[int, str]) -> str:
-    """Who did how much, and what a step is made of, as HTML."""
+def sentence(found: ParameterServing, names: dict[int, str], breakdown: StepBreakdown) -> str:
+    """Who did how much, and what a step is made of, as HTML.
+
+    The share of pulling and pushing is that of the Overview: of the mean step of all workers.
+    """
     text = (
         f"<b>{units.counted(len(found.workers), 'worker')}</b> did "
         f"<b>{found.num_steps:,}</b> steps, each at its own pace, on variables of "
@@ -76,19 +80,11 @@ def sentence(found: ParameterServing, names: dict[int, str]) -> str:
     least = min(found.workers, key=lambda item: item.num_steps)
     if len(found.workers) > 1 and least.num_steps < _SMALL * even:
         text += f" {names[least.worker].capitalize()} did only <b>{least.num_steps:,}</b> of them."
-    away = [_phases_away(item) for item in found.workers]
-    known = [share for share in away if share is not None]
-    if known:
-        mean = sum(known) / len(known)
-        text += f" Pulling and pushing take <b>{as_html(units.share(mean))}</b> of a step's work."
+    wall, transfer = breakdown.mean_ms("wall"), breakdown.mean_ms("transfer")
+    if wall and transfer is not None:
+        share = as_html(units.share(transfer / wall))
+        text += f" Pulling and pushing take <b>{share}</b> of a worker's step."
     return text
-
-
-def _phases_away(worker: ServedWorker) -> float | None:
-    pull, push = worker.phases_ms["pull"], worker.phases_ms["push"]
-    if pull is None or push is None or not worker.wall_ms:
-        return None
-    return (pull + push) / worker.wall_ms
 
 
 def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
@@ -101,7 +97,7 @@ def show_workers(found: ParameterServing, names: dict[int, str]) -> None:
         )
     else:
         phases = {name: [item.phases_ms[name] for item in found.workers] for name in SERVED_PARTS}
-        chart = breakdown(list(names.values()), phases, colours=SERVING_COLOURS)
+        chart = breakdown_chart(list(names.values()), phases, colours=SERVING_COLOURS)
         draw_chart(chart, key="servers_steps", alt="Parts of a step, by worker")
     show_table(
         "servers_workers",

@@ -32,7 +32,7 @@ def show_clocks(opened: OpenRun) -> None:
 def _messages(answer: ClockAnswer) -> str:
     if answer.measured_ms is None or answer.measured_uncertainty_ms is None:
         return "–" if answer.source == "reference" else "not measured"
-    ahead = f"{-answer.measured_ms:+.3f} ms (±{answer.measured_uncertainty_ms:.3f} ms)"
+    ahead = f"{_signed(-answer.measured_ms)} ms (±{answer.measured_uncertainty_ms:.3f} ms)"
     return f"{ahead}, {answer.num_measurements} measurements"
 
 
@@ -42,6 +42,11 @@ def _check(answer: ClockAnswer) -> str:
         return "–"
     verdict = "consistent" if check.is_consistent else "contradicts"
     return (
-        f"{verdict}: {-check.at_most_ms:+.3f} to {-check.at_least_ms:+.3f} ms remaining, ends "
-        f"{-check.common_end_ms:+.3f} ms apart, {check.num_steps} steps"
+        f"{verdict}: {_signed(-check.at_most_ms)} to {_signed(-check.at_least_ms)} ms remaining, "
+        f"ends {_signed(-check.common_end_ms)} ms apart, {check.num_steps} steps"
     )
+
+
+def _signed(ms: float) -> str:
+    """With three digits and its sign; what rounds to zero has none."""
+    return f"{ms:+.3f}" if round(ms, 3) else "0.000"

@@ -139,11 +139,11 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
             width=60,
             help="n: number of participating replicas.",
         ),
-        "per_step": number("Per step", lambda call: call.per_step, width="small", format="%.3g"),
+        "per_step": number("Per step", lambda call: call.per_step, width=65, format="%.3g"),
         "bytes": number(
             "Bytes",
             lambda call: call.bytes,
-            width="small",
+            width=102,  # room for ten digits
             format="localized",
             help="S: size of one call.",
         ),
@@ -180,4 +180,4 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
 
 def _milliseconds(phase: str, value: Callable[[CollectiveCall], float | None]) -> Column:
     title, text_ = f"{phase.capitalize()}, ms", DEFINITIONS[phase].text
-    return number(title, value, width=90, format="%.3f", help=text_)
+    return number(title, value, width=87, format="%.3f", help=text_)

@@ -55,7 +55,8 @@ def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -
     st.subheader("Ops that changed device")
     st.markdown(_about_ops(found))
     if not found.moved_ops:
-        _show_ops(found)
+        if any(device.before != device.after for device in found.ops):
+            _show_ops(found)
         return
     left, right = st.columns([2, 1])
     with left:

@@ -112,7 +112,12 @@ def _show_table(found: Links) -> None:
         for link in found.links
         if max(link.bytes or 0.0, link.derived_bytes or 0.0) >= heaviest / 1000
     ]
-    show_table("links_table", heavy, _columns(found.names), most_rows=8)
+    columns = {
+        name: column
+        for name, column in _columns(found.names).items()
+        if any(column.value(link) is not None for link in heavy)
+    }
+    show_table("links_table", heavy, columns, most_rows=8)
     rest = [link for link in found.links if link not in heavy]
     said = []
     if found.overhead is not None:

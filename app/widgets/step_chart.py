@@ -11,7 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from strategy_lab.app.charts.base import mark_moment
+from strategy_lab.app.charts.base import CLEAR, mark_moment
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.links import open_step
@@ -59,9 +59,12 @@ def _step_of(point: Mapping[str, Any]) -> float:
 
 
 def make_selectable(chart: go.Figure) -> None:
-    """Give lines points: Plotly selects markers only. These cannot be seen."""
+    """Give lines points: Plotly selects markers only. These cannot be seen.
+
+    Their colour is transparent, because a legend shows a marker whose opacity is 0 all the same.
+    """
     chart.for_each_trace(
-        lambda line: line.update(mode="lines+markers", marker={"opacity": 0, "size": 10}),
+        lambda line: line.update(mode="lines+markers", marker={"color": CLEAR, "size": 10}),
         selector={"mode": "lines"},
     )
 

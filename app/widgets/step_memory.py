@@ -8,7 +8,7 @@ from strategy_lab.app.charts.memory import memory_over_step
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.html_table import html_table
-from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.text import as_markdown, sentence_as_markdown
 from strategy_lab.profiles.analysis.memory_spread import FEW
 from strategy_lab.profiles.analysis.step_memory import (
     DeviceStepMemory,
@@ -38,7 +38,7 @@ def show_step_memory(opened: OpenRun, segment: int) -> None:
         st.markdown(as_markdown(f"Not available: {found.reason}."))
         return
     short = short_names(item.device for item in found.devices)
-    st.markdown(as_markdown(peak_sentence(highest, short[highest.device])))
+    st.markdown(sentence_as_markdown(peak_sentence(highest, short[highest.device])))
     shown = sorted(found.devices, key=lambda item: -item.peak_bytes)[:FEW]
     lines = {
         number: (short[item.device], item.at_ms, item.bytes)

@@ -42,4 +42,13 @@ def as_html(text: object, limit: int | None = None) -> str:
 
 def as_markdown(text: object, limit: int | None = None) -> str:
     """`plain`, with every character that Streamlit's Markdown could read as markup escaped."""
-    return _PUNCTUATION.sub(r"\\\1", plain(text, limit))
+    return _escaped(plain(text, limit))
+
+
+def sentence_as_markdown(sentence: str) -> str:
+    """The same for a sentence: its numbers keep their units."""
+    return _escaped(bound(plain(sentence)))
+
+
+def _escaped(line: str) -> str:
+    return _PUNCTUATION.sub(r"\\\1", line)

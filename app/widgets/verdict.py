@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import note_first_sentence
 from strategy_lab.app.widgets.segments import facts_of
-from strategy_lab.app.widgets.text import as_html, as_markdown, bound
+from strategy_lab.app.widgets.text import as_html, bound, sentence_as_markdown
 from strategy_lab.profiles.analysis.findings import Facts, Finding, findings
 from strategy_lab.profiles.analysis.headline import Bold, headline
 from strategy_lab.profiles.replay.finding_gain import findings_with_gains
@@ -88,9 +88,9 @@ def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenera
                 st.markdown(f"**{finding.cost.share_text}**")
                 st.caption(finding.cost.detail_text)
         with right:
-            st.markdown(as_markdown(finding.sentence))
+            st.markdown(sentence_as_markdown(finding.sentence))
             place = st.empty()
-            st.caption(f"Try: {as_markdown(finding.advice)}")
+            st.caption(f"Try: {sentence_as_markdown(finding.advice)}")
             offer(finding)
     return place
 
@@ -102,7 +102,7 @@ def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) 
     """
     for place, finding in zip(places, with_gains(opened, segment), strict=True):
         if finding.gain is not None:
-            place.markdown(as_markdown(finding.gain.sentence))
+            place.markdown(sentence_as_markdown(finding.gain.sentence))
 
 
 def with_gains(opened: OpenRun, segment: int) -> tuple[Finding, ...]:

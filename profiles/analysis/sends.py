@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.reporting.device_names import counting_order
 from strategy_lab.profiles.tables.columns import Ints, ints, of_segment
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _by_way(rows: pa.Table, typical: Ints) -> list[dict[str, Any]]:
     return found
 
 
-def _by_traffic(send: Send) -> tuple[float, float, str, str, str]:
+def _by_traffic(send: Send) -> tuple[object, ...]:
     traffic = send.per_step * (send.bytes or 0)
-    return -traffic, -send.per_step, send.tensor, send.send_device, send.recv_device
+    way = map(counting_order, (send.tensor, send.send_device, send.recv_device))
+    return -traffic, -send.per_step, *way

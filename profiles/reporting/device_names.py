@@ -30,8 +30,13 @@ def short_names(devices: Iterable[str]) -> dict[str, str]:
 
 def in_order(devices: Iterable[str]) -> list[str]:
     """Sorted as people count: worker 2 before worker 10."""
+    return sorted(devices, key=counting_order)
+
+
+def counting_order(name: str) -> list[tuple[str, int, str]]:
+    """The key by which names are sorted as people count."""
     # Fewer digits is the smaller number: a name may have more than `int` converts.
-    return sorted(devices, key=lambda name: [(text, len(n), n) for text, n in _PARTS(name)])
+    return [(text, len(number), number) for text, number in _PARTS(name)]
 
 
 def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:

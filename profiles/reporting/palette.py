@@ -5,7 +5,8 @@ grey; replicas are purple and pink; runs and the sides of a comparison are muted
 very dark and very light. All but those of devices have a contrast of 3:1 (WCAG 2.2, 1.4.11) to the
 light and the dark ground. They come from a search over sRGB for the largest distances, also as
 people with deuteranopia and protanopia see them; the limits are in
-`tests/profiles/reporting/test_palette.py`.
+`tests/profiles/reporting/test_palette.py`. The first four replicas are farther apart than the rest,
+because most runs have no more.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SERVING_COLOURS = {
 }
 """Colour by part of a step whose variables are on parameter servers."""
 
-REPLICA_COLOURS = ("#823CFA", "#FA14DC", "#785AB4", "#D250FA", "#B40ADC", "#A06ED2")
+REPLICA_COLOURS = ("#7846FA", "#FA28AA", "#9678D2", "#B428B4", "#C85AFA", "#5A64C8")
 
 SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}
 """The two sides of a comparison."""

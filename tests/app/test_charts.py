@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from strategy_lab.app.charts import comparing, steps
-from strategy_lab.app.charts.base import label
+from strategy_lab.app.charts.base import CLEAR, label
 from strategy_lab.app.charts.matrix import traffic
 from strategy_lab.app.charts.memory import memory, memory_over_step
 from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
-from strategy_lab.app.charts.serving import step_rates
+from strategy_lab.app.charts.serving import closures, step_rates
+from strategy_lab.app.widgets.step_chart import make_selectable
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import (
@@ -211,3 +212,20 @@ def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
     assert first.line.width > second.line.width
     (alone,) = memory({"the process": line}).data
     assert alone.line.color == SERIES_COLOUR
+
+
+def test_the_points_that_a_click_needs_leave_no_mark_in_a_legend() -> None:
+    line = (np.arange(5.0), np.ones(5))
+    chart = memory({"CPU:0": line, "CPU:1": line})
+    make_selectable(chart)
+    points = [trace.marker for trace in chart.data if "markers" in trace.mode]
+    assert points
+    # Plotly draws a marker in a legend with an opacity of 0.2 at least, in its own colour.
+    assert all(point.color == CLEAR for point in points)
+
+
+def test_an_axis_of_few_closures_counts_whole_ones() -> None:
+    at = np.arange(4.0)
+    few, many = np.array([0, 2, 1, 0]), np.array([0, 40, 10, 0])
+    assert closures(at, few, few, []).layout.yaxis.dtick == 1
+    assert closures(at, many, few, []).layout.yaxis.dtick is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_lab.profiles.imports.import_run import import_profile
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import SegmentOpened, StepDone
 from strategy_lab.profiles.run.layout import worker_folder
@@ -116,3 +118,29 @@ def test_labels_of_many_segments_keep_apart(open_page: Open, server: Server) -> 
             rows = sorted((box["y"] // 8, box["x"], box["width"]) for box in boxes if box)
             for (y, x, room), (next_y, next_x, _) in pairwise(rows):
                 assert y != next_y or x + room <= next_x + 1, f"at {width} px"
+
+
+def test_the_late_replica_has_its_place_among_the_others_in_the_legend(
+    open_page: Open, server: Server
+) -> None:
+    server.write_run("late-in-order", steps=60, windows=1, straggler=(1, 30.0))
+    page = open_page(server.address(run="late-in-order"))
+    block = page.locator(".live .chart-block", has=page.locator("canvas[data-chart=replicas]"))
+    expect(block.locator(".legend span")).to_have_text(
+        [re.compile(rf"^replica {replica}") for replica in range(4)]
+    )
+    news = page.locator(".live .news")
+    expect(news).to_contain_text("From step 0: mirrored on 4 replicas.")
+
+
+def test_panels_of_an_imported_profile_do_not_blame_the_run(
+    open_page: Open, server: Server
+) -> None:
+    profile = Path(__file__).parents[1] / "data/imported/gpu_gemm.xplane.pb"
+    run = server.fresh("imported-live")
+    import_profile(profile, run)
+    page = open_page(server.address(run=run.name))
+    phases, capture = (page.locator(f"[data-panel={name}]") for name in ("phases", "capture"))
+    expect(phases).to_contain_text("an imported profile has no in-graph timestamps")
+    expect(capture).to_contain_text("This profile has no steps.")
+    expect(capture.locator(".source")).to_have_text("")

@@ -29,6 +29,12 @@ WATCH_FOR_BLANKS = """() => {
     look();
 }"""
 """Counts the frames in which a chart that was there is not."""
+LEGEND_EDGES = """legend => {
+    const right = part => part.getBoundingClientRect().right;
+    const words = Math.max(...[...legend.querySelectorAll(".legendtext")].map(right));
+    return { words, shown: right(legend.querySelector(".bg")) };
+}"""
+"""Right ends of a legend's words, and of what it shows of them, in pixels."""
 CHARTS = {"overview": ("late", 4), "communication": ("late", 2), "placement": ("captured", 1)}
 """A run by page, and how many charts the page draws of it."""
 CAPTURED = Path(__file__).parents[1] / "data/captured_step"
@@ -39,6 +45,8 @@ def runs(server: Server) -> Path:
     """The served folder with runs of a known truth in it."""
     server.write_run("late", steps=200, straggler=(2, 30.0))
     server.write_run("quick", steps=200, seed=4)
+    delay = {"replica": 2, "ms": 30.0}
+    server.write_run("delayed", steps=40, windows=1, straggler=(2, 30.0), inject=[delay])
     server.write_run("hostile-pages", steps=40, windows=1, prefix=HOSTILE)
     shutil.copytree(CAPTURED, server.runs / "captured")
     return server.runs
@@ -129,6 +137,20 @@ def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visi
     expect(overview.locator(".lab-table")).to_have_count(2)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert overview.locator(".lab-table").evaluate_all(wide) == 0
+
+
+def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
+    page = visit("overview", run="delayed", options=PHONE)
+    chart = page.locator(".st-key-overview_breakdown [data-testid=stPlotlyChart]")
+    expect(chart.locator(".legendtext", has_text="injected delay")).to_be_visible()
+    words, box = chart.locator(".legendtext"), chart.bounding_box()
+    assert box is not None
+    for word in words.all():
+        place = word.bounding_box()
+        assert place is not None
+        assert place["x"] + place["width"] <= box["x"] + box["width"], word.text_content()
+    edges = chart.locator(".legend").evaluate(LEGEND_EDGES)
+    assert edges["words"] <= edges["shown"] + 1, "the legend cuts its words off"
 
 
 def test_a_row_is_chosen_on_a_phone(visit: Visit) -> None:

@@ -59,6 +59,7 @@ def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
     start, end = view_of(timeline)
     assert start > 0
     assert (end - start) / 1e6 == pytest.approx(10 * 54, rel=0.2)
+    expect(timeline.get_by_text("Click an op for its details. Drag to select")).to_be_visible()
 
 
 def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:
@@ -236,6 +237,7 @@ POINT = """step => {
 
 def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: Server) -> None:
     page = open_page(traced.address("overview", run="traced"))
+    wait_until_drawn(page)
     chart = page.locator(".js-plotly-plot").first
     chart.scroll_into_view_if_needed()
     x, y = page.evaluate(POINT, 57)

@@ -85,6 +85,7 @@ export class Charts {
     const odd = this.odd;
     const line = (replica, options) => ({
       label: this.nameOf(replica),
+      replica,
       get: (at) => history.own(replica, at),
       colour: this.colours.replicas[replica % this.colours.replicas.length],
       skipFirst: true,
@@ -161,8 +162,10 @@ export class Charts {
   }
 
   drawLegend(legend, chart, at) {
+    // The odd one out is drawn last, above the others, but listed at its place.
     const items = chart
       .lines()
+      .toSorted((one, other) => (one.replica ?? -1) - (other.replica ?? -1))
       .filter(({ label, get }) => !label || at < 0 || Number.isFinite(get(at)))
       .map(({ label, get, colour, text }) => ({ label: label ?? "", value: at < 0 ? "" : text(get(at)), colour }));
     const said = JSON.stringify(items);

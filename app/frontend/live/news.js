@@ -8,7 +8,7 @@ const SENTENCES = {
   launched: (n) => `${takers(n)} ${n.generation ? "restarted" : "started"}.`,
   segment: (n) =>
     n.segment === 0
-      ? `${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
+      ? `From step ${n.first_step}: ${n.strategy} on ${n.num_replicas} ${n.num_replicas === 1 ? "replica" : "replicas"}.`
       : `From step ${n.first_step}: ${n.changes.join(", ") || "the same configuration"}${moved(n)}.`,
   answer: (n) =>
     n.status !== "applied"

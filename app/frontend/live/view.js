@@ -22,6 +22,10 @@ const SAID_EVERY_MS = 1000;
 const CLOCK_EVERY_MS = 500;
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const ENDED_TRACING = "Not available: the run ended before its second step.";
+const NO_TIMESTAMPS = "This run has no timestamps: turn them on in the capture settings.";
+const IMPORTED = "imported"; // the strategy of a profile that another program recorded
+const OF_PROFILE = "Not available: an imported profile has no in-graph timestamps.";
+const NO_STEPS = "This profile has no steps.";
 const NOT_TOLD = "The workload's own train_step pulls and pushes during the step, so its parts are not known separately.";
 const LEADER_ONLY = "Captured in full on the first worker only: TensorFlow's profiler can crash the others.";
 
@@ -169,7 +173,8 @@ export class LiveView {
         value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
       });
     }
-    if (news.kind === "window" && news.replicas) this.capture = news;
+    // A profile without steps has a window all the same.
+    if (news.kind === "window" && news.replicas && news.num_steps) this.capture = news;
     const text = sentence(news);
     if (!text || (news.kind === "exited" && this.failure && text.endsWith(this.failure))) return;
     if (news.kind === "failed") this.failure = text; // its worker's end says the same once more
@@ -221,6 +226,10 @@ export class LiveView {
     return this.state !== undefined && this.state.state !== "running";
   }
 
+  get isImported() {
+    return this.segment?.strategy === IMPORTED;
+  }
+
   get isCluster() {
     return (this.segment?.num_workers ?? 1) > 1;
   }
@@ -257,7 +266,7 @@ export class LiveView {
     const present = at < 0 || isTraced ? [] : history.present(at);
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : "This run has no timestamps: turn them on in the capture settings.");
+    setText(bars.hint, present.length ? "" : this.isImported ? OF_PROFILE : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : NO_TIMESTAMPS);
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];
@@ -288,7 +297,7 @@ export class LiveView {
     const { capture, captureBars: bars, isOver } = this;
     bars.canvas.hidden = !capture;
     const isWhole = ["finished", "stopped"].includes(this.state?.state);
-    const none = isWhole ? "This run has no full capture." : isOver ? "The run ended before it reported a full capture." : "Available after the first capture window.";
+    const none = this.isImported ? NO_STEPS : isWhole ? "This run has no full capture." : isOver ? "The run ended before it reported a full capture." : "Available after the first capture window.";
     const isPart = capture && this.isCluster && capture.replicas.length < this.segment.num_replicas;
     const isMarked = capture && capture.replicas.some(({ source }) => source === "marks");
     const hint = isMarked ? `${LEADER_ONLY} The times of the others are from in-graph timestamps.` : isPart ? LEADER_ONLY : "";

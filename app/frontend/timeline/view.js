@@ -19,6 +19,7 @@ import { Viewport } from "./viewport.js";
 const REFRESH_MS = 3000;
 const STALE_ZOOM = 1.6; // fetch again when the detail is coarser than needed by this factor
 const MOST_STEPS = 20;
+const HOW_TO = "Click an op for its details. Drag to select a range.";
 
 export class TimelineView {
   constructor(host, data) {
@@ -159,7 +160,7 @@ export class TimelineView {
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
     const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "No step of this run was captured in full. Turn on “Capture every step in full” in the Lab and run it again.";
-    this.advice = described.read ? unreadText(described) : described.num_spans ? "" : none;
+    this.advice = described.read ? unreadText(described) : described.num_spans ? HOW_TO : none;
     setText(this.message, this.advice);
     this.canvas.hidden = this.tools.hidden = !described.num_spans;
     this.drawLegend();

@@ -100,6 +100,43 @@ def test_placement_tells_what_a_live_change_moved(runs: Path) -> None:
     assert "3 variables have fewer copies; 0 stayed" in text
 
 
+def test_placement_of_a_change_that_moved_no_op_has_no_table_of_equal_numbers(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "batch", steps=40, segments=[{}, {"global_batch_size": 512}])
+    at = open_page("placement", run.parent, run=run.name, segment="1")
+    assert "No op changed device; 96 stayed" in text_of(at)
+    assert not [table for table in at.dataframe if "before" in table.value.columns]
+
+
+def test_communication_of_one_replica_is_one_answer_and_what_to_do_next(runs: Path) -> None:
+    at = open_page("communication", runs, run="one-replica")
+    assert "nothing to communicate" in text_of(at)
+    assert not at.header
+
+
+@pytest.mark.parametrize(
+    ("run", "copies"), [("plain", "each with a copy on 4 devices"), ("one-replica", "one copy")]
+)
+def test_placement_says_how_many_copies_a_variable_has(run: str, copies: str, runs: Path) -> None:
+    assert copies in text_of(open_page("placement", runs, run=run))
+
+
+def test_transfers_are_listed_as_people_count(runs: Path) -> None:
+    at = open_page("communication", runs, run="sixteen")
+    (senders,) = (table.value["from"] for table in at.dataframe if "tensor" in table.value.columns)
+    numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in senders]
+    assert len(numbers) > 10
+    assert numbers == sorted(numbers)
+
+
+def test_clocks_that_agree_are_apart_by_zero_without_a_sign(runs: Path) -> None:
+    (clocks,) = (table.value for table in open_page("timeline", runs, run="sixteen").dataframe)
+    said = " ".join(clocks["collectives"])
+    assert "ends 0.000 ms apart" in said
+    assert not re.search(r"[+-]0\.000 ms", said)
+
+
 @pytest.mark.parametrize("page", [*PAGES, "compare"])
 def test_names_from_a_run_never_become_markup(page: str, runs: Path) -> None:
     at = open_page(page, runs, run="hostile", a="hostile", b="plain")

@@ -24,6 +24,8 @@ def test_a_run_with_servers_is_shown_worker_by_worker(tmp_path: Path) -> None:
     assert "<b>2 workers</b> did <b>56</b> steps" in text
     assert "<b>1 parameter server</b>" in text
     assert "Worker 1 did only <b>16</b> of them" in text
+    assert "Pulling and pushing take <b>26 %</b> of a worker's step" in text
+    assert "26 % of a worker" in text_of(open_page("overview", tmp_path, run="served"))
     workers, _, variables, traffic = [frame.value for frame in page.dataframe][:4]
     assert list(workers["steps"]) == [40, 16]
     assert list(traffic["pulled"]) == [40 * 440, 16 * 440]

@@ -47,7 +47,10 @@ def test_links_are_measured_and_derived_with_and_without_a_window(name: str, run
 
 
 def test_without_a_measurement_the_derived_stand_and_the_reason_is_said(runs: Path) -> None:
-    said = text_of(open_page("communication", runs, run="refused"))
+    at = open_page("communication", runs, run="refused")
+    said = text_of(at)
+    (links,) = (frame.value for frame in at.dataframe if "derived" in frame.value)
+    assert list(links.columns) == ["from", "to", "derived"]
     assert "Between processes" in said
     assert "Not measured: this system does not tell" in said
 

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import as_sentence, bound, workload_name
+from strategy_lab.app.widgets.text import (
+    as_sentence,
+    bound,
+    sentence_as_markdown,
+    workload_name,
+)
 
 
 def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
@@ -16,6 +21,11 @@ def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
     assert "6.5\u00a0% input" in said
     assert "95.6\u00a0kB" in said
     assert "16 replicas" in said
+
+
+def test_nor_does_a_line_of_markdown() -> None:
+    said = sentence_as_markdown("dense/kernel has 2.12 MB, 88 % of it")
+    assert said == "dense\\/kernel has 2\\.12\u00a0MB, 88\u00a0\\% of it"
 
 
 def test_an_error_without_a_full_stop_has_one_before_the_next_sentence() -> None:

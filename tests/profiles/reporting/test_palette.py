@@ -36,6 +36,9 @@ NOTICEABLE = 4.5
 """Least distance in OKLab, times 100; about 2 is just noticeable."""
 CLEAR = 6.4
 """The same between colours of one stacked bar, and of the two sides of a comparison."""
+USUAL_REPLICAS = 4
+"""Most runs have no more: their colours differ at first sight."""
+AT_FIRST_SIGHT = {"usual": 14.0, "deuteranopia": 7.5, "protanopia": 7.5}
 GROUNDS = [
     theme[key] for theme in (LIGHT, DARK) for key in ("backgroundColor", "secondaryBackgroundColor")
 ]
@@ -104,6 +107,9 @@ class TestDistances:
         assert least_among(REPLICA_COLOURS, sight) >= NOTICEABLE
         for others in (SIDE_COLOURS.values(), DEVICE_COLOURS):
             assert least_between(REPLICA_COLOURS, others, sight) >= NOTICEABLE
+
+    def test_replicas_of_most_runs_differ_at_first_sight(self, sight: str) -> None:
+        assert least_among(REPLICA_COLOURS[:USUAL_REPLICAS], sight) >= AT_FIRST_SIGHT[sight]
 
     def test_runs_differ_from_each_other_replicas_and_sides(self, sight: str) -> None:
         assert least_among(RUN_COLOURS, sight) >= CLEAR

@@ -22,22 +22,27 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
 CHARTS, TABLES = "PlotlyChart", "DataFrame"
 FIELDS = ("Button", "NumberInput", "TextInput")
+HELP = "WidgetLabelHelpIconInline"
 NEEDED = {
     "/": (*HEAD, *FIELDS, "ButtonGroup", "Checkbox", "Slider", "BidiComponent"),
-    "/overview": (*HEAD, CHARTS),
-    "/communication": (*HEAD, TABLES, CHARTS),
-    "/placement": (*HEAD, TABLES, CHARTS),
+    "/overview": (*HEAD, "Button", CHARTS),
+    "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, CHARTS),
+    "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, CHARTS),
     "/cores": (*HEAD, TABLES, CHARTS),
-    "/servers": (*HEAD, TABLES, CHARTS),
-    "/compare": (*HEAD, CHARTS),
-    "/runs": (*HEAD, TABLES),
+    "/servers": (*HEAD, "ButtonGroup", HELP, TABLES, CHARTS),
+    "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", CHARTS),
+    "/runs": (
+        *(*HEAD, *FIELDS, "Multiselect", TABLES),
+        *("PageLink", "LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
+    ),
     "/what_if": (*HEAD, *FIELDS, "PageLink", TABLES),
     "/sweep": (*HEAD, *FIELDS, "Multiselect"),
-    "/contexts": (*HEAD, "ButtonGroup", "DownloadButton", "IFrame"),
-    "/timeline": (*HEAD, "BidiComponent"),
-    "/film": (*HEAD, "IFrame"),
+    "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
+    "/timeline": (*HEAD, "PageLink", "BidiComponent"),
+    "/film": (*HEAD, "LinkButton", "DownloadButton", "IFrame"),
 }
-"""Streamlit's modules that each page needs, by the page's path; the largest is last."""
+"""Streamlit's modules that each page needs, by the page's path, in the order of need; the chart
+library, which is by far the largest, is last."""
 
 _ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
 _IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')

@@ -16,8 +16,7 @@ import msgspec
 
 from strategy_lab.app.server.cache import KeptNewest, OnceEach
 from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.run.identity import identity_of
-from strategy_lab.profiles.run.layout import RUN_FILE, launcher_files, worker_folders
+from strategy_lab.profiles.run.stamp import stamp_of
 from strategy_lab.profiles.run.status import Status, derive_status
 from strategy_lab.profiles.tables.store import Profile, load
 
@@ -60,28 +59,6 @@ def open_run(path: Path) -> OpenRun:
     # Whether a process still lives is no part of the files.
     status = derive_status(opened.profile.sources)
     return opened if status == opened.profile.status else opened.with_status(status)
-
-
-def stamp_of(run: Path) -> str:
-    """Which run it is, and sizes and times of its files: it changes whenever the run has grown."""
-    files = [run / RUN_FILE]
-    windows = []
-    try:
-        files += launcher_files(run)
-        for folder in worker_folders(run):
-            files.append(folder.events)
-            windows.append(str(folder.path.stat().st_mtime_ns))
-    except OSError:
-        pass  # `load` says what is wrong with the folder
-    return " ".join([identity_of(run) or "-", *map(_file_stamp, files), *windows])
-
-
-def _file_stamp(file: Path) -> str:
-    try:
-        stat = file.stat()
-    except OSError:
-        return "-"
-    return f"{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
 def _open(path: Path, stamp: str) -> OpenRun:

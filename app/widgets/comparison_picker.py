@@ -138,6 +138,7 @@ def _pick_segment(opened: OpenRun, name: str, usual: SegmentOpened | None) -> Se
         default=wanted,
         format_func=lambda number: f"{number}: {titles[number]}",
         key=f"{key}_of_{opened.profile.path.name}",
+        wrap=True,
     )
     number = wanted if chosen is None else chosen
     st.query_params[key] = str(number)

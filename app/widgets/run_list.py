@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from strategy_lab.app.server.cache import KeptNewest
-from strategy_lab.app.server.opened import open_run, stamp_of
+from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain, workload_name
@@ -23,6 +23,7 @@ from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.glossary import TERMS
+from strategy_lab.profiles.run.stamp import stamp_of
 
 _logger = logging.getLogger(__name__)
 PAGE_ROWS = 25
@@ -69,6 +70,8 @@ COLUMNS = {
     "loop": st.column_config.TextColumn("Loop", width=70),
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
+BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 80, "tags": 95, "steps": 60}
+"""Widths of columns in px if the tags are shown."""
 USUAL = (
     "status",
     "tags",
@@ -83,7 +86,7 @@ USUAL = (
 )
 """Columns that are shown until others are chosen, tags only if a run has one.
 
-They fit 1280 px. The name is always shown.
+They fit 1280 px, beside tags with the widths of `BESIDE_TAGS`. The name is always shown.
 """
 
 
@@ -137,7 +140,7 @@ def _table(
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     event = st.container(key=f"wide_runs_{name}").dataframe(
         pd.DataFrame(rows, columns=list(COLUMNS)),
-        column_config=COLUMNS,
+        column_config=_configs(columns),
         column_order=columns,
         hide_index=True,
         placeholder="–",
@@ -147,6 +150,12 @@ def _table(
         height=min(38 + 35 * len(runs), 38 + 35 * 10),
     )
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _configs(columns: Sequence[str]) -> dict[str, Any]:
+    if "tags" not in columns:
+        return COLUMNS
+    return COLUMNS | {name: COLUMNS[name] | {"width": px} for name, px in BESIDE_TAGS.items()}
 
 
 def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:

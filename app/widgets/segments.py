@@ -74,6 +74,7 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
         format_func=lambda number: f"{number}: {titles[number]}",
         key=f"segment_of_{profile.path.name}",
         help=TERMS["segment"],
+        wrap=True,
     )
     number = wanted if chosen is None else chosen
     st.query_params[KEY] = str(number)

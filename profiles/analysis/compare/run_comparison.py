@@ -199,7 +199,9 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
         has_spec=run.spec is not None,
         num_compiled=num_compiled(run, opened.segment),
         load=machine_load(run, opened.segment),
-        summary=summarize_segment(run, opened),
+        summary=run.once(
+            ("segment_summary", opened.segment), lambda: summarize_segment(run, opened)
+        ),
     )
 
 

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,17 @@ from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_s
 from strategy_lab.profiles.analysis.compare.student_t import student_t
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.manifest import read_run_file
+from strategy_lab.profiles.run.stamp import stamp_of
 from strategy_lab.profiles.tables.store import load
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 MOST_RUNS = 24
-"""Limit on the other runs that are read, newest first; each takes some tens of milliseconds."""
+"""Limit on the other runs that count, newest first; to read one takes some tens of milliseconds."""
 _MIN_FREEDOM = 2
+_MOST_KEPT = 1000
+"""Other runs are kept in memory, a number each: every comparison of a folder's runs needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +103,32 @@ def _others(run: Profile, segment: int, kind: str, named: Set[Path]) -> dict[Pat
         identity = read_run_file(path)
         if path in named or identity is None or _without_seed(identity.spec) != asked:
             continue
-        try:
-            other = load(path)
-            if other.status.state != "finished" or kind_of(other, segment) != kind:
-                continue
-            opened = next(item for item in other.segments if item.segment == segment)
-            known = time_of_segment(other, opened)
-        except LabError:
-            continue
-        if known is not None and known.num_steps >= MIN_STEPS:
-            found[path] = known.median_ms
+        other = _read_other(path, segment, stamp_of(path))
+        if other is not None and other.kind == kind:
+            found[path] = other.step_ms
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherRun:
+    kind: str | None
+    step_ms: float
+
+
+@lru_cache(_MOST_KEPT)
+def _read_other(path: Path, segment: int, _stamp: str) -> _OtherRun | None:
+    """The kind and step time of a finished run, read once per state of its files; None without."""
+    try:
+        other = load(path)
+        opened = next((item for item in other.segments if item.segment == segment), None)
+        if other.status.state != "finished" or opened is None:
+            return None
+        known = time_of_segment(other, opened)
+    except LabError:
+        return None
+    if known is None or known.num_steps < MIN_STEPS:
+        return None
+    return _OtherRun(kind_of(other, segment), known.median_ms)
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare import run_spread
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
 from strategy_lab.profiles.reporting import units
 from tests.app.looking import open_page, rerun, text_of
@@ -70,6 +71,20 @@ def test_other_runs_of_the_spec_tell_what_is_usual(repeated: Path) -> None:
     text = text_of(open_page("compare", repeated, a="x-a-1", b="x-a-2")).replace("\\", "")
     assert "6 other runs of these specs on this machine differ by" in text
     assert "this difference is within that" in text
+
+
+def test_the_other_runs_of_a_folder_are_read_once(
+    repeated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_page("compare", repeated, a="x-b-1", b="x-b-2")
+    open_page("compare", repeated, a="x-b-3", b="x-b-4")
+
+    def reads_again(path: Path) -> None:
+        raise AssertionError(f"{path} was read again")
+
+    monkeypatch.setattr(run_spread, "load", reads_again)
+    text = text_of(open_page("compare", repeated, a="x-b-1", b="x-b-4")).replace("\\", "")
+    assert "6 other runs of these specs on this machine differ by" in text
 
 
 def test_several_runs_a_side_have_an_answer(repeated: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import worker_folder
@@ -342,6 +343,10 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     written = [step["step"] for step in _of(_events(tmp_path / "run"), "step")]
     assert written == list(range(len(written)))  # up to the write that the disk refused
     assert len(written) <= 3
+    status = profiles.load(tmp_path / "run").status
+    assert status.state == "failed"
+    assert status.message is not None
+    assert status.message.startswith("The recording ended before the program did. An event cannot")
 
 
 def test_programs_of_one_cluster_share_a_run_and_a_clock(

@@ -26,6 +26,7 @@ from strategy_lab.app.server.sweeps import Sweeps
 from strategy_lab.app.server.timelines import Timelines
 from strategy_lab.app.server.tried_changes import TriedChanges
 from strategy_lab.app.server.viewers import is_connected
+from strategy_lab.profiles.run.remove import finish_removals
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 LOCAL = Access()
@@ -75,6 +76,7 @@ class Lab:
         _ = self.launcher
         # What pages that were killed have left; they could not.
         threading.Thread(target=scratch.remove_abandoned, name="scratch", daemon=True).start()
+        threading.Thread(target=finish_removals, args=(self.runs,), daemon=True).start()
 
     def close(self) -> None:
         """Called when the server stops; ends every run that it launched."""

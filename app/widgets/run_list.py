@@ -17,7 +17,7 @@ from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import as_html, as_markdown, plain, workload_name
+from strategy_lab.app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
 from strategy_lab.profiles.analysis.run_row import RunRow, run_row
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
@@ -218,7 +218,7 @@ def since(then_ns: int, now_ns: int) -> str:
 def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
     found = row_of(entry)
     row: dict[str, Any] = {
-        "run": plain(entry.name, 80),
+        "run": run_name(entry.name, 80),
         "when": since(entry.created_ns, now_ns),
         "tags": [plain(tag) for tag in entry.tags] or None,
     }

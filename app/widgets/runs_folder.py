@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.planning import strategy_catalog
-from strategy_lab.app.widgets.text import plain, workload_name
+from strategy_lab.app.widgets.text import plain, run_name, workload_name
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from strategy_lab.profiles.run.manifest import read_run_file, why_damaged
 
@@ -39,7 +39,7 @@ class RunEntry:
             asked.insert(1, f"{workers} {'hosts' if row and row.has_cores else 'workers'}")
         asked[-1] = plain(workload_name(asked[-1] or ""), 32)
         words = ", ".join(str(word) for word in asked if word)
-        name = plain(self.name, 56)
+        name = run_name(self.name, 56)
         return f"{name} · {words}" if words else name
 
 

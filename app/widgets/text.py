@@ -20,6 +20,13 @@ def plain(text: object, limit: int | None = None) -> str:
     return line
 
 
+def run_name(name: str, limit: int | None = None) -> str:
+    """`plain` for the name of a run. Characters that no one sees, such as those that turn the
+    direction of writing, are escaped: names that differ look different, and none is empty."""
+    seen = (char if char.isprintable() else repr(char)[1:-1] for char in name)
+    return plain("".join(seen), limit)
+
+
 def bound(sentence: str) -> str:
     """A sentence whose numbers keep their units: no line ends between them."""
     return _UNIT.sub("\u00a0", sentence)

@@ -7,6 +7,7 @@ incomplete last one.
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,6 +56,8 @@ class EventLog:
     def __init__(self, path: Path, *, now_ns: Callable[[], int] = time.time_ns) -> None:
         self.now_ns = now_ns
         path.parent.mkdir(parents=True, exist_ok=True)
+        self._is_cut = _ends_within_a_line(path)
+        """Whether the last line lacks its end, as after a write that filled the disk."""
         self._file: BinaryIO = path.open("ab", buffering=0)
         last = max((event.line for event in read_events(path)[0]), default=0)
         self._lines = itertools.count(last + 1)
@@ -69,16 +72,28 @@ class EventLog:
 
     def append(self, lines: Sequence[bytes]) -> None:
         """Append lines with a single write. Raises RunFolderError if they cannot be written."""
-        data = b"\n".join([*lines, b""])
+        data = b"\n".join([b""] * self._is_cut + [*lines, b""])
         try:
             written = self._file.write(data)
         except OSError as error:
             raise _refused(error.strerror) from error
+        if written:
+            self._is_cut = data[written - 1 : written] != b"\n"
         if written != len(data):
             raise _refused("a full disk")
 
     def close(self) -> None:
         self._file.close()
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read() != b"\n"
 
 
 def _refused(why: str | None) -> RunFolderError:

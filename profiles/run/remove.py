@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
+import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from strategy_lab.profiles.run.status import derive_status
+
+_HIDDEN = ".deleted-"
+_HIDDEN_NAME = re.compile(re.escape(_HIDDEN) + r"[0-9a-f]{32}")
+_LONGEST_REMOVAL_S = 3600.0
 
 
 def remove_run(run: Path) -> None:
@@ -22,7 +29,7 @@ def remove_run(run: Path) -> None:
     """
     check_removable(run, "deleted")
     # Not derived from the run's name: with a prefix, that could be too long for a file name.
-    hidden = run.with_name(f".deleted-{uuid.uuid4().hex}")
+    hidden = run.with_name(f"{_HIDDEN}{uuid.uuid4().hex}")
     try:
         run.rename(hidden)
         _make_deletable(hidden)
@@ -31,6 +38,19 @@ def remove_run(run: Path) -> None:
         raise RunFolderError(
             f"The run folder {run} cannot be deleted: {error.strerror or error}"
         ) from error
+
+
+def finish_removals(runs: Path, clock: Callable[[], float] = time.time) -> None:
+    """Delete what a process that was killed has left of the runs that it deleted."""
+    for folder in runs.glob(f"{_HIDDEN}*"):
+        try:
+            hidden_at = folder.lstat().st_ctime  # a process may still be at work on a newer one
+            is_left = clock() - hidden_at > _LONGEST_REMOVAL_S and not folder.is_symlink()
+            if _HIDDEN_NAME.fullmatch(folder.name) and is_left:
+                _make_deletable(folder)
+                shutil.rmtree(folder)
+        except OSError:
+            continue
 
 
 def check_removable(run: Path, deed: str) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from strategy_core.cluster.telemetry.clock import ClusterClock
@@ -267,6 +267,11 @@ class Recorder:
         if self.clock is not None:
             self.clock.close()
         self.write(Finished(status, self._next_step))
+        if self._is_guest and self.failure is not None:
+            with suppress(RunFolderError):  # by now the disk may have space for one line
+                self._step_writer.write(
+                    Failed(f"The recording ended before the program did. {self.failure}")
+                )
         self._step_writer.close()
 
     def _attend(self, step: RecordedStep, now_ns: int) -> int:

@@ -10,6 +10,7 @@ from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.text import (
     as_sentence,
     bound,
+    run_name,
     sentence_as_markdown,
     workload_name,
 )
@@ -43,3 +44,19 @@ def test_a_long_name_of_a_run_leaves_room_for_what_was_asked(tmp_path: Path) -> 
     title = RunEntry("r" * 200, tmp_path, 0, spec).title
     assert "tpu, 2 hosts, www" in title
     assert len(title) < 120
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\u202egnp.exe", r"a\u202egnp.exe"),
+        ("a b", "a b"),
+        ("a\nb", r"a\nb"),
+        ("\u200b", r"\u200b"),
+        ("läuft-1", "läuft-1"),
+    ],
+)
+def test_a_name_of_a_run_shows_what_cannot_be_seen(tmp_path: Path, name: str, shown: str) -> None:
+    assert run_name(name) == shown
+    spec = {"strategy": "tpu", "devices": "auto", "workload": "x"}
+    assert RunEntry(name, tmp_path, 0, spec).title == f"{shown} · tpu, x"

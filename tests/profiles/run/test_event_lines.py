@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_decoder import (
     LeftOut,
     decode,
@@ -173,6 +174,29 @@ def test_line_numbers_continue_when_a_file_is_reopened(tmp_path: Path) -> None:
         log.close()
     events, _ = read_events(tmp_path / "events.jsonl")
     assert [event.line for event in events] == [1, 2, 3, 4]
+
+
+def test_what_follows_a_line_that_the_disk_cut_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "events.jsonl"
+    log = EventLog(path)
+    log.write(Note("info", "first"))
+    disk = SimpleNamespace(write=lambda data: path.open("ab").write(data[: len(data) // 2]))
+    with monkeypatch.context() as full:
+        full.setattr(log, "_file", disk)
+        with pytest.raises(RunFolderError, match="a full disk"):
+            log.write(Note("info", "cut"))
+    log.write(Note("info", "second"))
+    log.close()
+    with path.open("ab") as file:
+        file.write(b'{"kind": "note", "lev')
+    again = EventLog(path)
+    again.write(Note("info", "third"))
+    again.write(Note("info", "fourth"))
+    again.close()
+    read = [event.message for event in read_events(path)[0] if isinstance(event, Note)]
+    assert read == ["first", "second", "third", "fourth"]
 
 
 def test_a_cut_last_line_is_read_once_it_is_whole(tmp_path: Path) -> None:

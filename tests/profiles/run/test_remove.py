@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.remove import folder_bytes, remove_run
+from strategy_lab.profiles.run.remove import finish_removals, folder_bytes, remove_run
 from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
@@ -19,6 +21,23 @@ def test_a_finished_run_is_gone_without_a_trace(tmp_path: Path) -> None:
     assert folder_bytes(run) > 1000
     remove_run(run)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deletion_that_was_cut_off_is_finished_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = write_run(tmp_path / "old", steps=5, windows=1)
+    with monkeypatch.context() as killed:
+        killed.setattr(shutil, "rmtree", lambda _folder: None)
+        remove_run(run)
+    (hidden,) = tmp_path.iterdir()
+    (hidden / "worker-0-0").chmod(0)
+    own = tmp_path / ".deleted-by-me"
+    own.mkdir()
+    finish_removals(tmp_path)
+    assert hidden.exists(), "another process may be deleting it now"
+    finish_removals(tmp_path, lambda: time.time() + 7200)
+    assert list(tmp_path.iterdir()) == [own]
 
 
 def test_what_is_left_of_a_run_can_be_deleted_too(tmp_path: Path) -> None:

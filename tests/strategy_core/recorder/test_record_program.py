@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import worker_folder
@@ -342,6 +343,23 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     written = [step["step"] for step in _of(_events(tmp_path / "run"), "step")]
     assert written == list(range(len(written)))  # up to the write that the disk refused
     assert len(written) <= 3
+    status = profiles.load(tmp_path / "run").status
+    assert status.state == "failed"
+    assert status.message is not None
+    assert status.message.startswith("The recording ended before the program did. An event cannot")
+
+
+def test_a_replica_on_a_device_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    import strategy_core as lab
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:99"])
+    with lab.record(tmp_path / "run", strategy) as recorder:
+        recorder.open()
+    (note,) = _of(_events(tmp_path / "run"), "note")
+    assert note["level"] == "warning"
+    assert "a replica on CPU:99, and this process has no such device" in note["message"]
 
 
 def test_programs_of_one_cluster_share_a_run_and_a_clock(

@@ -18,6 +18,8 @@ _GAP = 1 - _HEIGHT
 _LABEL = 0.2
 """Height of a link's bytes below the boxes that it connects."""
 _CHIP_GAP = 0.3
+_Z_SIDE = 0.06
+"""Distance of a link along z from the box, and of the next one from it."""
 _WIDEST_PX = 8.0
 _MOST_COLUMNS = 4
 """In wider meshes the bytes of links do not fit beside them: they appear on hover."""
@@ -94,7 +96,7 @@ def _add_link(
         x, y = [across, across], [top + _HEIGHT, bottom]
         at, position = (across, top + _HEIGHT + 0.7 * (bottom - top - _HEIGHT)), "middle right"
     elif axis == "z":  # around the boxes in between
-        side = left + _WIDTH + 0.05 + 0.06 * (link.start[1] % 3)
+        side = left + _WIDTH + _Z_SIDE * (1 + link.start[1] % 3)
         x = [left + _WIDTH, side, side, left + _WIDTH]
         y = [top + 0.25 * _HEIGHT] * 2 + [bottom + 0.25 * _HEIGHT] * 2
         at, position = (side, top + _HEIGHT + 0.2), "middle right"
@@ -102,6 +104,8 @@ def _add_link(
         x, y = [left + _WIDTH, right], [top + 0.85 * _HEIGHT] * 2
         # Below the boxes: on a phone, the space between two is narrower than the text.
         at, position = ((left + _WIDTH + right) / 2, top + _HEIGHT), "bottom center"
+        if shape[2] > 1:  # beside the links along z
+            at, position = (left + _WIDTH + _Z_SIDE * min(shape[1] + 1, 4), at[1]), "bottom right"
     size = units.size(link.bytes)
     hover = f"{axis}: {link.start} to {link.end}, {size} a step"
     chart.add_scatter(
@@ -116,7 +120,7 @@ def _add_link(
         x=[at[0]],
         y=[at[1]],
         mode="text",
-        text=[(size if position == "bottom center" else f"  {size}") if is_labelled else ""],
+        text=[(f"  {size}" if position == "middle right" else size) if is_labelled else ""],
         textposition=position,
         textfont={"size": 12},
         hovertext=hover,

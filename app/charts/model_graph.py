@@ -174,7 +174,7 @@ def _add_arrows(
 ) -> None:
     shown = picture.moves[:MOST_ARROWS]
     largest = max((move.bytes or 0.0 for move in shown), default=0.0)
-    xs, ys, texts, hovers = [], [], [], []
+    xs, ys, texts, positions, hovers = [], [], [], [], []
     for move in shown:
         curve = _curve_between(spots[move.source], spots[move.target])
         is_large = (move.bytes or 0.0) > 0.15 * largest
@@ -203,10 +203,13 @@ def _add_arrows(
             arrowcolor=GREY,
             text="",
         )
-        middle = _on_curve(curve, 0.5)
+        # Two blocks that send to each other have their numbers apart.
+        middle = _on_curve(curve, 0.5 if move.source <= move.target else 0.6)
         xs.append(middle[0])
         ys.append(middle[1])
         texts.append(units.size(move.bytes) if is_large else "")
+        # Not on an arrow that goes right, nor on the title above a block.
+        positions.append("bottom right" if move.source == move.target else "top right")
         hovers.append(_move_text(picture, move, names))
     chart.add_scatter(
         x=xs,
@@ -214,7 +217,7 @@ def _add_arrows(
         text=texts,
         mode="markers+text",
         marker={"size": 9, "color": GREY, "symbol": "diamond"},
-        textposition="middle right",
+        textposition=positions,
         textfont={"size": 10},
         cliponaxis=False,
         hovertext=hovers,

@@ -45,8 +45,10 @@ def breakdown(
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")
-    # From the chart's edge, not the bars': beside long names, a phone cuts the words off otherwise.
-    chart.update_layout(legend={"traceorder": "normal", "xref": "container", "entrywidth": 78})
+    # On a phone, two columns need entries of this width; otherwise there is one, over the bars. The
+    # indentation takes the space before a colour away, which the longest words need.
+    legend = {"traceorder": "normal", "entrywidth": 74, "indentation": -10}
+    chart.update_layout(legend=legend)
     return chart
 
 

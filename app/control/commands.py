@@ -52,5 +52,7 @@ def show_commands(commands: list[Command], *, is_over: bool) -> None:
             if answer.get("message"):
                 st.markdown(f":small[:green[●] {text}: {as_markdown(answer['message'], 400)}]")
                 continue
-            step = f" at step {answer['step']}" if answer.get("step") is not None else ""
+            # Steps are counted from 0: the newest of them is the first with the change.
+            done = answer.get("step")
+            step = f" at step {max(done - 1, 0)}" if done is not None else ""
             st.markdown(f":small[:green[●] {text}: applied{step}{after}]")

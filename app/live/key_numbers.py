@@ -227,7 +227,8 @@ class LiveNumbers:
         settled = [step for step in self._newest(COMPARED) if not step.is_traced]
         rows = [row for step in settled if (row := self._replicas(step))]
         segment = self._segment.segment if self._segment else 0
-        if num_replicas > 1 and len(settled) < MIN_STEPS:
+        is_early = len(settled) < MIN_STEPS
+        if self._segment is None or (num_replicas > 1 and is_early):
             return unanswered(segment, AFTER_A_FEW_STEPS)
         whole = [row for row in rows if len(row) == num_replicas]
         replicas = sorted(whole[0]) if whole else []

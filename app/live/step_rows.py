@@ -64,7 +64,7 @@ class StepRows:
             self._old = kept if len(kept) < OLD_ROWS else self._old[::2]
 
     def _row(self, worker: int, step: StepDone, start_ms: float) -> str:
-        loss = None if step.loss is None else round(step.loss, 6)
+        loss = None if step.loss is None else float(f"{step.loss:.6g}")  # a small one has digits
         wall_ms = round(step.wall_ms, 4)
         row = [worker, step.step, step.segment, start_ms, wall_ms, loss, step.examples]
         own, changed = self._split(worker, step)

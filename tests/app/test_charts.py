@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ from strategy_lab.app.charts import comparing, steps
 from strategy_lab.app.charts.base import CLEAR, label
 from strategy_lab.app.charts.matrix import traffic
 from strategy_lab.app.charts.memory import memory, memory_over_step
+from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.charts.serving import closures, step_rates
 from strategy_lab.app.widgets.step_chart import make_selectable
+from strategy_lab.profiles.analysis.mesh_links import MeshLink
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import (
@@ -229,3 +232,24 @@ def test_an_axis_of_few_closures_counts_whole_ones() -> None:
     few, many = np.array([0, 2, 1, 0]), np.array([0, 40, 10, 0])
     assert closures(at, few, few, []).layout.yaxis.dtick == 1
     assert closures(at, many, few, []).layout.yaxis.dtick is None
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 1, 2), (1, 2, 2, 2)])
+def test_the_bytes_of_a_link_cover_no_core_however_narrow_the_page(
+    shape: tuple[int, int, int, int],
+) -> None:
+    places = list(product(*map(range, shape)))
+    links = [
+        MeshLink(axis, place, other, 406_000.0)
+        for place in places
+        for axis, size in enumerate(shape)
+        if (other := tuple(at + (index == axis) for index, at in enumerate(place))) in places
+    ]
+    chart = mesh([CorePlace(place, 0, ("core",)) for place in places], shape, links)
+    rows = {(box.y0, box.y1) for box in chart.layout.shapes}
+    labels = [trace for trace in chart.data if trace.text and "kB" in trace.text[0]]
+    assert len(labels) == len(links)
+    for label_ in labels:
+        assert not any(top <= label_.y[0] < bottom for top, bottom in rows)
+    last = max(bottom for _, bottom in rows)
+    assert chart.layout.yaxis.range[0] > last + 0.15, "room for the bytes below the last row"

@@ -101,6 +101,12 @@ def test_until_its_first_steps_a_configuration_says_when_its_numbers_come(
     assert notes["slowest"] == "after a few steps"
 
 
+def test_a_run_that_starts_says_when_its_numbers_come(run: Path, tmp_path: Path) -> None:
+    starting = _going(run, tmp_path, is_starting=True).message()[0]
+    numbers = json.loads(starting)["numbers"]["numbers"]
+    assert all(note.startswith("after ") for _, _, note in numbers.values())
+
+
 def test_the_live_page_names_an_injected_delay(run: Path, tmp_path: Path) -> None:
     delay = {"worker": 0, "replica": 2, "ms": 30.0}
     told = json.loads(_going(run, tmp_path, inject=[delay]).message()[0])["numbers"]
@@ -114,6 +120,7 @@ def _going(
     *,
     with_windows: bool = False,
     num_steps: int | None = None,
+    is_starting: bool = False,
     inject: list[dict[str, object]] | None = None,
 ) -> LiveRun:
     """The run without its end, as a viewer follows it."""
@@ -125,6 +132,8 @@ def _going(
     else:
         going.mkdir(parents=True)
     kept = [event for event in events if not any(text in event for text in left_out)]
+    if is_starting:
+        kept = kept[: next(at for at, event in enumerate(kept) if '"kind": "segment"' in event)]
     if num_steps is not None:
         begun = next(at for at, event in enumerate(kept) if '"kind": "step"' in event)
         kept = kept[: begun + num_steps]

@@ -92,6 +92,13 @@ def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
     assert sum(phases[:6]) == sum(phases[6:]) == 16.0
 
 
+def test_a_small_loss_keeps_its_digits(log: EventLog, live: LiveRun) -> None:
+    log.write(segment())
+    log.write(step(0, loss=3.87412e-06))
+    (row,) = told(live)[0]["steps"]
+    assert row[5] == 3.87412e-06
+
+
 def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
     tmp_path: Path, log: EventLog
 ) -> None:

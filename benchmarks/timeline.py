@@ -31,7 +31,7 @@ SETTLE_S = 8.0
 SPANS_PER_STEP = 400
 
 ROOT = """document.querySelector('[data-testid="stBidiComponentIsolated"]')
-  ?.shadowRoot.querySelector('.timeline')"""
+  ?.shadowRoot?.querySelector('.timeline')"""
 WAIT = f"""(name) => new Promise((resolve) => {{
   const timings = () => {{
     const asked = performance.getEntriesByType('resource')

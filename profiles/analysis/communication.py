@@ -8,7 +8,6 @@ algbw = S / t and busbw = algbw * f (nccl-tests, PERFORMANCE.md), in 10^9 bytes 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -20,7 +19,16 @@ from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.tables.columns import Floats, Ints, floats, ints, mean, of_segment, texts
+from strategy_lab.profiles.tables.columns import (
+    Floats,
+    Ints,
+    codes,
+    distinct,
+    floats,
+    ints,
+    mean,
+    of_segment,
+)
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -174,14 +182,23 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     if not num_steps:
         return ()
     typical = typical_steps(step, floats(captured, "wall_ms"))
-    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
-    keys = zip(texts(rows, "op"), ints(rows, "group_size").tolist(), strict=True)
-    for row, (op, size) in enumerate(keys):
-        groups[op or "unknown", size].append(row)
-    return tuple(
-        _one_use(rows.take(pa.array(members)), op, size, num_steps, typical)
-        for (op, size), members in sorted(groups.items())
-    )
+    op, ops = _named(rows, "op")
+    sizes, size = distinct(ints(rows, "group_size"))
+    groups, group = distinct(op * len(sizes) + size)
+    found = []
+    for number, key in enumerate(groups.tolist()):
+        members = rows if len(groups) == 1 else rows.filter(pa.array(group == number))
+        kind = ops[key // len(sizes)], int(sizes[key % len(sizes)])
+        found.append(_one_use(members, *kind, num_steps, typical))
+    return tuple(found)
+
+
+def _named(rows: pa.Table, column: str) -> tuple[Ints, list[str]]:
+    """Return each row's text in a column as a number of the sorted texts; none is `unknown`."""
+    number, names = codes(rows, column)
+    known = sorted({name or "unknown" for name in names})
+    places = np.array([known.index(name or "unknown") for name in names], np.int64)
+    return places[number], known
 
 
 def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) -> CollectiveUse:
@@ -189,7 +206,7 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
     weights = row_weights(ints(rows, "step"), ints(rows, "replica"), size)
     timed = rows.filter(pa.array(np.isin(ints(rows, "step"), typical)))
     algbw, busbw = bandwidth(*_moved(timed), op, size)
-    sources = {source for source in texts(rows, "source") if source}
+    sources = {source for source in rows["source"].unique().to_pylist() if source}
     wait_ms, transfer_ms = _mean_wait_and_transfer(timed)
     return CollectiveUse(
         op=op,
@@ -259,20 +276,19 @@ def _moved(rows: pa.Table) -> tuple[float, float]:
 
 
 def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:
-    pairs: dict[tuple[str, str], list[int]] = defaultdict(list)
-    ends = zip(texts(rows, "send_device"), texts(rows, "recv_device"), strict=True)
-    for row, (send, recv) in enumerate(ends):
-        pairs[send or "unknown", recv or "unknown"].append(row)
+    send, senders = _named(rows, "send_device")
+    recv, receivers = _named(rows, "recv_device")
+    pairs, pair = distinct(send * len(receivers) + recv)
     sizes, lengths = floats(rows, "bytes"), floats(rows, "duration_ms")
     found = []
-    for (send, recv), members in sorted(pairs.items()):
-        moved, took = sizes[members], lengths[members]
+    for number, key in enumerate(pairs.tolist()):
+        moved, took = sizes[pair == number], lengths[pair == number]
         found.append(
             Traffic(
-                send_device=send,
-                recv_device=recv,
+                send_device=senders[key // len(receivers)],
+                recv_device=receivers[key % len(receivers)],
                 bytes=float(moved.sum()) / num_steps if np.isfinite(moved).all() else None,
-                num_transfers=len(members) / num_steps,
+                num_transfers=len(moved) / num_steps,
                 duration_ms=float(took.sum()) / num_steps if np.isfinite(took).all() else None,
                 source="measured",
             )

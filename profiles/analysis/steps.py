@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ NO_STEP = "no step was recorded"
 FIRST_STEP_ALONE = "only its first step was recorded, which is traced and compiled"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepTimes:
     """The steps of a segment in order, arrays of one length; a missing value is NaN."""
 
@@ -62,12 +63,12 @@ class StepTimes:
     def count(self) -> int:
         return len(self.step)
 
-    @property
+    @cached_property
     def timed_ms(self) -> Floats:
-        """Wall time of the steps that count."""
+        """Wall time of the steps that count. A long run's rules ask for it dozens of times."""
         return self.wall_ms[self.timed]
 
-    @property
+    @cached_property
     def median_ms(self) -> float | None:
         return self.quantile_ms(0.5)
 

@@ -204,11 +204,12 @@ def _matrices(
     replicas, column = distinct(ints(rows, "replica")[timed])
     number, row = distinct(ints(rows, "step")[timed])
     shape = (len(number), len(replicas))
+    place = row * len(replicas) + column  # in one dimension: half the time of two
     filled = []
     for values in (floats(rows, "wait_ms"), work, wall):
-        matrix = np.full(shape, np.nan)
-        matrix[row, column] = values[timed]
-        filled.append(matrix)
+        matrix = np.full(len(number) * len(replicas), np.nan)
+        matrix[place] = values[timed]
+        filled.append(matrix.reshape(shape))
     waits, works, walls = filled
     whole = np.isfinite(waits + works).all(axis=1) & (walls > 0).all(axis=1)
     longest = walls[whole].max(axis=1, initial=0.0)
@@ -290,7 +291,13 @@ def _lateness(
 
 
 def _median_of_each(rows: Floats) -> Floats:
-    """`np.median` of each row; of 100,000 short ones in half the time."""
+    """`np.median` of each row; of 100,000 short ones in half the time, of 3 numbers in a tenth."""
+    if rows.shape[1] == 3:
+        one, other, third = rows.T
+        middle: Floats = np.maximum(
+            np.minimum(one, other), np.minimum(np.maximum(one, other), third)
+        )
+        return middle
     ordered, half = np.sort(rows, axis=1), rows.shape[1] // 2
     middle = ordered[:, half] if rows.shape[1] % 2 else ordered[:, half - 1 : half + 1].mean(axis=1)
     return np.where(np.isnan(ordered[:, -1]), np.nan, middle)

@@ -72,6 +72,7 @@ def stretches(facts: RunFacts) -> list[Stretch]:
     counts = sorted(facts.profile.rows_by_step("spans").items())
     segment, step = (np.array([key[place] for key, _ in counts], np.int64) for place in (0, 1))
     number = np.array([count for _, count in counts], np.int64)
+    before = np.concatenate([[0], np.cumsum(number)]).tolist()
     walls = _step_walls(facts)
     found: list[Stretch] = []
     begin = 0
@@ -82,13 +83,13 @@ def stretches(facts: RunFacts) -> list[Stretch]:
             or step[end] != step[end - 1] + 1
             or step[begin] == OUTSIDE
             or end - begin == MAX_STEPS
-            or number[begin : end + 1].sum() > MAX_SPANS // 3
+            or before[end + 1] - before[begin] > MAX_SPANS // 3
         )
         if is_cut:
             members = tuple(step[begin:end].tolist())
             known = [walls[item] for item in members if item in walls]
             mean_ms = float(np.mean(known)) if known else None
-            total = int(number[begin:end].sum())
+            total = before[end] - before[begin]
             found.append(Stretch(int(segment[begin]), members, total, mean_ms))
             begin = end
     return found

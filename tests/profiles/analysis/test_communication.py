@@ -138,3 +138,27 @@ def test_a_row_that_the_profiler_did_not_record_takes_no_bytes_away() -> None:
         pa.Table.from_pylist(steps, schema=TABLES["replica_steps"]),
     )
     assert (use.per_step, use.bytes) == (1.0, 4_000)
+
+
+def test_collectives_without_a_name_are_one_kind_and_kinds_are_in_order() -> None:
+    kinds = [("send", 2), (None, 2), ("all-reduce", 4), ("", 2), ("unknown", 2), ("all-reduce", 2)]
+    rows = [
+        {"segment": 0, "step": step, "worker": 0, "replica": 0, "op": op, "group_size": size}
+        for step in (0, 1, 2)
+        for op, size in kinds
+    ]
+    captured = [
+        {"segment": 0, "step": step, "worker": 0, "replica": 0, "wall_ms": 1.0}
+        for step in (0, 1, 2)
+    ]
+    uses = collective_uses(
+        pa.Table.from_pylist(rows, schema=TABLES["collectives"]),
+        pa.Table.from_pylist(captured, schema=TABLES["replica_steps"]),
+    )
+    found = [(use.op, use.group_size, use.per_step) for use in uses]
+    assert found == [
+        ("all-reduce", 2, 1.0),
+        ("all-reduce", 4, 1.0),
+        ("send", 2, 1.0),
+        ("unknown", 2, 3.0),
+    ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.stragglers import stragglers
+from strategy_lab.profiles.analysis.stragglers import Work, lateness, stragglers
 from tests.synthetic import write_run
 
 
@@ -86,3 +87,17 @@ def test_of_two_late_replicas_the_later_one_is_compared_with_the_other(tmp_path:
     assert [late.replica for late in found.late] == [0]
     assert found.late[0].late_ms == pytest.approx(30.0, rel=0.05)
     assert found.replicas[1].late_ms == pytest.approx(-30.0, rel=0.05)
+
+
+@pytest.mark.parametrize("num_replicas", [2, 3, 4, 5, 6])
+def test_each_replica_is_compared_with_the_usual_wait_of_the_others(num_replicas: int) -> None:
+    rng = np.random.default_rng(num_replicas)
+    wait = rng.uniform(0, 0.3, (50, num_replicas))  # too little for any of them to stand out
+    work, wall = np.full_like(wait, 10.0), np.full(len(wait), 12.0)
+    numbers = list(range(num_replicas))
+    found = lateness(Work("marks", numbers, [0] * num_replicas, wait, work, wall), 0, {})
+    assert not found.late
+    for replica in found.replicas:
+        others = np.delete(wait, replica.replica, axis=1)
+        late = np.median(others, axis=1) - wait[:, replica.replica]
+        assert replica.late_ms == pytest.approx(float(np.median(late)), abs=1e-12)

@@ -55,6 +55,7 @@ STYLE = """
 [data-testid=stMultiSelectTagsContainer] [data-tag] {margin-block:3px}
 :has(> [data-testid=stMultiSelectTagsContainer]), .react-aria-ComboBox
   {height:auto !important; max-height:none !important}
+[data-testid=stSelectbox] input {text-overflow:ellipsis}
 button kbd {color:inherit !important; opacity:1 !important}
 :is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible
   {outline:3px solid #D55E00 !important; outline-offset:2px !important}

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
+from strategy_core.lecture.recording import MIRRORED
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
+from strategy_lab.profiles.exports.film import step_page
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until
@@ -102,6 +104,42 @@ def test_the_film_changes_its_colours_with_the_page_and_stays_where_it_was(
         "the scrubber is drawn in the colours of before",
     )
     assert time_of(film) == before
+
+
+NOTE_TEXTS = """
+const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
+let texts = [];
+CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+  texts = texts.filter(({ canvas }) => canvas !== this.canvas);
+  clearRect.apply(this, box);
+};
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const { width } = this.measureText(text);
+  const left = x - { left: 0, center: width / 2, right: width }[this.textAlign];
+  const half = parseFloat(this.font.match(/([\\d.]+)px/)[1]) * 0.4;
+  const box = { left, right: left + width + 5, top: y - half, bottom: y + half };
+  texts.push({ canvas: this.canvas, text, ...box });
+  fillText.call(this, text, x, y);
+};
+const meet = (a, b) => a.canvas === b.canvas && a.left < b.right && b.left < a.right
+  && a.top < b.bottom && b.top < a.bottom;
+window.overlaps = () => texts.flatMap((a, at) => texts.slice(at + 1)
+  .filter((b) => meet(a, b)).map((b) => `${a.text} / ${b.text}`));
+"""
+"""`overlaps()` names the pairs of texts of a canvas that touch or lie over each other."""
+
+
+def test_the_name_of_an_op_ends_before_what_is_said_of_the_collective(
+    browser: Browser, tmp_path: Path
+) -> None:
+    film = tmp_path / "film.html"
+    film.write_text(step_page(MIRRORED.recorded()))
+    page = browser.new_page(viewport={"width": 1280, "height": 665}, reduced_motion="reduce")
+    page.add_init_script(NOTE_TEXTS)
+    page.goto(film.as_uri())
+    expect(page.locator(".caption")).to_contain_text("wait in the all-reduce")
+    assert page.evaluate("overlaps()") == []
+    page.close()
 
 
 def test_a_run_without_captured_steps_says_what_to_do(open_page: Open, filmed: Server) -> None:

@@ -145,6 +145,8 @@ def test_every_scene_fits_a_projector(lecture: Page) -> None:
             expect(lecture.locator(part)).to_be_in_viewport(ratio=0.99)
         if lecture.locator("pre").count():
             expect(lecture.locator(".lit")).to_be_in_viewport()
+            beside = "node => node.scrollWidth - node.clientWidth"
+            assert lecture.locator(".picture").evaluate(beside) <= 0, f"code {number} is cut"
         lecture.keyboard.press("ArrowRight")
         expect(lecture.locator(".why")).to_be_in_viewport(ratio=0.99)
         expect(lecture.locator(".choices .right")).to_be_in_viewport(ratio=0.99)

@@ -51,8 +51,9 @@ class Stage {
     const collective = collectiveAt(time);
     for (const each of collectives) this.drawCollective(each);
     this.drawHandover();
+    this.lines = collective ? this.linesInMiddle(collective) : [];
     scene.nodes.forEach((node, index) => this.drawNode(node, index));
-    if (collective) this.drawMiddle(collective);
+    for (const { text, y, size, ...options } of this.lines) this.text(text, places.middle.x, y, size, { ...options, isOverLines: true });
   }
 
   text(text, x, y, size, { colour = this.theme.ink, weight = 400, align = "center", most = Infinity, isOverLines = false } = {}) {
@@ -179,9 +180,10 @@ class Stage {
     });
   }
 
-  drawMiddle(exchange) {
+  // What is said of a collective in the middle of the stage; nothing where nodes leave no room for it.
+  linesInMiddle(exchange) {
     const { time, places, theme } = this;
-    if (places.boxes.length || scene.layout === "hub" || scene.layout === "servers" || places.middle.y < 110) return;
+    if (places.boxes.length || scene.layout === "hub" || scene.layout === "servers" || places.middle.y < 110) return [];
     const { x, y } = places.middle;
     const entered = exchange.members.filter(([, at]) => at <= time).length;
     const isMoving = time >= exchange.all_entered_ns;
@@ -191,10 +193,24 @@ class Stage {
       : exchange.ring ? `round ${Math.min(exchange.ring.rounds, 1 + Math.floor(share * exchange.ring.rounds))} of ${exchange.ring.rounds}` : "in progress";
     const size = 15 * places.scale;
     const room = Math.min(...places.nodes.map((node) => (Math.abs(node.y - y) < 2 * places.radius ? 2 * (Math.abs(node.x - x) - places.radius) : Infinity)));
-    if (room < 5 * size) return;
-    this.text(exchange.op, x, y - size * 1.4, size, { weight: 600, isOverLines: true });
-    this.text(sizeText(exchange.bytes), x, y, size * 1.5, { weight: 700, isOverLines: true });
-    if (room > 11 * size) this.text(status, x, y + size * 1.5, size * 0.95, { colour: theme.soft, isOverLines: true });
+    if (room < 5 * size) return [];
+    const lines = [
+      { text: exchange.op, y: y - size * 1.4, size, weight: 600 },
+      { text: sizeText(exchange.bytes), y, size: size * 1.5, weight: 700 },
+      { text: status, y: y + size * 1.5, size: size * 0.95, weight: 400, colour: theme.soft },
+    ];
+    return room > 11 * size ? lines : lines.slice(0, 2);
+  }
+
+  // The width of a label in the middle of `x` that does not reach the lines in the middle of the stage.
+  widthBesideMiddle(x, y, size) {
+    const { context, places, theme } = this;
+    const beside = this.lines.filter((line) => Math.abs(line.y - y) < (line.size + size) / 2);
+    const half = Math.max(0, ...beside.map((line) => {
+      context.font = `${line.weight} ${line.size}px ${theme.font}`;
+      return context.measureText(line.text).width / 2;
+    }));
+    return half ? 2 * (Math.abs(x - places.middle.x) - half - 6) : Infinity;
   }
 
   // Where the critical path goes on in another node, the way between them lights up.
@@ -292,10 +308,11 @@ class Stage {
     const title = node.replica === null ? node.title : process || device;
     // Between many nodes there is room for a number alone; the colour says what a node does.
     if (isCrowded && phase !== "wait") return;
-    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most, isOverLines });
+    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most: Math.min(most, this.widthBesideMiddle(x, bottom + size * 1.1, size)), isOverLines });
     if (!state || most < 56) return;
     const op = entryAt(node.ops, time);
     const text = phase === "wait" ? `${isCrowded ? "" : "waits "}${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
-    this.text(text, x, bottom + size * (isCrowded ? 1.1 : 2.35), size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most, isOverLines });
+    const y = bottom + size * (isCrowded ? 1.1 : 2.35);
+    this.text(text, x, y, size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most: Math.min(most, this.widthBesideMiddle(x, y, size)), isOverLines });
   }
 }

@@ -228,7 +228,8 @@ def about_missing_devices(segment: SegmentOpened) -> str | None:
     """A sentence on replicas whose device this process does not have; None without any.
 
     TensorFlow takes any names. It places the ops of such a replica on a device that another one has
-    (soft placement), and the collective of both waits there for a second device, without end.
+    (soft placement), and a collective op of both waits there for a second device, without end. A
+    strategy of one replica, or one that reduces to one device, trains nevertheless.
     """
     if segment.num_workers > 1 or has_coordinator(segment):
         return None  # the devices of other processes
@@ -238,10 +239,12 @@ def about_missing_devices(segment: SegmentOpened) -> str | None:
     if not missing:
         return None
     names, one = units.listed(missing), len(missing) == 1
+    waits = ", where a collective all-reduce waits without end" if segment.num_replicas > 1 else ""
     return (
         f"The strategy has {'a replica' if one else 'replicas'} on {names}, and this process has "
-        f"no such device{'' if one else 's'}. TensorFlow then waits in the first all-reduce "
-        "without end. Create the devices before anything else of TensorFlow is used, with "
+        f"no such device{'' if one else 's'}. TensorFlow places {'its' if one else 'their'} ops "
+        f"elsewhere{waits}. "
+        "Create the devices before anything else of TensorFlow is used, with "
         "`tf.config.set_logical_device_configuration`, or build the strategy without these names"
     )
 

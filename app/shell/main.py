@@ -59,6 +59,11 @@ STYLE = """
 button kbd {color:inherit !important; opacity:1 !important}
 :is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible
   {outline:3px solid #D55E00 !important; outline-offset:2px !important}
+/* A field's frame cuts the outline of its input off, so the frame has it. */
+div:has(> :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focus-visible)
+  {outline:3px solid #D55E00 !important; outline-offset:2px !important}
+div > :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focus-visible
+  {outline:none !important}
 """
 """What Streamlit's theme has no option for."""
 

@@ -162,6 +162,17 @@ def test_the_focus_is_visible_on_a_widget_of_streamlit(visit: Visit) -> None:
     assert "3px" in page.evaluate(outline)
 
 
+def test_the_focus_is_visible_on_the_frame_of_a_field(visit: Visit) -> None:
+    """The frame would cut the outline of the input itself off."""
+    page = visit("communication", {"run": "axe-a"})
+    for field in (page.get_by_label("Search a tensor"), page.get_by_role("combobox").first):
+        field.focus()
+        outlines = "field => [field.parentElement, field].map(e => getComputedStyle(e).outline)"
+        frame, own = field.evaluate(outlines)
+        assert "3px" in frame
+        assert "none" in own
+
+
 def test_the_live_charts_list_their_keys(visit: Visit) -> None:
     page = visit("", {"run": "axe-a"})
     page.get_by_role("button", name="? keys").click()

@@ -56,8 +56,10 @@ def take_film(page: Page, path: Path) -> None:
     """Of the last captured step, in which the others wait for the slowed replica."""
     page.set_viewport_size(FILM_SIZE)
     page.get_by_role("link", name="Step film", exact=True).first.click()
-    page.get_by_role("combobox", name="Captured step").click()
+    steps = page.get_by_role("combobox", name="Captured step")
+    steps.click()
     page.get_by_role("option").last.click()
+    steps.blur()
     late = page.frame_locator("iframe").locator(".caption", has_text=f"Replica {SLOWED} is")
     late.wait_for(timeout=60_000)
     page.wait_for_timeout(1000)

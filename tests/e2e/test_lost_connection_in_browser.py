@@ -55,8 +55,11 @@ def test_a_page_that_streamlit_took_down_is_loaded_again_once(page: Page, server
     with page.expect_event("load"):
         page.evaluate(thrown)
     expect(page.locator(".live")).to_have_attribute("data-step", "29")
-    page.evaluate(thrown)  # at once: a fault of each load
-    page.wait_for_timeout(300)
+    reloaded_at = "sessionStorage.getItem('strategy-lab-reloaded-at')"
+    before = page.evaluate(reloaded_at)
+    with page.expect_event("pageerror"):
+        page.evaluate(thrown)  # at once: a fault of each load
+    assert page.evaluate(reloaded_at) == before
     assert len(loads) == 2
 
 

@@ -28,6 +28,8 @@ from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 RETRACED = [{"step": 50, "function": "train_step", "num_traces": 1}]
 
 
@@ -149,7 +151,6 @@ def _going(
     return followed
 
 
-@pytest.mark.slow
 def test_overview_report_and_command_line_write_the_same_texts(run: Path) -> None:
     check_texts(run)
 
@@ -165,7 +166,6 @@ def test_two_workers_have_the_same_numbers_on_the_live_page(of_two_workers: Path
     check_live(of_two_workers)
 
 
-@pytest.mark.slow
 def test_two_workers_have_the_same_texts_everywhere(of_two_workers: Path) -> None:
     check_texts(of_two_workers)
 

@@ -19,6 +19,8 @@ from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.timeline import lay_out
 from tests.app.looking import open_page
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 RECORDED = DATA / "runs_of_889cb22"
 RUNS = [

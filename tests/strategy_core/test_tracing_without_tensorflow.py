@@ -22,6 +22,8 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys, app, profiles
 print(__name__, __file__, sys.argv, sys.path[0], app.OWNER, profiles.OWNER, sys.stdin.read())

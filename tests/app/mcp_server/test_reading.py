@@ -14,6 +14,8 @@ from strategy_lab.profiles import extras
 from tests.app.mcp_server.connection import Connection, over_stdio
 from tests.synthetic import HOSTILE, write_run
 
+pytestmark = pytest.mark.slow
+
 READING = {"list_runs", "summary", "findings", "definitions", "tables", "sql", "compare"}
 
 

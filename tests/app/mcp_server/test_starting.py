@@ -18,6 +18,8 @@ from tests.app.mcp_server.connection import connected, over_stdio
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 SPEC = {"devices": "cpu:2", "global_batch_size": 32, "workload": "digits-mlp", "steps": None}
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 

@@ -15,6 +15,8 @@ from strategy_lab.profiles.tables.store import Profile
 from tests.profiles.exports.trace_event_format import Event, check_trace
 from tests.synthetic import HOSTILE, write_run
 
+pytestmark = pytest.mark.slow
+
 
 def _trace(profile: Profile, path: Path) -> list[Event]:
     return check_trace(write(profile, "chrome-trace", path).read_text(encoding="utf-8"))

@@ -21,6 +21,8 @@ from strategy_lab.profiles.stepper import page as stepper_page
 from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 NAMES = {
     "a script": "</script><script>alert(1)</script>",
     "an image": '<img src=x onerror=alert(1)>" onmouseover="alert(2)',

@@ -23,6 +23,8 @@ from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import HOSTILE, write_run
 
+pytestmark = pytest.mark.slow
+
 
 def _report(profile: Profile, path: Path) -> str:
     return write(profile, "html", path).read_text(encoding="utf-8")
@@ -155,7 +157,6 @@ def test_what_is_missing_says_why(tmp_path: Path) -> None:
     assert ">0 ms<" not in report
 
 
-@pytest.mark.slow
 def test_ten_thousand_steps_stay_small_and_say_what_was_shortened(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=4, steps=10_000, ops_per_step=200, windows=12)
     report = _report(profiles.load(run), tmp_path / "r.html")

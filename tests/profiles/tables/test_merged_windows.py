@@ -14,6 +14,8 @@ from strategy_lab.profiles.tables.schema import WINDOW_TABLES
 from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -24,6 +24,8 @@ from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import Timeline, lay_out
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 STEPS = (15, 16, 250, 399)
 COLUMNS = ("op", "device", "duration_ns", "replica")
 BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by all"
@@ -72,7 +74,6 @@ def _same_timeline(one: Timeline, other: Timeline) -> None:
         assert getattr(one, name).tolist() == getattr(other, name).tolist(), name
 
 
-@pytest.mark.slow
 @given(
     options=st.fixed_dictionaries(
         {

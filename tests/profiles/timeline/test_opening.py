@@ -90,6 +90,7 @@ def test_it_opens_on_a_step(profile: Profile, whole: Timeline) -> None:
 
 
 @given(st.floats(-0.1, 1.1), st.floats(0, 0.3))
+@pytest.mark.slow
 def test_every_step_in_view_is_read(
     profile: Profile, whole: Timeline, begin: float, length: float
 ) -> None:

@@ -13,6 +13,8 @@ from strategy_core.cli.main import main
 from strategy_lab.profiles.run.manifest import change_run_file, read_run_file
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.slow
+
 Captured = pytest.CaptureFixture[str]
 
 

@@ -15,6 +15,8 @@ import pytest
 from strategy_core.cli.main import main
 from tests.synthetic import HOSTILE, write_run
 
+pytestmark = pytest.mark.slow
+
 Captured = pytest.CaptureFixture[str]
 
 

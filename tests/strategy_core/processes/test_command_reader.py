@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from strategy_core.processes import protocol
 from strategy_core.processes.command_reader import CommandReader
+
+pytestmark = pytest.mark.slow
 
 
 def test_commands_that_are_put_back_come_before_those_that_arrived_later() -> None:

@@ -14,6 +14,7 @@ from strategy_lab.profiles.imports.event_names import copy_of, device_category, 
 from strategy_lab.profiles.imports.launches import launch_of_events
 from strategy_lab.profiles.imports.recording import (
     COLLECTIVE_BYTES,
+    OLD_OP,
     EventKind,
     HloOp,
     Ints,
@@ -93,7 +94,7 @@ def _of_line(
 def _program_op(plane: Plane, line: Line) -> Ints:
     """Return the text number of the op of the program that each event belongs to, or -1."""
     chosen = np.full(len(line), -1, np.int64)
-    for name in ("hlo_op", "name", "tf_op"):  # the last one that is known counts
+    for name in (OLD_OP, "hlo_op", "name", "tf_op"):  # the last one that is known counts
         found = line.stats.get(name)
         if found is None:
             continue

@@ -56,16 +56,19 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
     """Return the steps with each device's own begin and end.
 
     A device works after the host: its step lasts from the first event that the host launched in the
-    step until the first one of the next. Where launches are unknown, the host's times count.
+    step until the first one of the next. The last one is as long as the host's, or lasts until its
+    last event. Where launches are unknown, the host's times count. Steps that the devices
+    themselves tell are left as they are.
     """
-    if not len(steps) or steps.devices:
+    if not len(steps) or steps.how in ("step line", "modules"):
         return steps
     launched_in = np.where(launched_ns >= 0, steps.host.of(launched_ns), -1)
+    last_ns = int(steps.host.end_ns[-1] - steps.host.start_ns[-1])
     found = {}
     for device in np.unique(on_devices.device).tolist():
         own = np.flatnonzero(on_devices.device == device)
         windows = _of_device(
-            launched_in[own], on_devices.start_ns[own], on_devices.end_ns[own], len(steps)
+            launched_in[own], on_devices.start_ns[own], on_devices.end_ns[own], len(steps), last_ns
         )
         is_known = float((launched_ns[own] >= 0).mean()) >= 1 - _MOST_UNKNOWN
         if windows is not None and is_known:
@@ -73,8 +76,13 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
     return replace(steps, devices=found)
 
 
-def _of_device(step: Ints, start_ns: Ints, end_ns: Ints, num_steps: int) -> Windows | None:
-    """Return a device's steps; None if it ran nothing in one, or ran steps in another order."""
+def _of_device(
+    step: Ints, start_ns: Ints, end_ns: Ints, num_steps: int, last_ns: int
+) -> Windows | None:
+    """Return a device's steps, the last of at least `last_ns`.
+
+    Returns None if it ran nothing in one, or ran steps in another order.
+    """
     known = step >= 0
     if len(np.unique(step[known])) < num_steps:
         return None
@@ -83,4 +91,4 @@ def _of_device(step: Ints, start_ns: Ints, end_ns: Ints, num_steps: int) -> Wind
     last = int(end_ns[step == num_steps - 1].max())
     if (np.diff(first) <= 0).any() or last <= first[-1]:
         return None
-    return Windows(first, np.append(first[1:], last))
+    return Windows(first, np.append(first[1:], max(last, int(first[-1]) + last_ns)))

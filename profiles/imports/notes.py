@@ -85,19 +85,33 @@ def _steps(host: HostProfile) -> str:
             f"Steps are derived, because the profile has no annotations of steps: {steps.what}, "
             "each until the next one begins"
         )
-    return f"The {units.counted(len(steps), 'step')} come from {steps.what}"
+    if len(steps) == 1:
+        return f"The only step comes from {steps.what}"
+    return f"The {len(steps):,} steps come from {steps.what}"
 
 
 def _replicas(hosts: Sequence[HostProfile]) -> str:
     sources = {host.replicas.source for host in hosts if host.replicas.devices}
     count = sum(len(host.replicas.devices) for host in hosts)
     idle = [device for host in hosts for device in host.devices if not device.num_events]
+    copying = [
+        device
+        for host in hosts
+        for number, device in enumerate(host.devices)
+        if device.num_events and number not in host.replicas.devices
+    ]
+    numbers = dict.fromkeys(str(number) for host in hosts for number in host.replicas.named)
     sentence = f"{units.counted(count, 'replica')}, by {' and '.join(sorted(sources))}"
     if not count:
         return "No replica is known"
     if idle:
         verb = "has" if len(idle) == 1 else "have"
         sentence += f"; {units.counted(len(idle), 'device')} {verb} no event and no replica"
+    if copying and any(max(host.replicas.devices, default=-1) >= 0 for host in hosts):
+        verb = "has" if len(copying) == 1 else "have"
+        sentence += f"; {units.counted(len(copying), 'device')} {verb} copies only, and no replica"
+    if numbers:
+        sentence += f"; the program numbers them {units.listed(list(numbers))}"
     return sentence
 
 

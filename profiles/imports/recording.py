@@ -32,7 +32,9 @@ SLICE_ENDS = (
 SLICE_STATS = (*SLICE_ENDS, "payload_size_bytes", "duration_us")
 SLICE_LABEL = "dcn_label"
 """Stats of a message between slices. They are read only if a plane has such messages."""
-TEXT_STATS = ("tf_op", "name", "hlo_op", "memcpy_details")
+OLD_OP = "level 0"
+"""The program's op of a GPU's event, in profiles of TensorFlow 2.2 to 2.4; since then `tf_op`."""
+TEXT_STATS = ("tf_op", "name", "hlo_op", OLD_OP, "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""
 
 

@@ -1,7 +1,8 @@
 """Which replica each event belongs to.
 
 `MirroredStrategy` puts `replica_N/` into the names of all replicas' ops but the first one's. Where
-devices are as many as replicas, or no name has a number, each busy device is a replica.
+devices are as many as replicas, or no name has a number, each busy device is a replica. A profile
+can have some of a program's replicas only: here they are numbered from 0.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.imports.recording import Ints
-from strategy_lab.profiles.imports.spans import OTHER, Spans
+from strategy_lab.profiles.imports.spans import OTHER, TRANSFER, Spans
 from strategy_lab.profiles.run.replica_scope import replica_in, without_replica
 from strategy_lab.profiles.spec.limits import MOST_REPLICAS
 
@@ -29,37 +30,51 @@ class Replicas:
     of_event: Ints
     source: str
     """How they were found, for a sentence."""
+    named: tuple[int, ...] = ()
+    """Their numbers in the names of their ops; empty if these are 0, 1, 2 and so on, or unknown."""
 
 
 def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Replicas:
     """Return the replicas of a host's events; `names` are the texts of `spans.name`."""
-    by_name = _by_name(names)
-    num_events = np.bincount(spans.device + 1, minlength=1)[1:]
-    busy = np.flatnonzero(num_events)
-    if not len(busy):
-        of_event = np.full(len(spans), -1, np.int64)
-        named = by_name[spans.name]
-        is_op = (spans.category != OTHER) & (named >= 0)
-        of_event[is_op] = named[is_op]
-        count = int(of_event.max(initial=-1)) + 1
-        if count == 0:
-            return Replicas((), of_event, "")
-        return Replicas((-1,) * count, of_event, "the names of the ops (replica_N/)")
-    at = np.flatnonzero(spans.device >= 0)
-    named = by_name[spans.name[at]]
-    count = int(named.max(initial=-1)) + 1
-    if count <= len(busy):
-        place = np.full(num_devices + 1, -1)  # the last is the host
-        place[busy] = np.arange(len(busy))
-        of_device: Ints = place[spans.device]
-        return Replicas(tuple(busy.tolist()), of_device, "the devices that ran anything")
+    number = _by_name(names)[spans.name]
+    is_on_device = spans.device >= 0
+    if not is_on_device.any():
+        return _of_names(spans, np.where(spans.category != OTHER, number, -1))
+    is_op = is_on_device & (spans.category != TRANSFER)
+    busy = np.unique(spans.device[is_op if is_op.any() else is_on_device])
+    if len(np.unique(number[is_op & (number >= 0)])) > len(busy):
+        return _of_names(spans, np.where(is_on_device, number, -1))
+    place = np.full(num_devices + 1, -1)  # the last is the host
+    place[busy] = np.arange(len(busy))
+    of_device: Ints = place[spans.device]
+    named = _only_numbers(of_device[is_op], number[is_op], len(busy))
+    return Replicas(tuple(busy.tolist()), of_device, "the devices that ran an op", named)
+
+
+def _of_names(spans: Spans, number: Ints) -> Replicas:
+    """Return a replica per number; one whose events are on several devices has the usual one."""
+    numbers, replica = np.unique(number[number >= 0], return_inverse=True)
     of_event = np.full(len(spans), -1, np.int64)
-    of_event[at] = named
+    of_event[number >= 0] = replica
     devices = []
-    for replica in range(count):
-        own = spans.device[of_event == replica]
-        devices.append(int(np.bincount(own).argmax()) if len(own) else int(busy[0]))
-    return Replicas(tuple(devices), of_event, "the names of the ops (replica_N/)")
+    for own in range(len(numbers)):
+        places = spans.device[of_event == own]
+        devices.append(int(np.bincount(places).argmax()) if (places >= 0).all() else -1)
+    source = "the names of the ops (replica_N/)" if devices else ""
+    return Replicas(tuple(devices), of_event, source, _unusual(numbers.tolist()))
+
+
+def _only_numbers(replica: Ints, number: Ints, num_replicas: int) -> tuple[int, ...]:
+    """Return the one number that the ops of each replica have; nothing if one has none or two."""
+    known = number >= 0
+    pairs = np.unique(np.stack([replica[known], number[known]]), axis=1)
+    if not np.array_equal(pairs[0], np.arange(num_replicas)):
+        return ()
+    return _unusual(pairs[1].tolist())
+
+
+def _unusual(numbers: list[int]) -> tuple[int, ...]:
+    return () if numbers == list(range(len(numbers))) else tuple(numbers)
 
 
 def _by_name(names: Sequence[str]) -> Ints:

@@ -125,12 +125,16 @@ def _of_step_lines(planes: Sequence[Plane], lines: Mapping[int, DeviceLines]) ->
     }
     if any((np.diff(each.start_ns) <= 0).any() for each in windows.values()):
         return None  # numbers that start again
+    together = _together(list(windows.values()))
+    # Where no device begins a step before all have ended the one before, they have the same steps:
+    # a device that begins late or ends early is idle meanwhile. By its own line it would never be.
+    is_common = all((each.end_ns <= together.end_ns).all() for each in windows.values())
     return Steps(
         np.asarray(numbers, np.int64),
-        _together(list(windows.values())),
+        together,
         "step line",
         "the line Steps of the devices",
-        windows,
+        {} if is_common else windows,
     )
 
 

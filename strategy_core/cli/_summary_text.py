@@ -157,15 +157,19 @@ def _print_replicas(segment: dict[str, Any], out: Console) -> None:
         return
     sources = {row["source"] for row in replicas}
     source = " and ".join(text for key, text in _SOURCES.items() if key in sources)
-    title = f"Milliseconds of a typical step: {replicas[0]['num_steps']} steps, from {source}"
+    title = f"Milliseconds of a typical step: {_steps(replicas)}, from {source}"
     _print_phases(title, ("replica",), replicas, out)
+
+
+def _steps(rows: Sequence[dict[str, Any]]) -> str:
+    return units.counted(rows[0]["num_steps"], "step")
 
 
 def _print_cores(segment: dict[str, Any], out: Console) -> None:
     """Each core of a TPU's replicas, where a replica has several."""
     cores = [core for core in segment["cores"] if core["wall_ms"] is not None]
     if any(core["core"] for core in cores):
-        title = f"The same of every core: {cores[0]['num_steps']} steps, from full captures"
+        title = f"The same of every core: {_steps(cores)}, from full captures"
         _print_phases(title, ("replica", "core"), cores, out)
 
 

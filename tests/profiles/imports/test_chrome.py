@@ -51,7 +51,7 @@ def test_a_trace_of_xprof_has_devices_steps_and_ops(tmp_path: Path) -> None:
     assert [(row["step"], row["wall_ms"], row["compute_ms"]) for row in rows] == [
         (0, 10.0, 4.0),
         (1, 10.0, 4.0),
-        (2, 4.0, 4.0),
+        (2, 9.0, 4.0),
     ]
     kernels = [row for row in profile.table("spans").to_pylist() if row["clock"] == "device"]
     assert {(row["device"], row["name"], row["op"]) for row in kernels} == {

@@ -18,7 +18,14 @@ from strategy_lab.profiles.run.events import Environment
 from strategy_lab.profiles.tables.store import Profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.capture.xspace_builder import message
-from tests.profiles.imports.made import MS, START_NS, gpu_profile, host_profile, tpu_profile
+from tests.profiles.imports.made import (
+    MS,
+    START_NS,
+    gpu_profile,
+    host_profile,
+    old_gpu_profile,
+    tpu_profile,
+)
 
 ODD = "\N{REPLACEMENT CHARACTER}"
 
@@ -113,6 +120,34 @@ def test_replicas_of_one_device_are_distinguished_by_op_names(tmp_path: Path) ->
     ]
     of_save = [row for row in profile.table("spans").to_pylist() if row["op"] == "Save"]
     assert {row["replica"] for row in of_save} == {None}
+
+
+def test_an_old_profile_of_some_replicas_names_the_ops_and_their_numbers(tmp_path: Path) -> None:
+    profile = opened(tmp_path, old_gpu_profile())
+    assert profile.segments[0].replica_devices == ["/device:GPU:4", "/device:GPU:6"]
+    name = "replica_4/bert/dropout/random_uniform"
+    assert rows(profile, "spans", "replica", "name")[:2] == [(None, "MemcpyH2D"), (0, name)]
+    notes = " ".join(note["message"] for note in profile.summary()["notes"])
+    assert "2 replicas, by the devices that ran an op" in notes
+    assert "1 device has copies only, and no replica" in notes
+    assert "the program numbers them 4 and 6" in notes
+
+
+def test_a_device_is_idle_while_others_run_the_same_step(tmp_path: Path) -> None:
+    profile = opened(tmp_path, old_gpu_profile())
+    assert rows(profile, "steps", "step", "wall_ms") == [(0, 55.0), (1, 55.0)]
+    assert rows(profile, "replica_steps", "replica", "wall_ms", "compute_ms", "idle_ms")[::2] == [
+        (0, 55.0, 4.0, 51.0),
+        (1, 55.0, 5.0, 50.0),
+    ]
+
+
+def test_names_of_some_replicas_on_one_device_make_no_others(tmp_path: Path) -> None:
+    data = host_profile(["replica_2/dense/MatMul:MatMul", "replica_5/dense/MatMul:MatMul"])
+    profile = opened(tmp_path, data)
+    assert [row[0] for row in rows(profile, "replica_steps", "replica")] == [0, 0, 0, 1, 1, 1]
+    notes = " ".join(note["message"] for note in profile.summary()["notes"])
+    assert "the program numbers them 2 and 5" in notes
 
 
 def test_without_steps_there_is_one_window_and_the_reason(tmp_path: Path) -> None:

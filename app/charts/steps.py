@@ -53,6 +53,7 @@ def step_time(step: Floats, wall_ms: Floats, segments: Sequence[SegmentMark]) ->
         _mark_above(chart, step[above], wall_ms[above], top)
         num = int(above.sum())
         _say_above(chart, num, step[above], wall_ms[above], has_titles=len(segments) > 1)
+    _leave_space(chart, len(segments) > 1, bool(above.any()))
     return chart
 
 
@@ -66,6 +67,7 @@ def loss(step: Floats, values: Floats, segments: Sequence[SegmentMark]) -> go.Fi
     _mark_segments(chart, segments, step)
     _fit_steps(chart, step)
     chart.update_layout(showlegend=len(chart.data) > 1)  # a line alone needs none
+    _leave_space(chart, len(segments) > 1)
     return chart
 
 
@@ -150,15 +152,17 @@ def _mark_above(chart: go.Figure, step: Floats, wall_ms: Floats, top: float) -> 
     )
 
 
+def _leave_space(chart: go.Figure, *lines: bool) -> None:
+    """Make the margin above the axes as high as its lines of text: the legend and `lines`."""
+    num = sum(map(bool, (chart.layout.showlegend, *lines)))
+    if num > 1:
+        chart.update_layout(margin_t=36 + LINE_PX * (num - 1))
+
+
 def _say_above(
     chart: go.Figure, num: int, step: Floats, wall_ms: Floats, *, has_titles: bool
 ) -> None:
     """In words, above the titles of segments and below the legend."""
-    lines = has_titles + bool(chart.layout.showlegend)
-    if lines:
-        chart.update_layout(margin_t=36 + LINE_PX * lines)
-    if chart.layout.showlegend:
-        chart.update_layout(legend_y=1.12 + 0.08 * has_titles)
     slowest = int(np.argmax(wall_ms))
     what = "1 step is" if num == 1 else f"{num} steps are"
     chart.add_annotation(

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import alpha, figure, fit_steps, label, mark_moment
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.downsample import Envelope, envelope, usual_distance
 from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 from strategy_lab.profiles.tables.columns import Floats
@@ -152,6 +153,10 @@ def _mark_above(chart: go.Figure, step: Floats, wall_ms: Floats, top: float) -> 
     )
 
 
+def _length(wall_ms: float) -> str:
+    return f"{wall_ms:,.0f} ms" if wall_ms >= 100 else units.milliseconds(wall_ms)
+
+
 def _leave_space(chart: go.Figure, *lines: bool) -> None:
     """Make the margin above the axes as high as its lines of text: the legend and `lines`."""
     num = sum(map(bool, (chart.layout.showlegend, *lines)))
@@ -174,7 +179,7 @@ def _say_above(
         xanchor="left",
         yanchor="bottom",
         yshift=LINE_PX if has_titles else 0,
-        text=f"{what} above the axis; step {step[slowest]:.0f} took {wall_ms[slowest]:,.0f} ms",
+        text=f"{what} above the axis; step {step[slowest]:.0f} took {_length(wall_ms[slowest])}",
         showarrow=False,
         font={"size": 12},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -39,9 +40,10 @@ STATUS_MARKS = {
 }
 DAMAGED = "✕ damaged"
 """Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
+_NAME_PX = 220
 COLUMNS = {
     # Not pinned: Streamlit would write the name in grey.
-    "run": st.column_config.TextColumn("Run", width=220),
+    "run": st.column_config.TextColumn("Run", width=_NAME_PX),
     "status": st.column_config.TextColumn("Status", width=95),
     "tags": st.column_config.ListColumn("Tags", width=120),
     "strategy": st.column_config.TextColumn("Strategy", width=175),
@@ -70,7 +72,7 @@ COLUMNS = {
     "loop": st.column_config.TextColumn("Loop", width=70),
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
-CHARACTER_PX = 8
+CHARACTER_PX = 7
 BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 80, "tags": 95, "steps": 60}
 """Widths of columns in px if the tags are shown."""
 USUAL = (
@@ -144,7 +146,7 @@ def _table(
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     event = st.container(key=f"wide_runs_{name}").dataframe(
         pd.DataFrame(rows, columns=list(COLUMNS)).assign(
-            run=[_short(row, columns) for row in rows]
+            run=_short([row["run"] for row in rows], columns)
         ),
         column_config=_configs(columns),
         column_order=columns,
@@ -158,10 +160,16 @@ def _table(
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
 
 
-def _short(row: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """The run's name as its column has space for: the ends of names tell repetitions apart."""
-    width = BESIDE_TAGS["run"] if "tags" in columns else COLUMNS["run"]["width"]
-    return plain(row["run"], int(width / CHARACTER_PX))
+def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names as their column has space for: without their middle, or their beginning if alike."""
+    width = BESIDE_TAGS["run"] if "tags" in columns else _NAME_PX
+    limit = width // CHARACTER_PX
+    short = [plain(name, limit) for name in names]
+    num = Counter(short)
+    return [
+        one if num[one] == 1 else f"…{name[1 - limit :]}"
+        for one, name in zip(short, names, strict=True)
+    ]
 
 
 def _configs(columns: Sequence[str]) -> dict[str, Any]:

@@ -35,12 +35,13 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert "1 folder holds no run: thesis" in text_of(at)
 
 
-def test_names_that_differ_at_their_ends_differ_in_the_list(tmp_path: Path) -> None:
-    names = {f"sweep-digits-mlp-1-configuration-4-batch-64-{number}" for number in (1, 2)}
-    for name in names:
+def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
+    names = [f"sweep-of-a-long-name-c{number}-batch-64-of-cpu-2" for number in (2, 4)]
+    for name in [*names, "short", f"{names[0]}-again"]:
         write_run(tmp_path / name, steps=5, windows=0)
-    shown = open_page("runs", tmp_path).dataframe[0].value["run"]
-    assert {name[-5:] for name in shown} == {"-64-1", "-64-2"}
+    shown = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
+    assert len(set(shown)) == 4
+    assert {"short", *(f"…{name[-30:]}" for name in names)} < set(shown)
     assert max(map(len, shown)) * run_list.CHARACTER_PX <= run_list.COLUMNS["run"]["width"]
 
 

@@ -29,7 +29,15 @@ def figure(
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "hovermode": hovermode,
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "title": None},
+        # At the top of the figure: placed above the axes, it covers them after a window has grown.
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "title": None,
+        },
         "bargap": 0.25,
         # Zoom and hidden traces survive a redraw with new data.
         "uirevision": "keep",

@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import alpha, figure, fit_steps, label, mark_moment
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.downsample import Envelope, envelope, usual_distance
 from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR
 from strategy_lab.profiles.tables.columns import Floats
@@ -53,6 +54,7 @@ def step_time(step: Floats, wall_ms: Floats, segments: Sequence[SegmentMark]) ->
         _mark_above(chart, step[above], wall_ms[above], top)
         num = int(above.sum())
         _say_above(chart, num, step[above], wall_ms[above], has_titles=len(segments) > 1)
+    _leave_space(chart, len(segments) > 1, bool(above.any()))
     return chart
 
 
@@ -66,6 +68,7 @@ def loss(step: Floats, values: Floats, segments: Sequence[SegmentMark]) -> go.Fi
     _mark_segments(chart, segments, step)
     _fit_steps(chart, step)
     chart.update_layout(showlegend=len(chart.data) > 1)  # a line alone needs none
+    _leave_space(chart, len(segments) > 1)
     return chart
 
 
@@ -150,15 +153,21 @@ def _mark_above(chart: go.Figure, step: Floats, wall_ms: Floats, top: float) -> 
     )
 
 
+def _length(wall_ms: float) -> str:
+    return f"{wall_ms:,.0f} ms" if wall_ms >= 100 else units.milliseconds(wall_ms)
+
+
+def _leave_space(chart: go.Figure, *lines: bool) -> None:
+    """Make the margin above the axes as high as its lines of text: the legend and `lines`."""
+    num = sum(map(bool, (chart.layout.showlegend, *lines)))
+    if num > 1:
+        chart.update_layout(margin_t=36 + LINE_PX * (num - 1))
+
+
 def _say_above(
     chart: go.Figure, num: int, step: Floats, wall_ms: Floats, *, has_titles: bool
 ) -> None:
     """In words, above the titles of segments and below the legend."""
-    lines = has_titles + bool(chart.layout.showlegend)
-    if lines:
-        chart.update_layout(margin_t=36 + LINE_PX * lines)
-    if chart.layout.showlegend:
-        chart.update_layout(legend_y=1.12 + 0.08 * has_titles)
     slowest = int(np.argmax(wall_ms))
     what = "1 step is" if num == 1 else f"{num} steps are"
     chart.add_annotation(
@@ -170,7 +179,7 @@ def _say_above(
         xanchor="left",
         yanchor="bottom",
         yshift=LINE_PX if has_titles else 0,
-        text=f"{what} above the axis; step {step[slowest]:.0f} took {wall_ms[slowest]:,.0f} ms",
+        text=f"{what} above the axis; step {step[slowest]:.0f} took {_length(wall_ms[slowest])}",
         showarrow=False,
         font={"size": 12},
     )

@@ -17,19 +17,17 @@ from strategy_lab.app.forms.spec_summary import asked
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
-from strategy_lab.app.widgets.links import RUN_PAGES, open_step, page_link
+from strategy_lab.app.widgets.links import open_step, page_link, run_pages
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.title import set_title
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.checkpoints import last_saved_state
-from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
 LOOK_EVERY_S = 0.5
 LOOK_EVERY_ENDED_S = 3.0
 """At a run that is over: another one may be recorded under its name."""
-NEXT = (*RUN_PAGES, ("runs", "Report and exports"))
-SERVERS = ("servers", "Servers")
+REPORT = ("runs", "Report and exports")
 
 
 def watch_page(run_id: str) -> None:
@@ -107,9 +105,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         right.caption("Stop this run first.")
     if live.status.is_over:
         _ask_for_paths(live)
-        with st.container(horizontal=True, gap="small"):  # a line at 1280 px
-            with_servers = any(map(has_servers, live.segments[-1:]))
-            for page, label in (*NEXT, *[SERVERS] * with_servers):
+        with st.container(horizontal=True, gap="xxsmall"):  # a line at 1280 px
+            for page, label in (*run_pages(live.segments), REPORT):
                 page_link(page, label, run=run_id)
 
 

@@ -49,7 +49,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     calls = opened.ask(collective_calls, segment.segment)
     sent = opened.ask(sends, segment.segment)
     if segment.num_replicas == 1 and not calls and not sent:
-        _say_one_replica()
+        _say_one_replica(opened)
         return
     show_sentence(_sentence(facts, calls))
     show_tiles(_tiles(facts), first_is_large=True)
@@ -139,7 +139,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     """Marks know who waited; sizes and bandwidths need a capture."""
     reason = as_markdown(facts.communication.reason or "")
     if facts.segment.num_replicas == 1:
-        _say_one_replica()
+        _say_one_replica(opened)
         return
     show_sentence(_without_bytes(facts))
     if facts.breakdown.source is not None:
@@ -165,9 +165,13 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     )
 
 
-def _say_one_replica() -> None:
+def _say_one_replica(opened: OpenRun) -> None:
+    missing = "One replica: nothing to communicate."
+    if opened.profile.is_imported:
+        empty(missing, "Import a profile of several devices.")
+        return
     empty(
-        "One replica: nothing to communicate.",
+        missing,
         "Run a strategy with several replicas, e.g. mirrored on cpu:4.",
         page="lab",
         link="Open the Lab",

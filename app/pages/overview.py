@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import (
     show_breakdown,
     show_loss,
@@ -15,11 +16,13 @@ from strategy_lab.app.widgets.evidence import (
 )
 from strategy_lab.app.widgets.input_stages import show_input_stages
 from strategy_lab.app.widgets.key_numbers import show_key_numbers
+from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
 from strategy_lab.app.widgets.step_memory import show_step_memory
 from strategy_lab.app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_lab.profiles.analysis.facts import Finding
+from strategy_lab.profiles.film import ANNOTATE_STEPS
 from strategy_lab.profiles.run.events import SegmentOpened
 
 # The bars of more replicas reach below the loss, and leave room for the memory there.
@@ -36,6 +39,10 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     facts = opened.ask(facts_of, segment.segment)
     show_headline(opened.profile, facts)
+    if opened.profile.is_imported and not facts.steps.step.size:
+        empty("No step is known, and so no number of a step.", ANNOTATE_STEPS)
+        page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
+        return
     show_key_numbers(facts)
     places = show_findings(facts, lambda finding: _offer(opened, finding))
     show_gains(opened, segment.segment, places)

@@ -9,7 +9,7 @@ from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.copy_as import offer_copy_of_recorded
 from strategy_lab.app.widgets.downloads import show_downloads
 from strategy_lab.app.widgets.empty import empty
-from strategy_lab.app.widgets.links import RUN_PAGES, page_link
+from strategy_lab.app.widgets.links import page_link, run_pages
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_lab.app.widgets.run_filter import pick_runs
@@ -25,7 +25,6 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.together import show_together
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.tables.store import Profile
 
 
 def page() -> None:
@@ -70,12 +69,6 @@ def _show_list(runs: list[RunEntry]) -> None:
         show_together(selected)
 
 
-def _links(profile: Profile) -> tuple[tuple[str, str], ...]:
-    """The pages that have something to say of a run."""
-    has_cores = any(segment.core_devices for segment in profile.segments)
-    return (*RUN_PAGES, ("cores", "TPU cores")) if has_cores else RUN_PAGES
-
-
 def _choose(clicked: RunEntry) -> None:
     """A click on a row counts once: after it, the select box may choose otherwise."""
     if st.session_state.get("runs_clicked") != clicked.name:
@@ -99,7 +92,7 @@ def _show_run(entry: RunEntry, runs: list[RunEntry]) -> None:
         st.error(as_markdown(error))
         return
     with links:
-        for name, label in _links(opened.profile):
+        for name, label in run_pages(opened.profile.segments):
             page_link(name, label, run=entry.name)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:

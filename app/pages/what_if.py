@@ -49,8 +49,10 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
-        page = "" if opened.profile.is_imported else "lab"
-        empty("This run allows no replay.", reason, page=page, link="Open the Lab")
+        page, link = "lab", "Open the Lab"
+        if opened.profile.is_imported:
+            page, link = "timeline", "Open the Timeline, which shows its ops as recorded"
+        empty("This run allows no replay.", reason, page=page, link=link)
         show_scaling(opened, segment.segment)
         _show_tries(opened, segment.segment)
         return

@@ -19,8 +19,6 @@ from strategy_lab.profiles.timeline import Opening, Place, Timeline, lay_out, la
 MAX_KEPT = 4
 MAX_SPANS = 8_000_000
 """Limit for all kept timelines but the one used last; a million spans take some 60 MB."""
-_NEED_ALL = ("edit", "op", "range")
-"""What an address may name by rows or tracks, which have their numbers once all spans are there."""
 
 
 class ReplacedRunError(LabError):
@@ -37,10 +35,8 @@ class _Kept:
     """If only a part of the run is laid out."""
 
 
-def place_of(query: Mapping[str, str]) -> Place | None:
-    """Return where an address opens the timeline; None if it needs all spans at once."""
-    if any(query.get(name) for name in _NEED_ALL):
-        return None
+def place_of(query: Mapping[str, str]) -> Place:
+    """Return where an address opens the timeline."""
     step = re.fullmatch(r"\d{1,18}", query.get("step", ""))
     view = re.fullmatch(r"(-?\d{1,18})-(-?\d{1,18})", query.get("view", ""))
     return Place(

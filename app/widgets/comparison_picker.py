@@ -12,6 +12,7 @@ from operator import attrgetter
 import streamlit as st
 
 from strategy_lab.app.server.opened import OpenRun, open_run
+from strategy_lab.app.widgets.html_table import NARROW
 from strategy_lab.app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.runs_folder import RunEntry
@@ -27,6 +28,16 @@ from strategy_lab.profiles.user_input.text import whole_or_none
 _MOST_READ = 20
 """Limit on the runs that are read to find a default."""
 _MOST_TOLD = 3
+_STYLE = f"""<style>
+@media (max-width:{NARROW}) {{
+  .st-key-sides [data-testid=stHorizontalBlock]
+    {{display:grid; grid-template:"a swap" "b swap" / 1fr 3rem; gap:0.5rem}}
+  .st-key-sides [data-testid=stColumn] {{width:auto !important; min-width:0 !important}}
+  .st-key-sides [data-testid=stColumn]:nth-child(2)
+    {{grid-area:swap; display:flex; flex-direction:column; justify-content:center}}
+}}
+</style>"""
+"""On a phone the pickers are below each other, and the button that swaps them is beside both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,8 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     first = names.index(asked) if asked in names else _usual(runs, runs) or 0
     found = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
     other = first if found is None else found
-    left, middle, right = st.columns([8, 1.4, 8])
+    st.html(_STYLE)
+    left, middle, right = st.container(key="sides").columns([8, 1.4, 8])
     with left:
         one = _pick_run(runs, "A", first)
     with middle:
@@ -73,9 +85,16 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
         return None
     usual_a, usual_b = usual_segments(one, two)
     with left:
-        a = Side("A", one, _pick_segment(one, "A", usual_a), pick_more(runs, "A", one))
+        segment_a = _pick_segment(one, "A", usual_a)
     with right:
-        b = Side("B", two, _pick_segment(two, "B", usual_b), pick_more(runs, "B", two))
+        segment_b = _pick_segment(two, "B", usual_b)
+    has_more = "more_a" in st.query_params or "more_b" in st.query_params
+    with st.expander("Several runs per side", expanded=has_more):
+        left, right = st.columns(2)
+        with left:
+            a = Side("A", one, segment_a, pick_more(runs, "A", one))
+        with right:
+            b = Side("B", two, segment_b, pick_more(runs, "B", two))
     offer_repetitions(runs, one.profile.path.name)
     return a, b
 

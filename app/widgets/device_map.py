@@ -7,7 +7,7 @@ import streamlit as st
 from strategy_lab.app.widgets.table import number, show_table, text, texts
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.placement import Placement, VariablePlacement
-from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.device_names import folded, short_names
 
 MAX_VARIABLES = 5_000
 
@@ -66,7 +66,7 @@ def show_variables(placed: Placement) -> None:
             ),
             "copies": number("Copies", lambda item: len(item.devices), width="small"),
             "devices": texts(
-                "Devices", lambda item: [short[name] for name in item.devices], width="medium"
+                "Devices", lambda item: folded(short[name] for name in item.devices), width="medium"
             ),
         },
         most_rows=8,

@@ -12,7 +12,7 @@ from strategy_lab.app.widgets.table import number, show_table, text, texts
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.placement_change import How, PlacementChange, placement_change
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.device_names import folded, short_names
 from strategy_lab.profiles.run.events import SegmentOpened
 
 MAX_ROWS = 5_000
@@ -86,8 +86,8 @@ def _show_variables(found: PlacementChange) -> None:
         {
             "how": text("Change", lambda move: move.how, width=100),
             "name": text("Variable", lambda move: plain(move.name, 200), width="medium"),
-            "before": texts("Was on", lambda move: [short[name] for name in move.before]),
-            "after": texts("Is on", lambda move: [short[name] for name in move.after]),
+            "before": texts("Was on", lambda move: folded(short[name] for name in move.before)),
+            "after": texts("Is on", lambda move: folded(short[name] for name in move.after)),
         },
         most_rows=8,
     )

@@ -101,7 +101,9 @@ def _about(found: Links, kind: str) -> str:
             "process's connection to itself."
         )
     source = DERIVED_FROM.get(found.derived_from or "", "unknown sizes")
-    return f"Bytes per step. Derived from {as_markdown(source)}."
+    is_served = found.derived_from == FROM_SERVED
+    mean = ", averaged over the steps of all workers" if is_served else ""
+    return f"Bytes per step{mean}. Derived from {as_markdown(source)}."
 
 
 def _show_table(found: Links) -> None:

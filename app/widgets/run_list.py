@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -39,9 +40,10 @@ STATUS_MARKS = {
 }
 DAMAGED = "✕ damaged"
 """Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
+_NAME_PX = 220
 COLUMNS = {
     # Not pinned: Streamlit would write the name in grey.
-    "run": st.column_config.TextColumn("Run", width=220),
+    "run": st.column_config.TextColumn("Run", width=_NAME_PX),
     "status": st.column_config.TextColumn("Status", width=95),
     "tags": st.column_config.ListColumn("Tags", width=120),
     "strategy": st.column_config.TextColumn("Strategy", width=175),
@@ -70,6 +72,7 @@ COLUMNS = {
     "loop": st.column_config.TextColumn("Loop", width=70),
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
+CHARACTER_PX = 7
 BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 80, "tags": 95, "steps": 60}
 """Widths of columns in px if the tags are shown."""
 USUAL = (
@@ -112,7 +115,10 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
     found = []
     for value, members in groupby(shown, GROUPS[group]):
         same = list(members)
-        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {_spread(same)}")
+        num = sum(GROUPS[group](entry) == value for entry in runs)
+        part = f"{len(same)} of " if len(same) < num else ""
+        told = f"{part}{units.counted(num, 'run')}{_spread(same)}"
+        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {told}")
         found += _table(same, columns, now, f"{page}_{group}_{value}")
     return found
 
@@ -139,7 +145,9 @@ def _table(
     with st.container(key=f"narrow_runs_{name}"):
         st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
     event = st.container(key=f"wide_runs_{name}").dataframe(
-        pd.DataFrame(rows, columns=list(COLUMNS)),
+        pd.DataFrame(rows, columns=list(COLUMNS)).assign(
+            run=_short([row["run"] for row in rows], columns)
+        ),
         column_config=_configs(columns),
         column_order=columns,
         hide_index=True,
@@ -150,6 +158,18 @@ def _table(
         height=min(38 + 35 * len(runs), 38 + 35 * 10),
     )
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names as their column has space for: without their middle, or their beginning if alike."""
+    width = BESIDE_TAGS["run"] if "tags" in columns else _NAME_PX
+    limit = width // CHARACTER_PX
+    short = [plain(name, limit) for name in names]
+    num = Counter(short)
+    return [
+        one if num[one] == 1 else f"…{name[1 - limit :]}"
+        for one, name in zip(short, names, strict=True)
+    ]
 
 
 def _configs(columns: Sequence[str]) -> dict[str, Any]:
@@ -174,15 +194,14 @@ def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
 
 
 def _spread(runs: Sequence[RunEntry]) -> str:
-    """How many runs, and the range of their step times: `3 runs · step 12.1 to 15 ms`."""
+    """The range of the runs' step times: ` · median step 12.1 to 15 ms`; empty if unknown."""
     found = [row_of(entry) for entry in runs]
     times = [one.step_ms for one in found if isinstance(one, RunRow) and one.step_ms is not None]
-    count = units.counted(len(runs), "run")
     if not times:
-        return count
+        return ""
     low, high = min(times), max(times)
     span = f"{units.number(low)} to " if len(times) > 1 else ""
-    return f"{count} · median step {span}{units.milliseconds(high)}"
+    return f" · median step {span}{units.milliseconds(high)}"
 
 
 def row_of(entry: RunEntry) -> RunRow | LabError:
@@ -229,13 +248,13 @@ def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
     return row | {
         "status": DAMAGED if entry.is_damaged else STATUS_MARKS[found.status.state],
         "strategy": plain(" → ".join(found.strategies) or asked, 80),
-        "workload": plain(workload_name(found.workload or ""), 40),
+        "workload": plain(workload_name(found.workload or ""), 40) or None,
         "workers": found.num_workers,
         "replicas": found.num_replicas,
         "steps": found.num_steps,
         "step_ms": found.step_ms,
         "spark": list(found.spark_ms) if len(found.spark_ms) > 1 else None,
-        "throughput": found.examples_per_second,
+        "throughput": units.rounded(found.examples_per_second),
         "loss": found.last_loss,
         "devices": plain(spec.get("devices") or "", 40) or None,
         "batch": found.global_batch_size,

@@ -18,6 +18,7 @@ from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.compare.each import MOST_RUNS
 from strategy_lab.profiles.analysis.run_row import RunRow
+from strategy_lab.profiles.reporting import units
 
 MOST = 12
 """The eye cannot follow more lines than these."""
@@ -74,7 +75,9 @@ def _show_table(rows: Sequence[tuple[str, RunRow]]) -> None:
                 format="%.2f×",
             ),
             "Examples/s": number(
-                "Examples/s", lambda row: row[1].examples_per_second, format="localized"
+                "Examples/s",
+                lambda row: units.rounded(row[1].examples_per_second),
+                format="localized",
             ),
             "Examples/s against the first": number(
                 "Examples/s against the first",

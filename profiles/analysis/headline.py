@@ -43,7 +43,8 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     )
     if profile.is_imported:
         size = segment.size if segment.replica_devices else "no known replica"
-        first = ("The ", Bold("imported profile"), f" has {size}: ")
+        steps = "" if facts.steps.median_ms is not None else " and no known step"
+        first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
     which = prefix_of(segment, len(profile.segments))
     pace = _pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
     return *which, *first, *pace

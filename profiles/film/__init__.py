@@ -10,6 +10,20 @@ from __future__ import annotations
 
 from strategy_lab.profiles.film.build import make_scene
 from strategy_lab.profiles.film.scene import Scene
-from strategy_lab.profiles.film.steps import FilmStep, film_steps, usual_step, why_no_film
+from strategy_lab.profiles.film.steps import (
+    ANNOTATE_STEPS,
+    FilmStep,
+    film_steps,
+    usual_step,
+    why_no_film,
+)
 
-__all__ = ["FilmStep", "Scene", "film_steps", "make_scene", "usual_step", "why_no_film"]
+__all__ = [
+    "ANNOTATE_STEPS",
+    "FilmStep",
+    "Scene",
+    "film_steps",
+    "make_scene",
+    "usual_step",
+    "why_no_film",
+]

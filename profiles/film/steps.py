@@ -69,6 +69,12 @@ def usual_step(profile: Profile, steps: Sequence[FilmStep]) -> FilmStep:
     return among[(len(among) - 1) // 2]
 
 
+ANNOTATE_STEPS = (
+    'Annotate steps with tf.profiler.experimental.Trace("train", step_num=...), or with '
+    'jax.profiler.StepTraceAnnotation("train", step_num=...), and import a profile of them.'
+)
+
+
 def why_no_film(profile: Profile) -> tuple[str, str]:
     """Return why the run has no step to film, and what to do."""
     if not profile.status.is_over:
@@ -77,8 +83,7 @@ def why_no_film(profile: Profile) -> tuple[str, str]:
         return "This run recorded no step.", "It ended before its strategy was created."
     if profile.is_imported:
         reason = profile.unknown.get("steps", "the profile has no steps")
-        advice = 'Annotate them with tf.profiler.experimental.Trace("train", step_num=...).'
-        return f"A film needs a step: {reason}.", advice
+        return f"A film needs a step: {reason}.", ANNOTATE_STEPS
     if has_servers(profile.segments[-1]):
         return "No worker of this run recorded a step.", "Run more steps."
     return (

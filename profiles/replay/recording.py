@@ -226,7 +226,7 @@ def _graph(profile: Profile, opened: SegmentOpened) -> Graph:
                 raise ReplayError(f"A replay needs the graph of the step: {error}") from None
     raise ReplayError(
         f"The graph of segment {opened.segment} is missing, which says what each op waits for",
-        advice="Record the run again; an imported profile has no graph",
+        advice="Record the run again",
     )
 
 

@@ -11,12 +11,12 @@ def error_sentence(found: WhatIf) -> str:
     """`24 captured steps replayed: ...`, with what the replay does not explain."""
     side = "longer" if found.unexplained_ms >= 0 else "shorter"
     return (
-        f"{units.counted(found.num_steps, 'captured step')} replayed: "
+        f"{units.counted(found.num_steps, 'captured step')} replayed: median "
         f"{units.milliseconds(found.replayed_ms)}, measured "
         f"{units.milliseconds(found.measured_ms)}. Replay error "
         f"{units.share(found.replay_error)} (95 % of steps within "
-        f"{units.share(found.replay_error_p95)}); steps are "
-        f"{units.milliseconds(abs(found.unexplained_ms))} {side} than their replay, unexplained."
+        f"{units.share(found.replay_error_p95)}); the median step is "
+        f"{units.milliseconds(abs(found.unexplained_ms))} {side} than its own replay, unexplained."
     )
 
 

@@ -14,6 +14,7 @@ _JOBS = {"chief": "coordinator", "ps": "parameter server"}
 """TensorFlow's names of jobs that people call otherwise; a coordinator is one alone."""
 _PARTS = re.compile(r"(\D*)(\d*)").findall
 """A name as pairs of what is no number and the number after it."""
+_MOST_DIGITS = 10
 
 
 def short_names(devices: Iterable[str]) -> dict[str, str]:
@@ -28,6 +29,25 @@ def short_names(devices: Iterable[str]) -> dict[str, str]:
     return {name: _short(name, matches[name], len(places) > 1) for name in names}
 
 
+def folded(names: Iterable[str]) -> list[str]:
+    """Write three or more names in a row that count up as one: `CPU:0 to CPU:15`."""
+    groups: list[list[str]] = []
+    counted: int | None = None  # the number that counts up in the last group, by its place
+    for name in names:
+        place = _place_of_next(groups[-1][-1], name) if groups else None
+        if place is not None and counted in (None, place):
+            groups[-1].append(name)
+            counted = place
+        else:
+            groups.append([name])
+            counted = None
+    return [
+        name
+        for group in groups
+        for name in ([f"{group[0]} to {group[-1]}"] if len(group) > 2 else group)
+    ]
+
+
 def in_order(devices: Iterable[str]) -> list[str]:
     """Sorted as people count: worker 2 before worker 10."""
     return sorted(devices, key=counting_order)
@@ -37,6 +57,20 @@ def counting_order(name: str) -> list[tuple[str, int, str]]:
     """The key by which names are sorted as people count."""
     # Fewer digits is the smaller number: a name may have more than `int` converts.
     return [(text, len(number), number) for text, number in _PARTS(name)]
+
+
+def _place_of_next(name: str, other: str) -> int | None:
+    """Return the place of the one number of `other` that is higher by 1, None if it is not so."""
+    before, after = _PARTS(name), _PARTS(other)
+    if [text for text, _ in before] != [text for text, _ in after]:
+        return None
+    pairs = [(one[1], two[1]) for one, two in zip(before, after, strict=True)]
+    places = [place for place, (one, two) in enumerate(pairs) if one != two]
+    if len(places) != 1:
+        return None
+    low, high = pairs[places[0]]
+    is_short = 0 < len(low) <= len(high) < _MOST_DIGITS
+    return places[0] if is_short and int(low) + 1 == int(high) else None
 
 
 def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:

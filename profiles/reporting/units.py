@@ -27,6 +27,13 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{min(max(decimals, 0), 9)}f}"
 
 
+def rounded(value: float | None) -> float | None:
+    """A number for a column of a table: from 100 on a whole one, below with three digits."""
+    if value is None or not math.isfinite(value):
+        return None
+    return float(round(value)) if abs(value) >= 100 else float(f"{value:.3g}")
+
+
 def milliseconds(value_ms: float | None) -> str:
     """A length in ms with its unit; always ms, so that two of them compare at a glance."""
     return _with_unit(value_ms, "ms")

@@ -1,13 +1,14 @@
 """The spans that the timeline of a long run opens on, laid out before the other ones.
 
 Reading all spans of a long run takes seconds, those of a few capture windows much less. The windows
-of one process follow each other in time, so that a span is on the same lane of its track as in the
+of one worker follow each other in time, so that a span is on the same lane of its track as in the
 layout of the whole run: `assign_lanes` begins with lane 0 again once all spans have ended. A track
 may have fewer lanes, and tracks may be missing, so that rows have other numbers.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline, captured_steps, lay_out, origin_of
+from strategy_lab.profiles.timeline.one_clock import parts_on_one_clock
 from strategy_lab.profiles.timeline.span_parts import int_values
 
 FEWEST_SPANS = 250_000
@@ -51,52 +53,104 @@ class Opening:
 
     timeline: Timeline
     num_recorded: int
-    """Spans of the whole run, by its events."""
+    """Spans of the whole run: of the captures by its events, of the marks estimated from those that
+    are laid out."""
     read: list[tuple[int, int]]
     """First and last numbers (in `timeline.steps`) of the steps whose spans are laid out."""
 
 
-def lay_out_opening(profile: Profile, place: Place) -> Opening | None:
-    """Return the timeline of the windows in view and of the first and the last window.
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """The capture windows of one worker, in order."""
 
-    The first window has the origin of the run's times, the last one their end. None if the layout
-    of the whole run takes hardly longer, or if windows may overlap: those of several processes.
+    folders: list[Path]
+    num_spans: Ints
+    of_step: Ints
+    """The number of each captured step's window, -1 if there is none."""
+
+    def at(self, shown: Bools) -> Bools:
+        """Return which windows have some of these steps; the first and the last one always."""
+        chosen = np.zeros(len(self.folders) + 1, np.bool_)  # the last for steps without a window
+        chosen[self.of_step[shown]] = True
+        chosen[[0, -2]] = True
+        return chosen[:-1]
+
+    def steps_of(self, chosen: Bools) -> Bools:
+        """Return which captured steps have one of these windows."""
+        return np.append(chosen, False)[self.of_step]
+
+
+def lay_out_opening(profile: Profile, place: Place) -> Opening | None:
+    """Return the timeline of the windows in view and of each worker's first and last window.
+
+    The first windows have the origin of the run's times, the last ones their end. None if the
+    layout of the whole run takes hardly longer, or if it shows more than captures and marks.
     """
-    windows = _windows(profile)
-    num_spans = np.array([window.num_spans for _, window in windows], np.int64)
-    if num_spans.sum() < FEWEST_SPANS or len(profile.clocks.workers) > 1:
+    recorded = _windows(profile)
+    num_recorded = sum(window.num_spans for windows in recorded for _, window in windows)
+    if num_recorded < FEWEST_SPANS or profile.table("closures").num_rows:
         return None
     steps = captured_steps(profile)
-    window_of = _window_of(steps, [window for _, window in windows])
-    shown = _in_view(steps, place, _origin(profile, windows[0][0]))
-    is_chosen = np.zeros(len(windows) + 1, np.bool_)  # the last for steps without a window
-    is_chosen[window_of[shown]] = True
-    is_chosen[[0, -2]] = True
-    is_chosen[-1] = False
-    chosen = np.flatnonzero(is_chosen)
-    if num_spans[chosen].sum() > MOST_SHARE * num_spans.sum():
+    workers = [
+        _Windows(
+            [folder for folder, _ in windows],
+            np.array([window.num_spans for _, window in windows], np.int64),
+            _window_of(steps, [window for _, window in windows]),
+        )
+        for windows in recorded
+    ]
+    origin = _origin(profile, [worker.folders[0] for worker in workers])
+    shown = _in_view(steps, place, origin)
+    chosen, held = _chosen(workers, shown)
+    num_read = sum(int(own.num_spans[at].sum()) for own, at in zip(workers, chosen, strict=True))
+    if not num_read or num_read > MOST_SHARE * num_recorded:
         return None
-    timeline = lay_out(profile.of_windows([windows[number][0] for number in chosen]))
-    return Opening(timeline, int(num_spans.sum()), _ranges(is_chosen[window_of]))
+    folders = [
+        own.folders[number]
+        for own, at in zip(workers, chosen, strict=True)
+        for number in np.flatnonzero(at).tolist()
+    ]
+    timeline = lay_out(profile.of_windows(folders))
+    if timeline.steps["step"] != steps["step"]:  # without the captures' phases, other steps count
+        return None
+    num_recorded = round(num_recorded * timeline.num_spans / num_read)
+    return Opening(timeline, num_recorded, _ranges(held))
 
 
-def _windows(profile: Profile) -> list[tuple[Path, WindowCaptured]]:
-    """Return folders and events of the windows in order; none if several processes have some."""
-    found: list[tuple[Path, WindowCaptured]] = []
+def _windows(profile: Profile) -> list[list[tuple[Path, WindowCaptured]]]:
+    """Return folders and events of each worker's windows, in order."""
+    found: dict[int, list[tuple[int, Path, WindowCaptured]]] = defaultdict(list)
     for source in profile.sources:
-        windows = [window for window in source.of_kind(WindowCaptured) if window.error is None]
-        if not windows or source.worker is None or source.generation is None:
+        if source.worker is None or source.generation is None:
             continue
-        if found:
-            return []
         folder = worker_folder(profile.path, source.worker, source.generation).path
-        found = [(folder / window.folder, window) for window in windows]
-    return found
+        found[source.worker] += [
+            (source.generation, folder / window.folder, window)
+            for window in source.of_kind(WindowCaptured)
+            if window.error is None
+        ]
+    in_order = (sorted(windows, key=lambda each: each[0]) for windows in found.values())
+    return [[each[1:] for each in windows] for windows in in_order if windows]
 
 
-def _origin(profile: Profile, window: Path) -> int:
-    """Return the origin of the run's times, by the spans of its first window."""
-    parts = profile.of_windows([window]).parts("spans", ("start_ns",), _starts)
+def _chosen(workers: Sequence[_Windows], shown: Bools) -> tuple[list[Bools], Bools]:
+    """Return each worker's windows of the steps in view, and which steps these windows hold.
+
+    A step of a chosen window has the windows of all workers.
+    """
+    while True:
+        chosen = [worker.at(shown) for worker in workers]
+        held = np.zeros(len(shown), np.bool_)
+        for worker, own in zip(workers, chosen, strict=True):
+            held |= worker.steps_of(own)
+        if not (held & ~shown).any():
+            return chosen, held
+        shown = shown | held
+
+
+def _origin(profile: Profile, first: Sequence[Path]) -> int:
+    """Return the origin of the run's times, by the spans of each worker's first window."""
+    parts = parts_on_one_clock(profile.of_windows(first), "spans", ("start_ns",), _starts)
     return origin_of(profile, np.concatenate([np.empty(0, np.int64), *parts]))
 
 

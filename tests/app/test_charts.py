@@ -94,6 +94,18 @@ def test_a_tracing_step_does_not_flatten_the_others_and_is_annotated() -> None:
     assert (arrow.x[0], arrow.customdata[0]) == (0, 4_000)
 
 
+def test_a_short_step_above_the_axis_is_not_rounded_to_the_axis() -> None:
+    chart = steps.step_time(np.arange(5.0), np.array([3.4, 2.5, 2.5, 2.4, 1.0]), [])
+    assert "step 0 took 3.40 ms" in chart.layout.annotations[0].text
+
+
+def test_a_legend_has_a_line_of_its_own_above_the_titles_of_segments() -> None:
+    marks = [steps.SegmentMark(0, "auto", 0), steps.SegmentMark(1500, "ring", 1)]
+    one, two = (steps.loss(np.arange(3000.0), np.ones(3000), part) for part in (marks[:1], marks))
+    assert two.layout.margin.t >= one.layout.margin.t + steps.LINE_PX
+    assert two.layout.legend.yref == "container"
+
+
 def test_the_first_steps_of_short_segments_do_not_set_the_axis() -> None:
     wall = np.full(80, 50.0)
     wall[[0, 40]] = 3_000.0

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from strategy_lab import profiles
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
+from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
 PROJECTOR = {"width": 1280, "height": 720}
@@ -37,6 +38,7 @@ CUT = """() => [...document.querySelectorAll("[data-testid=stMultiSelectTagsCont
 @pytest.fixture(scope="module")
 def runs(server: Server) -> Server:
     server.write_run("shown", steps=60, windows=1, segments=2, tracing_ms=400.0)
+    write_served_run(server.fresh("served"))
     server.write_run("many", steps=40, windows=1, replicas=16, straggler=(5, 30.0))
     server.write_run("one-step", steps=1, windows=0, ending="failed", memory=False)
     return server
@@ -59,9 +61,11 @@ def test_what_charts_say_is_legible(visit: Callable[..., Page], scheme: str) -> 
     assert [(text, contrast) for text, contrast in found if contrast < LEGIBLE] == []
 
 
-def test_the_links_of_an_ended_run_are_one_line(visit: Callable[..., Page]) -> None:
-    links = visit("", run="shown").get_by_test_id("stMain").get_by_test_id("stPageLink")
+@pytest.mark.parametrize("run", ["shown", "served"])
+def test_the_links_of_an_ended_run_are_one_line(run: str, visit: Callable[..., Page]) -> None:
+    links = visit("", run=run).get_by_test_id("stMain").get_by_test_id("stPageLink")
     expect(links.last).to_have_text("Report and exports")
+    expect(links.filter(has_text="Servers")).to_have_count(int(run == "served"))
     assert len({round((link.bounding_box() or {})["y"]) for link in links.all()}) == 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ LEGEND_EDGES = """legend => {
     return { words, shown: right(legend.querySelector(".bg")) };
 }"""
 """Right ends of a legend's words, and of what it shows of them, in pixels."""
+LEGEND_IS_ABOVE = """chart => {
+    const edges = name =>
+        [...chart.querySelectorAll(name)].map(part => part.getBoundingClientRect());
+    const bars = edges(".barlayer path");
+    const is_drawn = bars.length && chart.querySelector(".main-svg").clientWidth > 400;
+    const top = Math.min(...bars.map(({ top }) => top));
+    return is_drawn && edges(".legendtext").every(({ bottom }) => bottom <= top);
+}"""
 CHARTS = {"overview": ("late", 4), "communication": ("late", 2), "placement": ("captured", 1)}
 """A run by page, and how many charts the page draws of it."""
 CAPTURED = Path(__file__).parents[1] / "data/captured_step"
@@ -151,6 +160,9 @@ def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
         assert place["x"] + place["width"] <= box["x"] + box["width"], word.text_content()
     edges = chart.locator(".legend").evaluate(LEGEND_EDGES)
     assert edges["words"] <= edges["shown"] + 1, "the legend cuts its words off"
+    page.set_viewport_size({"width": 1280, "height": 720})
+    fits = partial(chart.evaluate, LEGEND_IS_ABOVE)
+    wait_until(page, fits, "the legend covers bars after the window has grown")
 
 
 def test_a_row_is_chosen_on_a_phone(visit: Visit) -> None:

@@ -176,15 +176,21 @@ export class Prediction {
     this.text = edit;
     this.view.scene.edit = edit;
     this.segment = segment ?? this.view.scene.steps.segment?.at(-1) ?? 0;
+    this.begun = doMove ? this.place : null;
     this.show(null);
-    if (edit !== null) this.fetch(doMove);
+    if (edit !== null) this.fetch();
+  }
+
+  get place() {
+    const { from, to } = this.view.viewport;
+    return `${from}-${to}`;
   }
 
   // The measured rows have changed.
   refresh() {
     if (this.text === null) return;
     this.show(null);
-    this.fetch(false);
+    this.fetch();
   }
 
   remove() {
@@ -194,23 +200,30 @@ export class Prediction {
     this.view.redraw();
   }
 
-  async fetch(doMove) {
+  // The newest request wins. Its rows are those of all spans.
+  async fetch() {
     const { view, text } = this;
     const { run } = view;
+    const request = (this.request = {});
+    const isNewest = () => view.run === run && this.text === text && this.request === request;
     this.head.hidden = false;
     this.head.classList.add("bare");
     setText(this.sentence, "Replaying the step with this edit…");
     setText(this.drawn, "");
     try {
+      await view.whole;
+      if (!isNewest()) return;
       const found = await view.source.json("predicted", { segment: this.segment, edit: text });
-      if (view.run !== run || this.text !== text) return;
+      if (!isNewest()) return;
       this.show(prepared(found, view.data.colours));
-      if (!doMove) return;
+      const isElsewhere = this.begun !== this.place; // the viewer has gone there
+      this.begun = null;
+      if (isElsewhere) return;
       // The canvas grows when it is drawn: only then is there something to scroll to.
       view.root.addEventListener("strategy-lab:drawn", () => this.head.scrollIntoView({ block: "center" }), { once: true });
       this.go();
     } catch (error) {
-      if (view.run === run && this.text === text) setText(this.sentence, error.message);
+      if (isNewest()) setText(this.sentence, error.message);
     }
   }
 
@@ -224,7 +237,6 @@ export class Prediction {
   show(predicted) {
     const { view } = this;
     this.head.hidden = !predicted;
-    // A view that is not yet where the address says must not ask for spans.
     if (!predicted && !view.scene.predicted) return;
     view.scene.predicted = predicted;
     view.scene.hovered = null;

@@ -6,7 +6,7 @@ const TEXT = "still being read";
 const CHARACTER_PX = 6.5;
 
 export function unreadText({ num_spans: shown, num_recorded: all }) {
-  return `${fixed(shown, 0)} of ${fixed(all, 0)} spans are shown. The others are being read. Search, selected ranges and links need all of them.`;
+  return `${fixed(shown, 0)} of about ${fixed(all, 0)} spans are shown. The others are being read. Search, selected ranges and links need all of them.`;
 }
 
 // Captured steps in a row whose spans are not there, as [start, end] in ns. `read` is null if all are.

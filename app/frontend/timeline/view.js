@@ -84,6 +84,7 @@ export class TimelineView {
       this.root.dataset.run = data.run;
       if (this.version) this.address.read(); // now of another run: nothing in it is about the one before
       this.version = this.pending = this.unread = null;
+      this.isWaiting = false;
       this.whole = new Promise((resolve) => (this.allRead = resolve));
       this.select(null);
       this.selectRange(null);
@@ -180,18 +181,27 @@ export class TimelineView {
   // Where the address says; else at the newest capture.
   begin() {
     const { address } = this;
-    if (address.run !== this.run) {
-      this.prediction.remove();
-      return this.step(0);
-    }
-    const { view, range, step, op } = address;
-    this.prediction.begin(address, !view);
-    this.wantedOp = op;
-    if (view) this.go(...view);
-    else if (step === null || !this.openStep(step)) this.step(0);
-    const tracks = range?.tracks?.filter((track) => track < this.scene.tracks.length) ?? [];
-    if (range) this.selectRange({ ...range, tracks: tracks.length ? tracks : null });
-    return undefined;
+    const isOwn = address.run === this.run;
+    if (isOwn && address.view) this.go(...address.view);
+    else if (!isOwn || address.step === null || !this.openStep(address.step)) this.step(0);
+    if (!isOwn) return this.prediction.remove();
+    this.prediction.begin(address, !address.view);
+    return this.selectAddressed(address);
+  }
+
+  // The op and the range that the address names by rows and tracks, once these have their numbers.
+  async selectAddressed({ op, range }) {
+    const { run, scene } = this;
+    if (!op && !range) return;
+    this.isWaiting = true; // until then the address keeps them
+    await this.whole;
+    if (run !== this.run) return;
+    this.isWaiting = false;
+    this.wantedOp = scene.selected ? null : op; // not after what the viewer has selected meanwhile
+    if (scene.data) this.findWanted();
+    if (!range || scene.range) return;
+    const tracks = range.tracks?.filter((track) => track < scene.tracks.length) ?? [];
+    this.selectRange({ ...range, tracks: tracks.length ? tracks : null });
   }
 
   // Show a step from a chart; the nearest captured one if it was not captured itself.
@@ -451,7 +461,7 @@ export class TimelineView {
       if (!this.root.isConnected || !this.scene.tracks.length) return;
       const v = this.viewport;
       drawTimeline(fitCanvas(this.canvas, v.width, v.height), this.scene);
-      this.address.write(v, this.scene);
+      if (!this.isWaiting) this.address.write(v, this.scene);
       this.root.dataset.drawn = this.scene.data ? "yes" : "";
       this.root.dataset.from = String(Math.round(v.from));
       this.root.dataset.to = String(Math.round(v.to));

@@ -48,6 +48,18 @@ def test_a_profile_without_steps_offers_no_film_and_no_run_in_the_lab(tmp_path: 
     assert "A film needs a step" in text_of(shown)
 
 
+def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(tmp_path: Path) -> None:
+    import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
+    shown = open_page("overview", tmp_path, run="one")
+    assert "has 1 replica and no known step: the profile has no annotations" in text_of(shown)
+    assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
+    assert not shown.header, "headings over numbers that no step has"
+    assert [link.label for link in shown.get("page_link")] == ["Timeline of its ops"]
+    sent = open_page("communication", tmp_path, run="one")
+    assert "Import a profile of several devices" in text_of(sent)
+    assert not sent.get("page_link"), "the lab cannot run an imported profile"
+
+
 def test_a_run_without_a_spec_is_not_laid_beside_the_fields_of_one(
     runs: Path, tmp_path: Path
 ) -> None:

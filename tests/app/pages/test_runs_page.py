@@ -35,6 +35,25 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert "1 folder holds no run: thesis" in text_of(at)
 
 
+def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
+    names = [f"sweep-of-a-long-name-c{number}-batch-64-of-cpu-2" for number in (2, 4)]
+    for name in [*names, "short", f"{names[0]}-again"]:
+        write_run(tmp_path / name, steps=5, windows=0)
+    shown = open_page("runs", tmp_path).dataframe[0].value["run"].tolist()
+    assert len(set(shown)) == 4
+    assert {"short", *(f"…{name[-30:]}" for name in names)} < set(shown)
+    assert max(map(len, shown)) * run_list.CHARACTER_PX <= run_list.COLUMNS["run"]["width"]
+
+
+def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_list, "PAGE_ROWS", 1)
+    at = open_page("runs", runs)
+    at.selectbox("group").select("strategy")
+    assert "1 of 2 runs · median step" in text_of(rerun(at))
+
+
 def test_a_long_list_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {f"run-{number}" for number in range(opened.MAX_KEPT + 2)}
     for name in names:

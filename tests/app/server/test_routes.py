@@ -115,12 +115,12 @@ def test_a_long_run_is_described_where_it_opens_then_as_a_whole(
 
 
 @pytest.mark.parametrize("query", ["op=0.5", "range=1-2&tracks=0", "edit=input-free"])
-def test_an_address_that_names_a_row_or_track_is_described_as_a_whole(
-    client: Client, monkeypatch: pytest.MonkeyPatch, query: str
+def test_a_link_to_an_op_or_a_range_of_a_long_run_opens_on_some_of_its_spans(
+    query: str, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "FEWEST_SPANS", 1)
     write_run(state.lab().runs / "long", steps=200, windows=9)
-    assert client.get(f"/api/runs/long/timeline?opening=1&{query}").json()["read"] is None
+    assert client.get(f"/api/runs/long/timeline?opening=1&step=1&{query}").json()["read"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.reporting.device_names import folded, short_names
 
 LOCAL = "/job:localhost/replica:0/task:0/device:CPU:1"
 REMOTE = "/job:worker/replica:0/task:1/device:GPU:0"
@@ -26,3 +26,27 @@ def test_processes_are_called_as_everywhere_else() -> None:
         [f"/job:{job}/task:{n}/device:CPU:0" for job, n in (("chief", 0), ("ps", 1))]
     )
     assert [*named.values()] == ["coordinator CPU:0", "parameter server 1 CPU:0"]
+
+
+def test_devices_that_count_up_are_written_as_one() -> None:
+    cores = [f"CPU:{number}" for number in range(16)]
+    assert folded(cores) == ["CPU:0 to CPU:15"]
+    assert folded(["host", *cores, "GPU:0", "GPU:1"]) == [
+        "host",
+        "CPU:0 to CPU:15",
+        "GPU:0",
+        "GPU:1",
+    ]
+    assert folded(f"worker {number} CPU:0" for number in range(16)) == [
+        "worker 0 CPU:0 to worker 15 CPU:0"
+    ]
+    assert folded(f"worker {number // 3} CPU:{number % 3}" for number in range(6)) == [
+        "worker 0 CPU:0 to worker 0 CPU:2",
+        "worker 1 CPU:0 to worker 1 CPU:2",
+    ]
+
+
+def test_devices_that_do_not_count_up_stay_as_they_are() -> None:
+    names = ["CPU:0", "CPU:1", "CPU:3", "CPU:2", "odd", "odd", "9" * 5000, "CPU:08", "CPU:9"]
+    assert folded(names) == names
+    assert folded([]) == []

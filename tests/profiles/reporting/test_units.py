@@ -28,6 +28,16 @@ def test_numbers_keep_three_significant_digits(value: float | None, text: str) -
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, None), (math.inf, None), (10_276.829, 10_277), (99.96, 100), (9.8765, 9.88)],
+)
+def test_a_column_of_numbers_shows_no_digits_that_mean_nothing(
+    value: float | None, shown: float | None
+) -> None:
+    assert units.rounded(value) == shown
+
+
+@pytest.mark.parametrize(
     ("num_bytes", "text"),
     [
         (None, "–"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
+from strategy_core.launcher.run_handle import RunHandle
 from strategy_core.launcher.sweeping import run_spec
 from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_lab.app.forms import trusted_paths
@@ -25,13 +28,17 @@ LOOK_ELSEWHERE_EVERY_S = 2.0
 _REFUSED = "sweep_refused"
 
 
-def begin(sweep: Sweep) -> None:
-    """Make the missing runs of a sweep; raises LabError."""
+def begin(sweep: Sweep, *, is_new: bool) -> str:
+    """Make the missing runs of a sweep, and return its name; raises LabError."""
     lab = state.lab()
     refuse_beside_a_run(lab.runs)
     for spec in _specs(sweep):
         trusted_paths.require(spec)
-    lab.sweeps.start(sweep, lab.runs, lambda spec, path: lab.launch(spec, path.name), lab.launcher)
+
+    def launch(spec: RunSpec, path: Path) -> RunHandle:
+        return lab.launch(spec, path.name)
+
+    return lab.sweeps.start(sweep, lab.runs, launch, lab.launcher, is_new=is_new)
 
 
 def _specs(sweep: Sweep) -> list[RunSpec]:
@@ -125,7 +132,7 @@ def _offer_to_go_on(found: Results) -> None:
 
 def _why_not(sweep: Sweep) -> str | None:
     try:
-        begin(sweep)
+        begin(sweep, is_new=False)
     except LabError as error:
         return str(error)
     return None

@@ -15,6 +15,7 @@ from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_lab.app.access.gate import Gate
 from strategy_lab.app.access.policy import Access, choose_token
 from strategy_lab.app.server.asgi_app import free_port
+from strategy_lab.app.server.broken_requests import log_as_one_line
 from strategy_lab.app.server.open_files import allow_many_open_files
 
 HOST = "127.0.0.1"
@@ -39,6 +40,7 @@ def serve_http(server: MCPServer[Any], port: int) -> None:
         flush=True,
     )
     allow_many_open_files()
+    log_as_one_line()
     uvicorn.run(
         Gate(app, access),
         host=HOST,

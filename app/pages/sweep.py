@@ -152,8 +152,7 @@ def _seconds_of_a_run(sweep: Sweep, known: list[str]) -> tuple[float, bool]:
 
 def _start(sweep: Sweep) -> None:
     """Begin, and go over to watching it; raises LabError."""
-    begin(sweep)
-    st.query_params[_CHOSEN] = sweep.name
+    st.query_params[_CHOSEN] = begin(sweep, is_new=True)
     st.session_state.pop(_CHOSEN, None)
     st.rerun()
 

@@ -24,6 +24,7 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.assets import Assets
 from strategy_lab.app.server.banner import addresses, banner
 from strategy_lab.app.server.beside import end_after
+from strategy_lab.app.server.broken_requests import log_as_one_line
 from strategy_lab.app.server.browser import Opening
 from strategy_lab.app.server.no_delay import send_at_once
 from strategy_lab.app.server.open_files import allow_many_open_files
@@ -156,6 +157,7 @@ def serve(
     app = create_app(access, opening, middleware, known)
     trust_no_proxy(os.environ)
     allow_many_open_files()
+    log_as_one_line()
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
         app.run(config=server_options(access.host, access.port))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.sweeping import Launch, Sweeping
+from strategy_core.launcher.sweeping import Launch, Sweeping, keep_name
 from strategy_lab.app.server.background import Background
 from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.sweep.record import Sweep, save
+from strategy_lab.profiles.sweep.record import Sweep
 
 
 class RunningSweep(Background):
@@ -36,15 +36,22 @@ class Sweeps:
     last: RunningSweep | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, sweep: Sweep, runs: Path, launch: Launch, launcher: Launcher) -> None:
-        """Make the missing runs of a sweep; raises LabError if another one is being made."""
+    def start(
+        self, sweep: Sweep, runs: Path, launch: Launch, launcher: Launcher, *, is_new: bool
+    ) -> str:
+        """Make the missing runs of a sweep; raises LabError if another one is being made.
+
+        Returns its name: a new one has another number if its own was taken since it was planned.
+        """
         with self._lock:
             if self.active is not None:
                 raise LabError(
                     f"{self.active.name} is running", advice="Wait until it ends, or cancel it"
                 )
-            save(sweep, runs)
+            if is_new:
+                sweep = keep_name(sweep, runs)
             self.last = RunningSweep(sweep, runs, launch, launcher)
+            return sweep.name
 
     def find(self, name: str) -> RunningSweep | None:
         """Return the sweep of this name if it was the last one."""

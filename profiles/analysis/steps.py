@@ -26,6 +26,7 @@ from strategy_lab.profiles.tables.columns import (
     floats,
     ints,
     of_segment,
+    sorted_distinct,
 )
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def settled_steps(traced: Bools, num_warm_up: int) -> Bools:
 def timed_steps(settled: Bools, captured: Bools, call: Ints) -> Bools:
     """Which of the settled steps time statistics count: the bare ones, if a few calls did them."""
     bare: Bools = settled & ~captured
-    return bare if len(np.unique(call[bare])) >= FEWEST_BARE else settled
+    return bare if len(sorted_distinct(call[bare])) >= FEWEST_BARE else settled
 
 
 def typical_steps(step: Ints, wall_ms: Floats) -> Ints:

@@ -25,6 +25,7 @@ from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples
 from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
+from strategy_lab.profiles.tables.columns import sorted_distinct
 
 Ints = NDArray[np.int64]
 Row = dict[str, Any]
@@ -261,7 +262,7 @@ def _both(first: Intervals, second: Intervals, starts: Ints, ends: Ints) -> Ints
 
 def _difference(first: Intervals, second: Intervals) -> Intervals:
     """Return the first set minus the second."""
-    edges = np.unique(np.concatenate([first.starts, first.ends, second.starts, second.ends]))
+    edges = sorted_distinct(np.concatenate([first.starts, first.ends, second.starts, second.ends]))
     if not edges.size:
         return first
     # Neither set begins or ends between two neighbouring edges: the start decides for the piece.

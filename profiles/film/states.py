@@ -12,6 +12,7 @@ import numpy as np
 
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.film.scene import State
+from strategy_lab.profiles.tables.columns import sorted_distinct
 
 IDLE, OUTSIDE = "idle", "outside"
 Bounds = tuple[int, int]
@@ -30,7 +31,7 @@ def partition(
     edges = [np.array([begin, end, *whole], np.int64)]
     for _, found in phases:
         edges += [np.clip(found.starts, begin, end), np.clip(found.ends, begin, end)]
-    starts = np.unique(np.concatenate(edges))[:-1]
+    starts = sorted_distinct(np.concatenate(edges))[:-1]
     names = [*(name for name, _ in phases), IDLE, OUTSIDE]
     code = np.full(len(starts), len(phases), np.int64)
     for number in reversed(range(len(phases))):

@@ -184,6 +184,6 @@ def _take_values(
     # proto3 omits a zero: the stat is present without a value.
     values[value_at >= after] = 0
     is_number = np.isin(buffer[value_at], _NUMBERS) | (value_at >= after)
-    for number in np.unique(slot).tolist():
+    for number in np.flatnonzero(np.bincount(slot)).tolist():
         chosen = is_number & (slot == number)
         columns[number][event[chosen]] = values[chosen]

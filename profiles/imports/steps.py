@@ -20,6 +20,7 @@ from strategy_lab.profiles.imports.device_lines import DeviceLines
 from strategy_lab.profiles.imports.event_names import called
 from strategy_lab.profiles.imports.recording import Ints, Line, Plane
 from strategy_lab.profiles.imports.spans import Spans
+from strategy_lab.profiles.tables.columns import sorted_distinct
 
 FEWEST = 3
 """What occurs less often does not repeat."""
@@ -103,7 +104,7 @@ def _annotated(host: Spans) -> Steps | None:
     last = np.ones(len(number), bool)
     last[:-1] = number[1:] != number[:-1]
     start, end, number = start[last], end[last], number[last]
-    if len(np.unique(number)) < len(number):  # several loops, each from 0
+    if len(sorted_distinct(number)) < len(number):  # several loops, each from 0
         number = np.arange(len(number), dtype=np.int64)
     return Steps(number, Windows(start, end), "annotations", "annotations of the program")
 

@@ -1,7 +1,12 @@
-"""Unpack a gzip file next to nothing else: a temporary file that is gone afterwards."""
+"""Unpack a gzip file next to nothing else: a temporary file that is gone afterwards.
+
+The file is locked while it is used. That of a killed process is not, and the next lab that starts
+removes it.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -36,7 +41,8 @@ def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
     if not is_packed:
         yield Unpacked(path)
         return
-    with tempfile.NamedTemporaryFile(prefix="strategy-lab-") as target:
+    with tempfile.NamedTemporaryFile(prefix="strategy-lab-import-") as target:
+        fcntl.flock(target, fcntl.LOCK_SH)
         problem = _unpack(path, target, most_bytes)
         target.flush()
         yield Unpacked(Path(target.name), problem)

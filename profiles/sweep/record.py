@@ -16,7 +16,7 @@ import msgspec
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
-from strategy_lab.profiles.user_input.files import find_file, replace_file
+from strategy_lab.profiles.user_input.files import create_file, find_file, replace_file
 from strategy_lab.profiles.user_input.text import first_line, shown
 
 SCHEMA_VERSION = 1
@@ -125,8 +125,16 @@ def sweep_file(runs: Path, name: str) -> Path:
 
 def save(sweep: Sweep, runs: Path) -> None:
     """Replace the file of a sweep at once; raises RunFolderError."""
-    content = msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n"
-    replace_file(sweep_file(runs, sweep.name), content)
+    replace_file(sweep_file(runs, sweep.name), _content(sweep))
+
+
+def create(sweep: Sweep, runs: Path) -> bool:
+    """Create the file of a sweep; returns False if one has this name. Raises RunFolderError."""
+    return create_file(sweep_file(runs, sweep.name), _content(sweep))
+
+
+def _content(sweep: Sweep) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(sweep), indent=1) + b"\n"
 
 
 def load(runs: Path, name: str) -> Sweep:

@@ -72,6 +72,17 @@ def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:
     return found
 
 
+def sorted_distinct(values: Ints) -> Ints:
+    """Return the distinct values in order: `np.unique`, which uses a hash table since NumPy 2.3.
+
+    Of 400,000 different numbers that takes 660 ms, and sorting takes 11 ms.
+    """
+    ordered: Ints = np.sort(values)
+    is_first = np.ones(len(ordered), np.bool_)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
 def distinct(values: Ints) -> tuple[Ints, Ints]:
     """Return the distinct values in order, and the index into them of each entry of `values`.
 

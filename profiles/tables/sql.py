@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -94,13 +94,36 @@ def open_sandbox(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.
 def reader_of(
     connection: duckdb.DuckDBPyConnection, query: str, batch_rows: int = 1_000_000
 ) -> pa.RecordBatchReader:
-    """Return a reader of the result's rows, which computes them on demand."""
+    """Return a reader of the result's rows, which computes them on demand.
+
+    Each column has a name of its own: of two columns `wall_ms` of a join the second is `wall_ms_1`,
+    as in a table that DuckDB makes of such a query. A row as a dictionary would lose one of them.
+    """
     relation = connection.sql(query)
     if relation is None:  # an EXPLAIN of a statement without rows
         raise AnalysisError("The query returns no rows")
     # DuckDB before 1.4 uses another name.
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-    return read(batch_rows)
+    reader = read(batch_rows)
+    names = _distinct(reader.schema.names)
+    if names == reader.schema.names:
+        return reader
+    fields = zip(reader.schema, names, strict=True)
+    schema = pa.schema([field.with_name(name) for field, name in fields])
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, renamed)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names with a number behind each that came before."""
+    taken, distinct = set(names), list[str]()
+    for name in names:
+        free, number = name, 0
+        while free in distinct or (number and free in taken):
+            number += 1
+            free = f"{name}_{number}"
+        distinct.append(free)
+    return distinct
 
 
 def _check_reads_only(connection: duckdb.DuckDBPyConnection, query: str) -> None:

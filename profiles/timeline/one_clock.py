@@ -18,7 +18,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_lab.profiles.run.injected_delay import OP
-from strategy_lab.profiles.tables.columns import Ints, floats, ints, of_steps, texts
+from strategy_lab.profiles.tables.columns import (
+    Ints,
+    floats,
+    ints,
+    of_steps,
+    sorted_distinct,
+    texts,
+)
 from strategy_lab.profiles.tables.mark_rows import MarkRows
 from strategy_lab.profiles.tables.marks_table import last_gradients_ns, replica_devices
 from strategy_lab.profiles.tables.schema import TABLES
@@ -86,7 +93,7 @@ def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
         by_marks = np.array([source == "marks" for source in texts(captured, "source")], bool)
         chosen = np.isin(_keys(rows), _keys_of(captured)[by_marks])
     else:
-        newest = np.unique(rows.step)[-MAX_UNCAPTURED_STEPS:]
+        newest = sorted_distinct(rows.step)[-MAX_UNCAPTURED_STEPS:]
         chosen = np.isin(rows.step, newest)
     rows, last_ns = rows.only(chosen), last_ns[chosen]
     # One offset for all times of a row, so that the durations between them do not change.
@@ -103,7 +110,7 @@ def uncaptured_steps(profile: Profile) -> npt.NDArray[np.int64]:
     if len(profile.clocks.workers) < 2 or profile.table("replica_steps").num_rows:
         return np.empty(0, np.int64)
     served = ints(newest_closures(profile, MAX_UNCAPTURED_STEPS), "step")
-    return np.unique(np.concatenate([uncaptured_ranks(profile)[0].step, served]))
+    return sorted_distinct(np.concatenate([uncaptured_ranks(profile)[0].step, served]))
 
 
 def _keys(rows: MarkRows) -> npt.NDArray[np.void]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from strategy_lab.profiles.tables.columns import sorted_distinct
+
 Ints = npt.NDArray[np.int64]
 
 
@@ -20,7 +22,7 @@ def self_times(start: Ints, end: Ints, track: Ints, thread: Ints) -> Ints:
     goes_on = (track[1:] == track[:-1]) & (thread[1:] == thread[:-1])
     group = np.concatenate([[0], np.cumsum(~goes_on)]) if len(start) else np.empty(0, np.int64)
     # Most threads run one span after the other: only those that nest are gone through.
-    nested = np.unique(group[1:][goes_on & (start[1:] < end[:-1])])
+    nested = sorted_distinct(group[1:][goes_on & (start[1:] < end[:-1])])
     inner = np.zeros(len(start), np.int64)
     bounds = np.searchsorted(group, np.stack([nested, nested + 1]))
     for first, last in bounds.T.tolist():

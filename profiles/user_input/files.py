@@ -7,6 +7,7 @@ would wait for ever. Each case raises SpecError with a message for the user.
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 import uuid
 from dataclasses import dataclass
@@ -118,6 +119,26 @@ def replace_file(file: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
         raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def create_file(file: Path, content: bytes) -> bool:
+    """Write a new file whole and make its folder; returns False if the file exists already.
+
+    Of several processes that create one file at once exactly one gets True. Raises RunFolderError.
+    """
+    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        os.link(draft, file)  # unlike rename, fails if the file exists
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+    return True
 
 
 def _unquoted(text: str | Path) -> str:

@@ -10,11 +10,10 @@ from pathlib import Path
 from strategy_core.cli._run_request import read_changes
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.run.command_mailbox import leave_command, why_unheard
-from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.event_log import read_events
 from strategy_lab.profiles.run.events import CommandAnswered, Exited
 from strategy_lab.profiles.run.layout import launcher_file, worker_folder
-from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.tables.store import load
 
 HELP = "change or stop a running run on several hosts, through its folder"
 _POLL_EVERY_S = 0.1
@@ -67,18 +66,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_takes_commands(run: Path) -> None:
-    """Raise RunFolderError if the run is over or its launcher reads no commands from its folder."""
+    """Raise RunFolderError if there is no run, it is over, or its launcher reads no commands."""
+    status = load(run).status
+    if status.is_over:
+        raise RunFolderError(
+            f"The run in {run} is not running ({status.state}), so it cannot be changed"
+        )
     reason = why_unheard(run)
     if reason is not None:
         raise RunFolderError(
             f"The run in {run} takes no commands from its folder: {reason}",
             advice="Change a run on the page that started it, or plan the change with run "
             "--reconfigure; change a traced program itself",
-        )
-    status = derive_status(read_sources(run))
-    if status.is_over:
-        raise RunFolderError(
-            f"The run in {run} is not running ({status.state}), so it cannot be changed"
         )
 
 

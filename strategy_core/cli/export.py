@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         required=True,
         choices=list(known),
-        help="; ".join(f"{name}: {text}" for name, text in known.items()),
+        help="; ".join(f"{name}: {text.rstrip('.')}" for name, text in known.items()),
     )
     parser.add_argument(
         "-o",

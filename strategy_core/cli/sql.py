@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from strategy_core.cli._plain import plain
 from strategy_lab import profiles
@@ -32,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     names, rows = answer.column_names, answer.to_pylist()
     if args.json:
         for row in rows:
-            print(json.dumps(row, default=str))
+            print(json.dumps(_finite(row), default=str, allow_nan=False))
     elif args.csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(names)
@@ -78,4 +80,16 @@ def _print_blocks(rows: Iterable[Row]) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return units.MISSING
-    return plain(f"{value:.6g}" if isinstance(value, float) else value)
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "\n".join(map(plain, text.split("\n")))  # EXPLAIN draws its plan in lines
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for NaN and infinity, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

@@ -13,7 +13,7 @@ from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import signals_stop
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.sweeping import LONGEST, Sweeping, new_sweep
+from strategy_core.launcher.sweeping import LONGEST, Sweeping, keep_name, new_sweep
 from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
@@ -100,10 +100,13 @@ def run(args: argparse.Namespace) -> int:
     if args.show is not None:
         return _end(args, results(load(runs, args.show)))
     sweep = _new(args) if args.resume is None else load(runs, args.resume)
-    _tell_plan(sweep)
     if args.dry_run:
+        _tell_plan(sweep)
         return 0
     refuse_beside_a_run(runs)
+    if args.resume is None:
+        sweep = keep_name(sweep, runs)
+    _tell_plan(sweep)
     with Launcher() as launcher:
         sweeping = Sweeping(sweep, runs, launcher.launch, _tell_run)
         with signals_stop(sweeping.cancel, launcher.close):

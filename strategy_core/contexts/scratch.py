@@ -1,8 +1,8 @@
-"""Folders of recordings; folders of dead processes are removed later.
+"""Folders of recordings; those of dead processes are removed later, and what else they left.
 
-Each owner of a folder holds a shared lock on its file `owner`, which the kernel releases when the
-process ends, however it ends. A process number in the name would not work: another container that
-shares the temporary folder has other process numbers.
+Each owner of a folder holds a shared lock on its file `owner`, and that of a temporary file one on
+the file, which the kernel releases when the process ends, however it ends. A process number in the
+name would not work: another container that shares the temporary folder has other process numbers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from strategy_core.processes import descendants
 
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
+LECTURE_PREFIX = "strategy-lab-lecture-"
+"""Prefix of a lecture's unpacked runs, in a folder with an owner, too."""
 EXPORT_PREFIX = "strategy-lab-export-"
 """Prefix of `profiles.exports`, which deletes its folders itself unless it is killed."""
+IMPORT_PREFIX = "strategy-lab-import-"
+"""Prefix of the locked files of `profiles.imports`, which deletes them unless it is killed."""
 _YOUNG_S = 60.0
 """Younger folders are kept: their owner may not have locked them yet."""
 _LONGEST_EXPORT_S = 3600.0
@@ -45,31 +49,37 @@ def own(folder: Path) -> int:
 
 
 def remove_abandoned(parent: Path | None = None, *, now: float | None = None) -> list[Path]:
-    """Remove recordings' folders without a living owner, and end processes that still use them.
+    """Remove what has no living owner, and end processes that still use it.
 
-    Returns the removed folders.
+    Returns the removed folders and files.
     """
     removed = []
     parent = parent or Path(tempfile.gettempdir())
     now = time.time() if now is None else now
-    for folder in (*parent.glob(f"{PREFIX}*"), *parent.glob(f"{EXPORT_PREFIX}*")):
+    prefixes = (PREFIX, LECTURE_PREFIX, EXPORT_PREFIX, IMPORT_PREFIX)
+    for path in (path for prefix in prefixes for path in parent.glob(f"{prefix}*")):
         with contextlib.suppress(OSError):
-            if _is_abandoned(folder, now):
-                _end_processes(folder)
-                shutil.rmtree(folder, ignore_errors=True)
-                removed.append(folder)
+            if not _is_abandoned(path, now):
+                continue
+            if path.is_dir():
+                _end_processes(path)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+            removed.append(path)
     return removed
 
 
-def _is_abandoned(folder: Path, now: float) -> bool:
-    stat = folder.lstat()
+def _is_abandoned(path: Path, now: float) -> bool:
+    stat = path.lstat()
     age_s = now - stat.st_mtime
-    if folder.is_symlink() or stat.st_uid != os.getuid() or age_s < _YOUNG_S:
+    if path.is_symlink() or stat.st_uid != os.getuid() or age_s < _YOUNG_S:
         return False
-    if folder.name.startswith(EXPORT_PREFIX):
+    if path.name.startswith(EXPORT_PREFIX):
         return age_s > _LONGEST_EXPORT_S
+    locked = path if path.name.startswith(IMPORT_PREFIX) else path / OWNER
     try:
-        lock = os.open(folder / OWNER, os.O_RDONLY | os.O_NOFOLLOW)
+        lock = os.open(locked, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return True
     try:

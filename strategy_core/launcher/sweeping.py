@@ -1,19 +1,21 @@
 """Makes the runs of a sweep, one after the other, until it is over or cancelled.
 
-    sweep = new_sweep(base, axes, inventory, runs, Budget())
+    sweep = keep_name(new_sweep(base, axes, inventory, runs, Budget()), runs)
     Sweeping(sweep, runs, lambda spec, folder: launcher.launch(spec, folder)).go()
 
 The file of the sweep is written before the first run and after each one. A sweep that was cancelled
-or killed goes on with the run that it was at.
+or killed goes on with the run that it was at. A folder has one sweep at a time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,12 +27,12 @@ from strategy_core.launcher.sweep_pruning import why_pruned
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.sweep_axes import Axes, combine
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment
-from strategy_lab.profiles.errors import LabError, SpecError
+from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.run.new_name import numbered_name, plain_name
 from strategy_lab.profiles.run.tags import LONGEST_TAG, set_tags
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS, NextRun
-from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Pruned, Sweep, save
+from strategy_lab.profiles.sweep.record import Budget, MeasuredRun, Pruned, Sweep, create, save
 from strategy_lab.profiles.sweep.results import Results, results
 from strategy_lab.profiles.tables.store import load
 
@@ -40,6 +42,8 @@ LONGEST = 10
 """A run with slow steps ends after this many times its length, however few steps it has."""
 LOOK_EVERY_S = 0.1
 _FITS_IN_A_NAME = 60
+_MOST_TRIES = 100
+"""Limit on the names that are tried, each of which another process has just taken."""
 _SHORTEST_S, _LONGEST_S = 0.1, 600.0
 
 
@@ -86,7 +90,7 @@ def new_sweep(
     base = base.with_changes({"reconfigure": []})
     found = combine(base, axes, inventory)
     return Sweep(
-        name=numbered_name(runs, ["sweep", Path(base.workload).stem]),
+        name=_new_name(base.workload, runs),
         created_ns=time.time_ns(),
         base=base.to_json(),
         axes=axes,
@@ -98,6 +102,53 @@ def new_sweep(
         prunes=prunes,
         verifies=verifies,
     )
+
+
+def keep_name(sweep: Sweep, runs: Path) -> Sweep:
+    """Create the file of a new sweep, and return the sweep.
+
+    Another process may have planned a sweep under the same name at the same time. Only one of them
+    can create the file; the others take another number. Raises RunFolderError.
+    """
+    for _ in range(_MOST_TRIES):
+        if create(sweep, runs):
+            return sweep
+        sweep = msgspec.structs.replace(sweep, name=_new_name(sweep.base["workload"], runs))
+    raise RunFolderError(f"{runs} has no free name for the sweep", advice="Name another folder")
+
+
+def _new_name(workload: str, runs: Path) -> str:
+    return numbered_name(runs, ["sweep", Path(workload).stem])
+
+
+@contextlib.contextmanager
+def only_sweep(runs: Path) -> Iterator[None]:
+    """Hold the lock of a folder's sweeps; raises LabError if another process holds it.
+
+    The kernel releases it when the process ends, however it ends.
+    """
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        lock = os.open(runs, os.O_RDONLY)
+    except OSError as error:
+        raise RunFolderError(f"{runs} cannot be written: {error.strerror}") from None
+    try:
+        with contextlib.suppress(OSError):  # a disk without locks
+            _lock(lock, runs)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _lock(descriptor: int, runs: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LabError(
+            f"Another sweep is being made in {runs}, and one beside it would change the times of "
+            "both",
+            advice="Cancel it, or wait until it ends",
+        ) from None
 
 
 def check_budget(budget: Budget) -> None:
@@ -148,6 +199,10 @@ class Sweeping:
 
     def go(self) -> Results:
         """Make the runs that are missing; raises LabError if a run cannot be started or saved."""
+        with only_sweep(self._runs):
+            return self._go()
+
+    def _go(self) -> Results:
         save(self.sweep, self._runs)
         while True:
             found = results(self.sweep)

@@ -5,6 +5,7 @@ Each comes with the lab, and can be recorded on this machine: live.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 import zipfile
@@ -14,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from strategy_core.contexts import course, shipped
+from strategy_core.contexts import course, scratch, shipped
 from strategy_lab.profiles.tables.store import Profile, load
 
 FOLDER = Path(__file__).parent / "recordings"
@@ -61,8 +62,10 @@ class _Unpacked:
     """The recorded runs, unpacked in a folder that goes with this object."""
 
     def __init__(self) -> None:
-        self._held = tempfile.TemporaryDirectory(prefix="strategy-lab-lecture-")
+        self._held = tempfile.TemporaryDirectory(prefix=scratch.LECTURE_PREFIX)
         self.folder = Path(self._held.name)
+        (self.folder / scratch.OWNER).touch()
+        self._lock = os.fdopen(scratch.own(self.folder))  # it is closed with this object
         for file in sorted(FOLDER.glob("*.zip")):
             with zipfile.ZipFile(file) as packed:
                 packed.extractall(self.folder / file.stem)

@@ -232,5 +232,5 @@ def test_what_cannot_start_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     with hosts(addresses, run, flags=("--reconfigure", "5:workers=3")) as (host,):
         code, said = host.end()
     assert (code, "--resume" in said) == (2, True), said
-    alone = change(tmp_path, "global_batch_size=96")
-    assert (alone.returncode, "takes no commands from its folder" in alone.stderr) == (2, True)
+    no_run = change(tmp_path, "global_batch_size=96")
+    assert (no_run.returncode, "is not a run folder" in no_run.stderr) == (2, True)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.exports.report.facts import RunFacts
 from strategy_lab.profiles.reporting.palette import replica_colour
-from strategy_lab.profiles.tables.columns import Ints, floats, ints, texts
+from strategy_lab.profiles.tables.columns import Ints, floats, ints, sorted_distinct, texts
 from strategy_lab.profiles.timeline import Timeline, Track
 from strategy_lab.profiles.timeline.one_clock import table_on_one_clock
 
@@ -130,7 +130,7 @@ def _with_entries(
     """Return the spans of each stretch, and the distinct entries of all, sorted."""
     phases = [*(name or "other" for name in timeline.categories), "wait", "transfer"]
     codes = [(name * len(timeline.ops) + op) * len(phases) + phase for *_, name, op, phase in read]
-    distinct = np.unique(np.concatenate(codes))
+    distinct = sorted_distinct(np.concatenate(codes))
     others, phase = np.divmod(distinct, len(phases))
     name, op = np.divmod(others, len(timeline.ops))
     known = [

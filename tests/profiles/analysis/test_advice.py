@@ -230,7 +230,9 @@ def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], F
     short = np.where(
         facts.steps.examples == 17, 17 / 256 * facts.steps.wall_ms, facts.steps.wall_ms
     )
-    assert "partial-batch" not in found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
+    told = found(replace(facts, steps=replace(facts.steps, wall_ms=short)))
+    assert "partial-batch" not in told
+    assert "unsteady" not in told  # their length is that of their examples
     assert "17 of 256 examples" in found(facts)["partial-batch"].sentence
 
 

@@ -34,6 +34,17 @@ def test_a_query_joins_tables(profile: Profile) -> None:
     assert answer["replica"][0].as_py() == 2
 
 
+def test_columns_of_one_name_stay_apart(profile: Profile) -> None:
+    query = "select a.step, b.step, 7 as step_1, b.step from steps a, steps b where b.step = a.step"
+    query += " + 1 order by 1 limit 2"
+    rows = [
+        {"step": 0, "step_2": 1, "step_1": 7, "step_3": 1},
+        {"step": 1, "step_2": 2, "step_1": 7, "step_3": 2},
+    ]
+    assert profile.sql(query).to_pylist() == rows
+    assert ask(profile, query, timeout_s=60.0, most_rows=10).rows.to_pylist() == rows
+
+
 def test_every_table_is_there_with_its_columns(profile: Profile) -> None:
     assert set(profile.sql("show tables")["name"].to_pylist()) == set(TABLES)
     for name, schema in TABLES.items():

@@ -70,6 +70,23 @@ def test_sql_answers_as_table_json_and_csv(tmp_path: Path, capsys: Captured) -> 
     assert rows == [["strategy", "num_replicas", "nothing"], ["mirrored", "4", ""]]
 
 
+def test_sql_json_has_null_for_what_json_has_no_number(tmp_path: Path, capsys: Captured) -> None:
+    run = make(tmp_path, "run")
+    query = "select 'nan'::double as a, ['inf'::double, 1.5] as b, {'c': '-inf'::double} as c"
+    assert main(["sql", run, query, "--json"]) == 0
+    line = capsys.readouterr().out
+    assert json.loads(line) == {"a": None, "b": [None, 1.5], "c": {"c": None}}
+    assert "NaN" not in line
+    assert "Infinity" not in line
+
+
+def test_sql_shows_the_lines_of_a_plan(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["sql", make(tmp_path, "run"), "explain select 1"]) == 0
+    shown = capsys.readouterr().out
+    assert "\N{REPLACEMENT CHARACTER}" not in shown
+    assert len(shown.splitlines()) > 5
+
+
 def one_line(capsys: Captured) -> str:
     return " ".join(capsys.readouterr().out.split())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -10,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from strategy_core.contexts import scratch
+from strategy_core.lecture.recording import RUNS, remove_unpacked
 from strategy_core.processes import descendants
+from strategy_lab.profiles.imports.unpacked import unpacked
 
 LATER_S = 3600.0
 
@@ -58,6 +62,36 @@ def test_the_folder_of_a_killed_export_is_removed_after_the_longest_export_time(
     folder.mkdir()
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 600) == []
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 2 * LATER_S) == [folder]
+
+
+def test_an_unpacked_import_stays_until_its_process_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    packed = tmp_path / "profile.gz"
+    packed.write_bytes(gzip.compress(b"events"))
+    with unpacked(packed) as found:
+        assert remove_abandoned(tmp_path) == []
+        left = tmp_path / f"{scratch.IMPORT_PREFIX}of-a-killed-process"
+        left.write_bytes(found.path.read_bytes())
+        assert remove_abandoned(tmp_path) == [left]
+        assert found.path.exists()
+    assert list(tmp_path.iterdir()) == [packed]
+
+
+def test_the_runs_of_a_lecture_stay_until_its_lab_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remove_unpacked()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    unpacked_run = RUNS[0].recorded().path
+    assert remove_abandoned(tmp_path) == []
+    shutil.copytree(unpacked_run.parent, left := tmp_path / f"{scratch.LECTURE_PREFIX}killed")
+    os.utime(left)
+    assert remove_abandoned(tmp_path) == [left]
+    assert unpacked_run.is_dir()
+    remove_unpacked()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_the_labs_own_folders_are_removed(tmp_path: Path) -> None:

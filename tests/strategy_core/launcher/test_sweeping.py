@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from strategy_core.launcher import sweeping
-from strategy_core.launcher.sweeping import FEWEST_STEPS, Sweeping, new_sweep
+from strategy_core.launcher.sweeping import FEWEST_STEPS, Sweeping, keep_name, new_sweep
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, SpecError
@@ -124,6 +125,45 @@ def test_runs_are_normal_runs_with_the_tag_of_their_sweep(tmp_path: Path) -> Non
     assert identity.tags == ["sweep-digits-mlp-1"]
     assert profiles.load(tmp_path / machine.names[0]).status.state == "stopped"
     assert planned(tmp_path).name == "sweep-digits-mlp-2"
+
+
+def test_sweeps_that_start_at_once_get_a_name_each(tmp_path: Path) -> None:
+    all_have_planned = threading.Barrier(3)
+    kept: list[Sweep] = []
+
+    def start(batch: int) -> None:
+        sweep = new_sweep(BASE, {"global_batch_size": [batch]}, CPU, tmp_path, Budget())
+        all_have_planned.wait()
+        kept.append(keep_name(sweep, tmp_path))
+
+    threads = [threading.Thread(target=start, args=(batch,)) for batch in (128, 256, 512)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sweep.name for sweep in kept) == [f"sweep-digits-mlp-{n}" for n in (1, 2, 3)]
+    assert all(load(tmp_path, sweep.name) == sweep for sweep in kept)
+
+
+def test_a_second_sweep_of_a_folder_is_refused_while_the_first_makes_its_runs(
+    tmp_path: Path,
+) -> None:
+    machine, other = Machine(), Machine()
+    refusals: list[str] = []
+
+    def start_another(_run: MadeRun) -> None:
+        with pytest.raises(LabError) as refused:
+            other.sweeping(keep_name(planned(tmp_path), tmp_path), tmp_path).go()
+        refusals.append(str(refused.value))
+        machine.meanwhile = lambda _run: None
+
+    machine.meanwhile = start_another
+    first = machine.sweeping(keep_name(planned(tmp_path), tmp_path), tmp_path)
+    assert first.go().now.next_run is None
+    assert "Another sweep is being made" in refusals[0]
+    assert not other.names
+    second = other.sweeping(load(tmp_path, "sweep-digits-mlp-2"), tmp_path)
+    assert second.go().now.next_run is None
 
 
 def test_a_cancelled_sweep_goes_on_with_the_run_that_it_was_at(tmp_path: Path) -> None:

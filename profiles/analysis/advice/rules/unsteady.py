@@ -3,7 +3,7 @@
 ## What it does
 
 Compares the 90th percentile of the steps with the 10th: twice as long or more, in 10 steps or
-more.
+more. Steps with fewer examples than the global batch are left out.
 
 ## Why is this slow
 
@@ -25,6 +25,7 @@ import numpy as np
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 from strategy_lab.profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.tables.columns import Floats
 
 KEY = "unsteady"
 NO_GAIN = "It is about some of the steps; a replay predicts the median one."
@@ -34,10 +35,13 @@ UNSTEADY = 2.0
 def find(facts: Facts) -> Iterator[Finding]:
     if not facts.breakdown.is_in_sync:
         return  # from one worker's result to another's: of no even length by nature
-    low, high = facts.steps.quantile_ms(0.1), facts.steps.quantile_ms(0.9)
-    if facts.steps.count < 10 or not low or not high or high / low < UNSTEADY:
+    alike_ms = _of_full_batches_ms(facts)
+    if facts.steps.count < 10 or not alike_ms.size:
         return
-    longer = facts.steps.timed_ms - float(np.median(facts.steps.timed_ms))
+    low, middle, high = (float(value) for value in np.quantile(alike_ms, (0.1, 0.5, 0.9)))
+    if not low or high / low < UNSTEADY:
+        return
+    longer = alike_ms - middle
     yield finding(
         facts,
         KEY,
@@ -48,6 +52,13 @@ def find(facts: Facts) -> Iterator[Finding]:
         p10_ms=low,
         p90_ms=high,
     )
+
+
+def _of_full_batches_ms(facts: Facts) -> Floats:
+    """Lengths of the steps that have the same work, as far as their examples are known."""
+    steps, batch = facts.steps, facts.segment.global_batch_size
+    is_partial = (steps.examples > 0) & (steps.examples < (batch or 0))
+    return steps.wall_ms[steps.timed & ~is_partial]
 
 
 def _advice(load: MachineLoad | None) -> str:

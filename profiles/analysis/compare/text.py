@@ -93,11 +93,14 @@ def change_text(item: MetricChange) -> str:
 
 
 def change_interval(item: MetricChange) -> str:
-    """Return the 95 % interval of the change, `+1.0 to +7.4 %`; empty with too few runs."""
+    """Return the 95 % interval of the change, `+1.0 to +7.4 %`; empty with too few runs.
+
+    Also empty if it has no width, as of bytes that are the same in every run.
+    """
     if item.interval is None or abs(item.change or 0.0) >= _AS_FACTOR:
         return ""
     low, high = (f"{100 * end:+.1f}" for end in item.interval)
-    return f"{low} to {high} %"
+    return "" if low == high else f"{low} to {high} %"
 
 
 def longer_runs(compared: RunComparison) -> str:

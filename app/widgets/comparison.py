@@ -29,11 +29,15 @@ from strategy_lab.profiles.analysis.compare.comparison import Comparison
 from strategy_lab.profiles.analysis.compare.metrics import METRICS
 from strategy_lab.profiles.analysis.compare.run_comparison import (
     ComparedRun,
-    MetricChange,
     RunComparison,
 )
 from strategy_lab.profiles.analysis.compare.run_time import num_apart, steady_ms
-from strategy_lab.profiles.analysis.compare.text import answer, evidence
+from strategy_lab.profiles.analysis.compare.text import (
+    answer,
+    change_interval,
+    change_text,
+    evidence,
+)
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -158,11 +162,14 @@ def show_metrics(compared: RunComparison) -> None:
             "A": units.number(item.a),
             "B": units.number(item.b),
             "change": change_text(item),
+            "interval": change_interval(item),
             "remark": item.reason or "",
         }
         for item in compared.metrics
     ]
     st.html(STYLE + _table(rows))
+    if any(row["interval"] for row in rows):
+        st.caption("Below a change: its 95 % confidence interval.")
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
@@ -177,8 +184,10 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
             f'<tr><th scope="row">{as_html(row["metric"])}'
             + (f"<small>{as_html(row['remark'])}</small>" if row["remark"] else "")
             + "</th>"
-            + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B", "change"))
-            + "</tr>"
+            + "".join(f"<td>{as_html(row[name])}</td>" for name in ("A", "B"))
+            + f"<td>{as_html(row['change'])}"
+            + (f"<small>{as_html(row['interval'])}</small>" if row["interval"] else "")
+            + "</td></tr>"
             for row in members
         )
         head = f'<tr><th scope="rowgroup" colspan="4">{as_html(statistic)}</th></tr>'
@@ -195,15 +204,6 @@ def metric_title(metric: str) -> str:
     if found is None:
         return metric
     return f"{found.label}, {found.unit}" if found.unit else found.label
-
-
-def change_text(item: MetricChange) -> str:
-    """Return the change as `+4.2 %`, or as a factor if it exceeds ten."""
-    if item.change is None or item.a is None or item.b is None:
-        return units.MISSING
-    if abs(item.change) >= 10:
-        return f"{item.b / item.a:,.0f} times"
-    return f"{100 * item.change:+.1f} %"
 
 
 def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:

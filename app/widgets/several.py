@@ -8,7 +8,7 @@ import streamlit as st
 
 from strategy_lab.app.charts.runs import together
 from strategy_lab.app.server.opened import OpenRun, open_run
-from strategy_lab.app.widgets.comparison import STYLE, change_text, metric_title
+from strategy_lab.app.widgets.comparison import STYLE, metric_title
 from strategy_lab.app.widgets.comparison_picker import Side
 from strategy_lab.app.widgets.evidence import curve
 from strategy_lab.app.widgets.more_runs import pick_runs
@@ -22,7 +22,7 @@ from strategy_lab.profiles.analysis.compare.each import (
     compare_each,
     each_row,
 )
-from strategy_lab.profiles.analysis.compare.text import answer
+from strategy_lab.profiles.analysis.compare.text import answer, change_text
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
 

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_lab.profiles.analysis.breakdown import (
+    ReplicaBreakdown,
+    StepBreakdown,
+    step_breakdown,
+)
 from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.clocks import ClockAnswer, worker_clocks
 from strategy_lab.profiles.analysis.communication import (
@@ -20,6 +24,7 @@ from strategy_lab.profiles.analysis.communication import (
     UNKNOWN_USE,
     CollectiveUse,
     Communication,
+    communication,
 )
 from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_lab.profiles.analysis.cost import cost_text
@@ -38,8 +43,8 @@ from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.serving_summary import serving_summary
 from strategy_lab.profiles.analysis.step_memory import StepMemory, step_memory
-from strategy_lab.profiles.analysis.steps import StepTimes
-from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
+from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.analysis.tpu_check import tpu_check
 from strategy_lab.profiles.analysis.xla import num_compiled
 from strategy_lab.profiles.run.events import Environment, Note
@@ -111,7 +116,7 @@ def summarize_segment(
             unknown.get("parameters", "not recorded by the program"),
         ),
         "steps": _steps(facts.steps),
-        "replicas": [_replica(replica, facts.breakdown) for replica in facts.breakdown.replicas],
+        "replicas": _replicas(facts.breakdown),
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_tpu_check(profile, segment),
         **_explain({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
@@ -122,10 +127,7 @@ def summarize_segment(
         **serving_summary(profile, segment),
         "placement": _placement(placement(profile, segment.segment)),
         **_straggler(facts.stragglers),
-        "loss": _explain(
-            {"first": facts.steps.first_loss, "last": facts.steps.last_loss},
-            why_no_loss(facts.steps),
-        ),
+        "loss": _loss(facts.steps),
         "input": _explain(
             {
                 "mean_ms": facts.input.mean_ms,
@@ -150,6 +152,21 @@ def summarize_segment(
             "no launcher sampled the CPUs while the segment trained",
         ),
         "findings": _findings(facts, predict),
+    }
+
+
+def segment_numbers(profile: Profile, segment: SegmentOpened) -> Json:
+    """The entries of `summarize_segment` that hold the metrics with short names (`compare`).
+
+    The other analyses are not run: of a comparison of many runs, they would be most of the time.
+    """
+    found = communication(profile, segment)
+    return {
+        "replicas": _replicas(step_breakdown(profile, segment)),
+        **_busbw(found),
+        "bytes_per_step": _bytes_per_step(found),
+        **_straggler(stragglers(profile, segment.segment)),
+        "loss": _loss(step_times(profile, segment.segment)),
     }
 
 
@@ -222,6 +239,10 @@ def _steps(steps: StepTimes) -> Json:
     }
 
 
+def _replicas(breakdown: StepBreakdown) -> list[Json]:
+    return [_replica(replica, breakdown) for replica in breakdown.replicas]
+
+
 def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
     known: Json = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
     known["source"] = replica.source
@@ -275,12 +296,9 @@ def _busbw(found: Communication) -> Json:
     return _explain(known, found.why_no_busbw)
 
 
-def _bytes_per_step(communication: Communication) -> Json:
-    sizes = {
-        "collective": communication.collective_bytes,
-        "transfer": communication.transfer_bytes,
-    }
-    return _explain(sizes, communication.reason or NO_WINDOW)
+def _bytes_per_step(found: Communication) -> Json:
+    sizes = {"collective": found.collective_bytes, "transfer": found.transfer_bytes}
+    return _explain(sizes, found.reason or NO_WINDOW)
 
 
 def _links(found: Links) -> Json:
@@ -347,6 +365,10 @@ def _clock(found: ClockAnswer) -> Json:
     needed = "needs a known clock and steps shared with the reference worker"
     is_one = "it uses the reference's clock"
     return {**_explain(document, reason or is_one), **_explain({"check": check}, needed)}
+
+
+def _loss(steps: StepTimes) -> Json:
+    return _explain({"first": steps.first_loss, "last": steps.last_loss}, why_no_loss(steps))
 
 
 def _capture(facts: Facts) -> Json:

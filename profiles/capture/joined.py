@@ -7,7 +7,7 @@ devices, keeps its times and has no device. Both kinds are counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Ints = NDArray[np.int64]
 
 CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
 COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(7)
+FUNCTION = "__inference_"
+"""How TensorFlow's names of traced functions begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,7 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
     if calls is not None:
         steps = Steps(*steps_of_calls(steps.number, steps.start_ns, steps.end_ns, calls, host))
     ops = _op_events(host, node_of, device_of, category_of, steps, eager)
+    ops = _with_whole_functions(ops, columns, graph)
     ops = _with_compiled(ops, columns, graph, node_of, device_of, steps)
     ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
     unmatched = ops.node < 0
@@ -280,6 +283,19 @@ def _with_accelerators(
     }
     columns_of["category"][: len(ops)] = category_column
     return OpEvents(**columns_of)
+
+
+def _with_whole_functions(ops: OpEvents, columns: XSpaceColumns, graph: Graph) -> OpEvents:
+    """Give functions that XLA compiled as a whole to the only replica.
+
+    Of a function with `jit_compile=True` that the program calls itself, TensorFlow has no graph. It
+    runs as a single op, whose type is the function's name, as no other op's is.
+    """
+    if graph.nodes or len(graph.replica_devices) != 1 or not len(ops):
+        return ops
+    named = zip(columns.names, columns.ops, strict=True)
+    is_whole = np.asarray([name == op and op.startswith(FUNCTION) for name, op in named])
+    return replace(ops, device=np.where(is_whole[ops.name], 0, ops.device))
 
 
 def _with_compiled(

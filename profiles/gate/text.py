@@ -38,8 +38,8 @@ class Row:
 def head(report: GateReport) -> str:
     """`Beyond the baseline: 2 of 31 checks (digits-cnn, mirrored; 6 runs).`"""
     rows = [*exact_rows(report), *time_rows(report)]
-    kind = {"within": "", "beyond": "beyond", "undecided": "undecided"}[report.outcome]
-    which = [row for row in rows if row.outcome in (kind, "unknown" if kind else "")]
+    kinds = {"within": (), "beyond": ("beyond",), "undecided": ("undecided", "unknown")}
+    which = [row for row in rows if row.outcome in kinds[report.outcome]]
     count = f"{len(which)} of {units.counted(len(rows), 'check')}"
     if report.outcome == "within":
         count = units.counted(len(rows), "check")

@@ -16,7 +16,7 @@ def headline(found: Results) -> str:
         if found.now.next_run is None:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
-    rate = units.number(winner.examples_per_second.middle)
+    rate = interval_text(winner.examples_per_second)
     best = "Best" if found.now.next_run is None else "Fastest so far"
     text = f"{best} of {units.counted(num, 'configuration')}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
@@ -76,10 +76,12 @@ def verified_text(found: Results) -> str:
         times = run.examples_per_second / winner.examples_per_second.middle
         num_right += times < 1
         parts.append(f"{label} has {times:.2f} times the throughput of the fastest")
+    slower = (
+        "was slower in a run of its own" if num_right == 1 else "were slower in runs of their own"
+    )
     return (
         f"Of {units.counted(len(sweep.verified), 'configuration')} that predictions left out, "
-        f"{num_right} {'was' if num_right == 1 else 'were'} slower in a run of its own: "
-        f"{units.listed(parts)}."
+        f"{num_right} {slower}: {units.listed(parts)}."
     )
 
 

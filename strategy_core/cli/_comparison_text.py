@@ -14,7 +14,12 @@ from strategy_lab.profiles.analysis.compare.each import AgainstFirst, each_row
 from strategy_lab.profiles.analysis.compare.limits import LimitCheck
 from strategy_lab.profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_lab.profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
-from strategy_lab.profiles.analysis.compare.text import answer, evidence
+from strategy_lab.profiles.analysis.compare.text import (
+    answer,
+    change_interval,
+    change_text,
+    evidence,
+)
 from strategy_lab.profiles.reporting import units
 
 _GATE_OF_ONE = (
@@ -35,6 +40,8 @@ def print_comparison(compared: RunComparison, checks: Sequence[LimitCheck]) -> N
     for warning in compared.warnings:
         out.print(plain_text(warning, "yellow"))
     out.print(_metrics(compared.metrics))
+    if any(item.interval for item in compared.metrics):
+        out.print(plain_text("In parentheses: the 95 % confidence interval of the change."))
     if checks and compared.times.unit == "step":
         out.print(plain_text(_GATE_OF_ONE))
     for check in checks:
@@ -87,8 +94,5 @@ def _metrics(metrics: Sequence[MetricChange]) -> Table:
 
 
 def _change(item: MetricChange) -> str:
-    if item.change is None or item.a is None or item.b is None:
-        return units.MISSING
-    if abs(item.change) >= 10 and item.a:
-        return f"× {units.number(item.b / item.a)}"
-    return f"{item.change:+.1%}"
+    interval = change_interval(item)
+    return f"{change_text(item)} ({interval})" if interval else change_text(item)

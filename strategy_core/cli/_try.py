@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -121,7 +122,7 @@ def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
         _say(f"Not finished: {', '.join(outcome.failed)}")
     folder = tried.plan.folder.parent
     sides = {side: [run.name for run in runs] for side, runs in outcome.finished.items()}
-    a, b = (" ".join(str(folder / name) for name in sides[side]) for side in "ab")
+    a, b = (shlex.join(str(folder / name) for name in sides[side]) for side in "ab")
     print(plain(f"Every number: strategy-lab compare {a} --against {b}"))
 
 

@@ -63,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
             [profiles.load(path) for path in b],
             a_segment=args.segment_a,
             b_segment=args.segment_b,
+            metrics=[limit.metric for limit in limits],
         )
         checks = [check_limit(compared, limit) for limit in limits]
     except LabError as error:

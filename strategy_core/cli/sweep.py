@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -17,7 +18,9 @@ from strategy_core.launcher.sweeping import LONGEST, Sweeping, keep_name, new_sw
 from strategy_core.launcher.tried_change import refuse_beside_a_run
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
+from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
+from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
@@ -99,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     runs: Path = args.runs
     if args.show is not None:
         return _end(args, results(load(runs, args.show)))
-    sweep = _new(args) if args.resume is None else load(runs, args.resume)
+    sweep = _new(args) if args.resume is None else _planned(args)
     if args.dry_run:
         _tell_plan(sweep)
         return 0
@@ -112,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
         with signals_stop(sweeping.cancel, launcher.close):
             found = sweeping.go()
     if sweeping.is_cancelled and found.now.next_run is not None:
-        at = "" if str(runs) == "runs" else f" --runs {runs}"
-        _say(f"Stopped. To go on: strategy-lab sweep --resume {sweep.name}{at}")
+        at = "" if str(runs) == "runs" else f" --runs {shlex.quote(str(runs))}"
+        _say(f"Stopped. To go on: strategy-lab sweep --resume {shlex.quote(sweep.name)}{at}")
         _end(args, found)
         return 128 + signal.SIGINT
     return _end(args, found)
@@ -138,6 +141,29 @@ def _new(args: argparse.Namespace) -> Sweep:
         prunes=not args.no_prune,
         verifies=args.verify_pruned,
     )
+
+
+def _planned(args: argparse.Namespace) -> Sweep:
+    """Return the sweep to go on with; raises SpecError if another plan is asked for as well."""
+    sweep = load(args.runs, args.resume)
+    budget = Budget()
+    asked = {
+        "a spec": args.spec,
+        **{flag_of(field): getattr(args, field) for field in FLAG_FIELDS},
+        **{f"--{name}": getattr(args, name) for name in ("set", "inject", "reconfigure", "vary")},
+        "--recipe": args.recipe,
+        "--seconds": args.seconds != budget.length_s,
+        "--rounds": args.rounds != budget.rounds,
+        "--minutes": args.minutes,
+        "--verify-pruned": args.verify_pruned,
+        "--no-prune": args.no_prune,
+    }
+    if other := [name for name, value in asked.items() if value]:
+        raise SpecError(
+            f"--resume goes on with {sweep.name} as it was planned, without {other[0]}",
+            advice=f"Leave out {units.listed(other)}, or start another sweep",
+        )
+    return sweep
 
 
 def _tell_plan(sweep: Sweep) -> None:

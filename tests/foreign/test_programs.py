@@ -179,7 +179,7 @@ PROGRAMS = {
         limits=("between-steps", "dispatch", "short-steps"),
         says=r"most of it at train_on_batch\.py:1[4-7]|TensorFlow's Python|the Python .*that start",
     ),
-    "jit_compile": Expected(8, **UNSPREAD, **NO_OP_SEEN),
+    "jit_compile": Expected(8, **UNSPREAD, **STARTED),
     "mixed_precision": Expected(12, **UNSPREAD, **STARTED),
     "threads_that_train": Expected(
         10,

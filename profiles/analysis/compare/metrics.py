@@ -69,6 +69,13 @@ class MetricChange:
         return (self.b - self.a) / abs(self.a)
 
     @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of `change`; None if it is not known."""
+        if not self.a or self.low is None or self.high is None:
+            return None
+        return self.low / abs(self.a), self.high / abs(self.a)
+
+    @property
     def is_within_noise(self) -> bool:
         """Whether the differences between runs explain the change."""
         return self.low is not None and self.high is not None and self.low <= 0 <= self.high

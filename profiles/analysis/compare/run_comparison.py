@@ -1,11 +1,11 @@
-"""Two sides of runs: step times with their uncertainty, and every number of their summaries.
+"""Two sides of runs: step times with their uncertainty, and numbers of their summaries.
 
 Of each run one segment is compared: the one asked for, else the one with the most steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_s
 from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
-from strategy_lab.profiles.analysis.summary import summarize_segment
+from strategy_lab.profiles.analysis.summary import segment_numbers, summarize_segment
 from strategy_lab.profiles.analysis.xla import compiled_on_one_side, num_compiled
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.reporting import units
@@ -66,7 +66,8 @@ class ComparedRun:
     """Functions that XLA compiles; None if that is not recorded."""
     load: MachineLoad | None
     """How busy the machine was; None if that was not sampled."""
-    summary: dict[str, Any] = field(repr=False)
+    numbers: dict[str, Any] = field(repr=False)
+    """The segment's summary, or the entries of it that hold the numbers with short names."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class RunComparison:
         return tuple(self.metric(name) for name in METRICS)
 
     def metric(self, name: str) -> MetricChange:
-        """A short name of `METRICS`, or any dotted path of a segment's summary."""
+        """A short name of `METRICS`, or a dotted path that `compare_sets` was asked for."""
         times = self.times
         if name == "step_time_ms":
             low, high = times.low, times.high
@@ -115,7 +116,7 @@ class RunComparison:
             )
         if name == "examples_per_second":
             return self._throughput()
-        a, b = ([run.summary for run in side] for side in (self.a, self.b))
+        a, b = ([run.numbers for run in side] for side in (self.a, self.b))
         return changed_metric(name, a, b, times.pairs)
 
     def _throughput(self) -> MetricChange:
@@ -146,15 +147,19 @@ def compare_sets(
     *,
     a_segment: int | None = None,
     b_segment: int | None = None,
+    metrics: Sequence[str] = (),
 ) -> RunComparison:
     """Compare the runs of B with those of A; raises AnalysisError if they cannot be compared.
 
     Args:
       a_segment, b_segment: which segment of each run; None for the one with the most steps.
+      metrics: numbers without a short name to compare as well, by their dotted path in a
+        segment's summary; with one of them the whole summary of each run is computed.
     """
     _check_named_once([*a, *b])
+    is_whole = any(name not in METRICS for name in metrics)
     one, other = (
-        [_compared_run(run, side, segment) for run in runs]
+        [_compared_run(run, side, segment, is_whole=is_whole) for run in runs]
         for side, runs, segment in (("A", a, a_segment), ("B", b, b_segment))
     )
     _check_same_workload([*one, *other])
@@ -184,8 +189,10 @@ def program_name(workload: str) -> str:
     return Path(workload).name if workload.endswith(".py") else workload
 
 
-def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
+def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: bool) -> ComparedRun:
     opened, timed = _timed(run, side, segment)
+    read: Callable[[Profile, SegmentOpened], dict[str, Any]]
+    read = summarize_segment if is_whole else segment_numbers
     workload = (run.spec or {}).get("workload")
     return ComparedRun(
         name=run.name,
@@ -199,9 +206,7 @@ def _compared_run(run: Profile, side: str, segment: int | None) -> ComparedRun:
         has_spec=run.spec is not None,
         num_compiled=num_compiled(run, opened.segment),
         load=machine_load(run, opened.segment),
-        summary=run.once(
-            ("segment_summary", opened.segment), lambda: summarize_segment(run, opened)
-        ),
+        numbers=run.once((read.__name__, opened.segment), lambda: read(run, opened)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from strategy_lab.profiles.analysis.compare.comparison import Comparison, TimedRun
+from strategy_lab.profiles.analysis.compare.metrics import MetricChange
 from strategy_lab.profiles.analysis.compare.repetitions import (
     ASSUMED_SPREAD,
     DIFFERENCE,
@@ -21,6 +22,7 @@ SQRT_2 = 2**0.5
 _EQUAL = 5e-4
 SAME_BATCH = 0.01
 """Greatest difference in examples per step that a smaller last batch may cause."""
+_AS_FACTOR = 10.0
 TOO_MANY = 100
 """Runs a side that are more than anyone records: the advice is another one then."""
 _AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
@@ -79,6 +81,26 @@ def evidence(compared: RunComparison) -> tuple[str, ...]:
     elif times.pair_spread is not None:
         found.append(_power(times))
     return tuple(text for text in found if text)
+
+
+def change_text(item: MetricChange) -> str:
+    """Return the change as `+4.2 %`, or as a factor if it exceeds ten."""
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    if abs(item.change) >= _AS_FACTOR:
+        return f"{item.b / item.a:,.0f} times"
+    return f"{100 * item.change:+.1f} %"
+
+
+def change_interval(item: MetricChange) -> str:
+    """Return the 95 % interval of the change, `+1.0 to +7.4 %`; empty with too few runs.
+
+    Also empty if it has no width, as of bytes that are the same in every run.
+    """
+    if item.interval is None or abs(item.change or 0.0) >= _AS_FACTOR:
+        return ""
+    low, high = (f"{100 * end:+.1f}" for end in item.interval)
+    return "" if low == high else f"{low} to {high} %"
 
 
 def longer_runs(compared: RunComparison) -> str:

@@ -236,6 +236,14 @@ def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], F
     assert "17 of 256 examples" in found(facts)["partial-batch"].sentence
 
 
+def test_a_long_first_step_does_not_hide_partial_batches(ill: Callable[[str], Facts]) -> None:
+    """Of a short run it is most of the time."""
+    facts = partial(ill("healthy"))
+    wall = facts.steps.wall_ms.copy()
+    wall[0] = 20 * wall.sum()
+    assert "partial-batch" in found(replace(facts, steps=replace(facts.steps, wall_ms=wall)))
+
+
 def test_copies_within_a_device_are_no_traffic_between_devices(
     ill: Callable[[str], Facts],
 ) -> None:

@@ -16,6 +16,7 @@ from strategy_lab.profiles.analysis.compare.comparison import (
     TimedRun,
     compare_sides,
 )
+from strategy_lab.profiles.analysis.compare.metrics import METRICS, changed_metric
 from strategy_lab.profiles.analysis.compare.pairs import neighbours
 from strategy_lab.profiles.analysis.compare.repetitions import (
     difference_found,
@@ -164,11 +165,24 @@ def test_swapping_the_sides_inverts_the_answer(a: list[float], b: list[float]) -
         assert math.log(one.low) == pytest.approx(-math.log(other.high), abs=1e-6)
 
 
+def test_a_number_with_a_short_name_is_that_of_the_summary(tmp_path: Path) -> None:
+    """Also where it is missing, with the reason; a comparison reads these numbers alone."""
+    known = profiles.load(write_run(tmp_path / "known", replicas=3, steps=60, straggler=(2, 9.0)))
+    bare = profiles.load(write_run(tmp_path / "bare", replicas=1, steps=60, windows=0))
+    for run in (known, bare):
+        lean = compare_runs(run, run)
+        (segment,) = run.summary()["segments"]
+        for name, metric in METRICS.items():
+            if metric.path:
+                assert lean.metric(name) == changed_metric(name, [segment], [segment])
+    assert compare_runs(known, known).metric("late_ms").a == pytest.approx(9.0, abs=2.0)
+
+
 def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
     """Although the mean, which slow steps move, says otherwise."""
     a = profiles.load(write_run(tmp_path / "a", windows=0, seed=1))
     b = profiles.load(_with_slow_steps(write_run(tmp_path / "b", windows=0, seed=2)))
-    found = compare_runs(a, b)
+    found = compare_sets([a], [b], metrics=["steps.examples_per_second"])
     step, rate = (found.metric(name) for name in ("step_time_ms", "examples_per_second"))
     assert step.change is not None
     assert rate.change is not None

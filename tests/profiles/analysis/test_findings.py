@@ -377,7 +377,7 @@ def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: P
     assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
 
 
-@pytest.mark.parametrize(("input_ms", "is_told"), [(5.0, False), (15.0, True)])
+@pytest.mark.parametrize(("input_ms", "is_told"), [(12.0, False), (25.0, True)])
 def test_handing_batches_to_the_devices_is_no_wait_for_input(
     tmp_path: Path, input_ms: float, is_told: bool
 ) -> None:

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.stragglers import Work, lateness, stragglers
+from strategy_lab.profiles.analysis.stragglers import (
+    NOTICEABLE_SCORE,
+    Work,
+    lateness,
+    stragglers,
+)
 from tests.synthetic import write_run
 
 
@@ -45,6 +50,20 @@ def test_noise_has_no_outlier(tmp_path: Path, replicas: int, seed: int) -> None:
     )
     assert found.straggler is None
     assert found.latest is not None
+
+
+@pytest.mark.parametrize(("num_steps", "is_told"), [(22, True), (5, False)])
+def test_a_replica_that_is_always_last_is_late_however_much_that_varies(
+    num_steps: int, is_told: bool
+) -> None:
+    """As on a machine where other programs make some steps seven times as long as others."""
+    late_ms = np.geomspace(60.0, 900.0, num_steps)
+    wait = np.column_stack([late_ms, np.zeros(num_steps)])
+    work = np.column_stack([late_ms / 2, 1.5 * late_ms])
+    found = lateness(Work("measured", [0, 1], [0, 0], wait, work, 2 * late_ms), 0, {})
+    assert found.latest is not None
+    assert found.latest.score < NOTICEABLE_SCORE
+    assert [item.replica for item in found.late] == ([1] if is_told else [])
 
 
 def test_a_straggler_needs_two_replicas(tmp_path: Path) -> None:

@@ -63,6 +63,23 @@ def test_each_core_of_a_replica_is_split_and_their_union_is_the_replicas() -> No
     }
 
 
+def _whole_function(devices: list[str]) -> list[dict[str, Any]]:
+    """A step that is one call of a function with `jit_compile=True`, of which there is no graph."""
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.add("__inference_train_step_44:__inference_train_step_44", 100, 700)
+    capture.add("MatMul:MatMul", 800, 900)
+    joined = join(xspace.decode(capture.serialized()), Graph([], devices))
+    return to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
+
+
+def test_a_step_that_xla_compiles_as_a_whole_computes_on_the_only_replica() -> None:
+    (row,) = _whole_function(DEVICES[:1])
+    assert row["device"] == DEVICES[0]
+    assert _phases(row) == {"compute": 600, "wait": 0, "transfer": 0, "input": 0, "idle": 400}
+    assert _whole_function(DEVICES) == [], "which of two replicas ran it is not known"
+
+
 def test_a_replica_of_one_device_has_no_cores() -> None:
     assert _tables(_late_sender(), REDUCTION)["core_steps"] == []
 

@@ -26,7 +26,7 @@ from strategy_lab.profiles.gate.checks import exact_checks
 from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
 from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import GateReport, gate
-from strategy_lab.profiles.gate.text import open_questions
+from strategy_lab.profiles.gate.text import head, open_questions
 from strategy_lab.profiles.gate.time_checks import time_checks
 from tests.synthetic import HOSTILE, write_run
 
@@ -116,6 +116,14 @@ def test_a_run_that_lacks_what_was_accepted_is_no_pass(tmp_path: Path) -> None:
     report = gate(baseline, [made(tmp_path / "b", windows=0)], only="exact")
     assert report.outcome == "undecided"
     assert any("captured" in text for text in open_questions(report))
+
+
+def test_a_check_that_is_not_known_is_not_counted_as_beyond(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    report = gate(baseline, [made(tmp_path / "b", windows=0, replicas=2)], only="exact")
+    num = {kind: sum(c.outcome == kind for c in report.exact) for kind in ("beyond", "unknown")}
+    assert min(num.values()) > 0
+    assert head(report).startswith(f"Beyond the baseline: {num['beyond']} of ")
 
 
 # Times

@@ -68,6 +68,10 @@ def test_ctrl_c_keeps_what_is_there_and_resume_goes_on(
     assert f"--resume sweep-digits-mlp-1 --runs {runs}" in capsys.readouterr().err
     assert main(["sweep", "--resume", "sweep-digits-mlp-1", "--runs", str(runs), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["is_complete"]
+    again = ["sweep", "--resume", "sweep-digits-mlp-1", "--runs", str(runs)]
+    assert main([*again, "--vary", "batch=1,2", "--seconds", "9"]) == 2
+    refused = capsys.readouterr().err
+    assert "as it was planned, without --vary. Leave out --vary and --seconds" in refused
 
 
 def test_a_dry_run_lists_what_would_be_done(

@@ -56,7 +56,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     chosen = show_collectives(calls)
     left, right = st.columns(2)
     with left:
-        show_replicas(chosen, facts.breakdown, opened.profile.process_titles)
+        show_replicas(calls, chosen, facts.breakdown, opened.profile.process_titles)
     with right:
         show_matrix(facts.communication.traffic, segment.replica_devices)
     show_links(opened.ask(links_of, segment.segment))
@@ -112,7 +112,7 @@ def _tiles(facts: Facts) -> list[Tile]:
             "transfer_bytes",
             units.size(found.transfer_bytes),
             "derived",
-            found.reason or "",
+            found.why_no_transfers or "",
             note="per step",
         ),
     ]

@@ -59,11 +59,14 @@ def formulas() -> str:
 
 
 def show_replicas(
-    chosen: CollectiveCall | None, breakdown: StepBreakdown, titles: Mapping[int, str]
+    calls: Sequence[CollectiveCall],
+    chosen: CollectiveCall | None,
+    breakdown: StepBreakdown,
+    titles: Mapping[int, str],
 ) -> None:
     """Who waits, and how long tensors move: in the whole step, or in one call of the chosen op.
 
-    `titles` is what the run's processes are called, by number.
+    `calls` are those of the table, `titles` what the run's processes are called, by number.
 
     The whole step is the breakdown's: collectives that run side by side are never summed.
     """
@@ -86,7 +89,7 @@ def show_replicas(
     draw_chart(chart, key="comm_replicas", alt="Wait and transfer per replica")
     if chosen:
         st.caption(f"{as_markdown(chosen.op)} {chosen.place}, {as_markdown(chosen.name, 80)}.")
-    else:
+    elif calls:
         st.caption("All collectives of a step. Choose a row of the table to see a single op.")
 
 

@@ -35,6 +35,9 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
         "Traffic", kinds, default=heavy, format_func=KINDS.__getitem__, key="matrix_kind"
     )
     shown = [item for item in traffic if item.source == (kind or heavy)]
+    if all(item.bytes is None for item in shown):
+        st.markdown(f"The sizes of what {units.counted(len(shown), 'pair')} sent are not known.")
+        return
     ends = [end for item in shown for end in (item.send_device, item.recv_device)]
     names = list(dict.fromkeys([*devices, *sorted(ends)]))
     short = short_names(names)

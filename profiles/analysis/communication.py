@@ -90,7 +90,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Communication:
-    """A segment's communication; `reason` says why a part of it is missing."""
+    """A segment's communication; `reason` says why its collectives, or their bytes, are missing."""
 
     segment: int
     num_steps: int
@@ -99,6 +99,8 @@ class Communication:
     collective_bytes: float | None
     transfer_bytes: float | None
     reason: str | None = None
+    why_no_transfers: str | None = None
+    """Why the bytes of the transfers are not known."""
 
     @property
     def main(self) -> CollectiveUse | None:
@@ -137,7 +139,7 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     num_steps = len(np.unique(ints(captured, "step")))
     if not num_steps:
         reason = profile.unknown.get("steps", NO_WINDOW)
-        return Communication(segment.segment, 0, (), (), None, None, reason)
+        return Communication(segment.segment, 0, (), (), None, None, reason, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
     uses = collective_uses(collectives, captured)
@@ -146,15 +148,18 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         uses = tuple(map(_without_times, uses))
     sizes = floats(transfers, "bytes")
     moved = _collective_bytes(uses)
-    is_known = moved is not None and np.isfinite(sizes).all()
+    sent = float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None
     return Communication(
         segment=segment.segment,
         num_steps=num_steps,
         collectives=uses,
         traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
         collective_bytes=moved,
-        transfer_bytes=float(sizes.sum()) / num_steps if np.isfinite(sizes).all() else None,
-        reason=None if is_known else profile.unknown.get("bytes", SIZES_UNKNOWN),
+        transfer_bytes=sent,
+        reason=profile.unknown.get("bytes", SIZES_UNKNOWN) if moved is None else None,
+        why_no_transfers=(
+            profile.unknown.get("transfers", SIZES_UNKNOWN) if sent is None else None
+        ),
     )
 
 

@@ -297,8 +297,10 @@ def _busbw(found: Communication) -> Json:
 
 
 def _bytes_per_step(found: Communication) -> Json:
-    sizes = {"collective": found.collective_bytes, "transfer": found.transfer_bytes}
-    return _explain(sizes, found.reason or NO_WINDOW)
+    return {
+        **_explain({"collective": found.collective_bytes}, found.reason or NO_WINDOW),
+        **_explain({"transfer": found.transfer_bytes}, found.why_no_transfers or NO_WINDOW),
+    }
 
 
 def _links(found: Links) -> Json:

@@ -63,6 +63,7 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "environment": "a profile does not record it",
         "cost": "the profile does not say what its recording cost",
         "bytes": "the profile does not tell the size of at least one collective",
+        "transfers": "the profile does not tell the size of at least one copy",
     }
     if not len(first.steps):
         found["steps"] = NO_STEPS

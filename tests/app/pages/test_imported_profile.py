@@ -9,6 +9,7 @@ import pytest
 
 from strategy_lab.profiles.imports.import_run import import_profile
 from tests.app.looking import open_page, text_of
+from tests.profiles.imports.made import old_gpu_profile
 from tests.synthetic import write_run
 
 TPU = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum.xplane.pb"
@@ -74,3 +75,13 @@ def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:
     compared = text_of(open_page("compare", runs, a="one", b="two"))
     said = "The losses are not known. A: a profile does not record the loss"
     assert said in compared.replace("\\", "")
+
+
+def test_copies_of_unknown_size_do_not_make_collectives_unknown(tmp_path: Path) -> None:
+    (tmp_path / "old.xplane.pb").write_bytes(old_gpu_profile())
+    import_profile(tmp_path / "old.xplane.pb", tmp_path / "runs" / "one")
+    said = text_of(open_page("communication", tmp_path / "runs", run="one"))
+    assert "no collective in the captured steps" in said
+    assert "the profile does not tell the size of at least one copy" in said
+    assert "The sizes of what 2 pairs sent are not known." in said
+    assert "All collectives of a step" not in said

@@ -61,25 +61,25 @@ def gpu_profile(num_gpus: int = 2, num_steps: int = 4, *, annotated: bool = True
 def old_gpu_profile(num_steps: int = 2) -> bytes:
     """Return steps as TensorFlow 2.3 names their parts, of 2 of 8 replicas, every 100 ms.
 
-    In each, replica 4 computes for 4 ms on GPU:4, and 50 ms later replica 6 for 5 ms on GPU:6.
-    GPU:1 copies before the first step, GPU:0 does nothing.
+    In each, replica 4 computes for 4 ms on GPU:4, and 50 ms later replica 6 for 5 ms on GPU:6. Both
+    then copy for 1 ms, and no size is known. GPU:1 copies once, GPU:0 does nothing.
     """
     kernel = "void tensorflow::functor::FillPhiloxRandomKernelLaunch<long>()"
+    copy = "Stream #123(MemcpyH2D)"
     planes = [
         MadePlane("/device:GPU:0"),
-        MadePlane(
-            "/device:GPU:1", [MadeLine("Stream #123(MemcpyH2D)", [("MemcpyH2D", 0, MS, {})])]
-        ),
+        MadePlane("/device:GPU:1", [MadeLine(copy, [("MemcpyH2D", 0, MS, {})])]),
     ]
     for gpu, late, length in ((4, 10, 4), (6, 60, 5)):
         begins = [(step * 100 + late) * MS for step in range(num_steps)]
-        op = f"replica_{gpu}/bert/dropout/random_uniform:RandomUniform"
+        stats = {"level 0": f"replica_{gpu}/bert/dropout/random_uniform:RandomUniform"}
+        kernels = [(kernel, at, length * MS, stats) for at in begins]
+        copies = [("MemcpyH2D", at + length * MS, MS, {"correlation_id": at}) for at in begins]
+        steps = [(str(step), at, (length + 1) * MS, {}) for step, at in enumerate(begins)]
         lines = [
-            MadeLine(
-                "Stream #134(Compute)",
-                [(kernel, at, length * MS, {"level 0": op}) for at in begins],
-            ),
-            MadeLine("Steps", [(str(step), at, length * MS, {}) for step, at in enumerate(begins)]),
+            MadeLine("Stream #134(Compute)", kernels),
+            MadeLine(copy, copies),
+            MadeLine("Steps", steps),
         ]
         planes.append(MadePlane(f"/device:GPU:{gpu}", lines))
     return xspace([*planes, MadePlane("/host:CPU")])

@@ -135,10 +135,10 @@ def test_an_old_profile_of_some_replicas_names_the_ops_and_their_numbers(tmp_pat
 
 def test_a_device_is_idle_while_others_run_the_same_step(tmp_path: Path) -> None:
     profile = opened(tmp_path, old_gpu_profile())
-    assert rows(profile, "steps", "step", "wall_ms") == [(0, 55.0), (1, 55.0)]
+    assert rows(profile, "steps", "step", "wall_ms") == [(0, 56.0), (1, 56.0)]
     assert rows(profile, "replica_steps", "replica", "wall_ms", "compute_ms", "idle_ms")[::2] == [
-        (0, 55.0, 4.0, 51.0),
-        (1, 55.0, 5.0, 50.0),
+        (0, 56.0, 4.0, 51.0),
+        (1, 56.0, 5.0, 50.0),
     ]
 
 

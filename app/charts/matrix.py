@@ -14,6 +14,9 @@ from strategy_lab.profiles.reporting.palette import ink_on
 SHORT = 14
 """Length up to which a name stays on one line."""
 ONE_LINE_PX, TWO_LINES_PX = 34, 40
+CHARACTER_PX = 6.5
+WIDTH_PX, USUAL_LABEL_PX = 380, 60
+"""Of the cells together, in a column of a page; of a label below the axis that is on its side."""
 PALE, DEEP = "#CFE3F3", "#0B3C6F"
 
 
@@ -31,7 +34,12 @@ def traffic(
     top = max(float(bytes_per_step.max(initial=0)), 1.0)
     row_px = TWO_LINES_PX if lines != shown else ONE_LINE_PX
     side = min(max(row_px * len(devices), 150), 620)
-    chart = figure(height=side + 110, x_title="to", y_title="from", showlegend=False)
+    label_px = CHARACTER_PX * max(len(part) for line in lines for part in line.split("<br>"))
+    is_on_side = label_px > WIDTH_PX / len(lines)
+    below_px = max(label_px - USUAL_LABEL_PX, 0) if is_on_side else 0  # else the cells are squeezed
+    chart = figure(
+        height=side + 110 + round(below_px), x_title="to", y_title="from", showlegend=False
+    )
     chart.add_heatmap(
         z=sent,
         x=shown,

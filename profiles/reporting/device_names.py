@@ -15,6 +15,8 @@ _JOBS = {"chief": "coordinator", "ps": "parameter server"}
 _PARTS = re.compile(r"(\D*)(\d*)").findall
 """A name as pairs of what is no number and the number after it."""
 _MOST_DIGITS = 10
+_IMPORTED = re.compile(r"([^/]*)/(?:device:(.*)|(host):CPU)", re.DOTALL)
+"""A device, or the host itself, of a profile: with the host's name in front if it has several."""
 
 
 def short_names(devices: Iterable[str]) -> dict[str, str]:
@@ -75,8 +77,8 @@ def _place_of_next(name: str, other: str) -> int | None:
 
 def _short(name: str, match: re.Match[str] | None, with_place: bool) -> str:
     if match is None:
-        host, is_imported, device = name.partition("/device:")
-        return f"{host} {device}".strip() if is_imported and "/" not in host else name
+        imported = _IMPORTED.fullmatch(name)
+        return f"{imported[1]} {imported[2] or imported[3]}".strip() if imported else name
     device = f"{match['kind']}:{match['number']}" if match["kind"] else "host"
     if not with_place:
         return device

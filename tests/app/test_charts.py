@@ -136,6 +136,14 @@ def test_long_names_beside_a_matrix_take_two_lines() -> None:
     assert axis.ticktext[3] == "parameter<br>server 1"
 
 
+def test_long_names_of_a_matrix_leave_its_cells_their_height() -> None:
+    short, long = (
+        traffic([f"{host} GPU:{gpu}" for host in hosts for gpu in (0, 1)], np.ones((4, 4)))
+        for hosts in (("a", "b"), ("34.83.195.179_6003", "34.83.195.180_6003"))
+    )
+    assert long.layout.height - short.layout.height > 50
+
+
 def test_the_numbers_of_a_matrix_can_be_read_on_their_cells() -> None:
     written = traffic(["a", "b"], np.array([[1, 40_000], [18_000, 0]])).data[1]
     assert written.text == ("1 B", "40.0 kB", "18.0 kB", "")

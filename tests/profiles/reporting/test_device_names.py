@@ -28,6 +28,17 @@ def test_processes_are_called_as_everywhere_else() -> None:
     assert [*named.values()] == ["coordinator CPU:0", "parameter server 1 CPU:0"]
 
 
+def test_devices_of_a_profile_have_the_name_of_their_host_if_there_are_several() -> None:
+    names = ["a_6009/device:GPU:0", "a_6009/host:CPU", "/device:TPU:3", "/host:CPU", "a/b/host:CPU"]
+    assert [*short_names(names).values()] == [
+        "a_6009 GPU:0",
+        "a_6009 host",
+        "TPU:3",
+        "host",
+        names[-1],
+    ]
+
+
 def test_devices_that_count_up_are_written_as_one() -> None:
     cores = [f"CPU:{number}" for number in range(16)]
     assert folded(cores) == ["CPU:0 to CPU:15"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -93,6 +94,27 @@ def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, trac
     expect(details.get_by_role("table").get_by_role("row")).to_have_count(1 + 4)
     expect(page.locator(".timeline .range h3")).to_contain_text(re.compile(r"selected.*\d ops"))
     expect(page.locator(".timeline .count").first).to_contain_text("found")
+    expect(page).to_have_url(re.compile(r"range=.*op="))
+    link = page.url.replace("run=long", "run=long-linked")
+    # Another run with the same spans, of which the lab has none in memory.
+    shutil.copytree(traced.runs / "long", traced.runs / "long-linked")
+    _open_linked(page, link, name or "")
+
+
+def _open_linked(page: Page, link: str, name: str) -> None:
+    """A link to an op and a range shows the first spans, and selects both once it has all."""
+    held: list[Route] = []
+    page.route("**/api/runs/long-linked/timeline", held.append)
+    page.goto(link)
+    expect(page.locator(".timeline > .quiet")).to_contain_text("The others are being read")
+    expect(root(page)).to_have_attribute("data-drawn", "yes")
+    wait_until(page, lambda: held, "the other spans were not asked for")
+    expect(root(page)).to_have_attribute("data-selected", "")
+    assert page.url == link, "the address keeps what is not selected yet"
+    held[0].continue_()
+    view_of(page)
+    expect(root(page)).to_have_attribute("data-selected", name)
+    expect(page.locator(".timeline .range h3")).to_contain_text(re.compile(r"selected.*\d ops"))
 
 
 MOVED = """async ([address, before, after]) => {

@@ -65,14 +65,9 @@ def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
 
 def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:
     traced.write_run("long", steps=180, windows=16, ops_per_step=420, checksums=True)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
     page = open_page(traced.address())
     # The second request is for all spans: it waits for what the test does meanwhile.
-    page.route("**/api/runs/long/timeline", hold)
+    held = _hold(page, "**/api/runs/long/timeline")
     page.goto(traced.address("timeline", run="long"))
     message = page.locator(".timeline > .quiet")
     expect(message).to_contain_text("spans are shown. The others are being read")
@@ -101,10 +96,20 @@ def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, trac
     _open_linked(page, link, name or "")
 
 
+def _hold(page: Page, address: str) -> list[Route]:
+    """The requests for an address, which are answered once the test continues them."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(address, hold)
+    return held
+
+
 def _open_linked(page: Page, link: str, name: str) -> None:
     """A link to an op and a range shows the first spans, and selects both once it has all."""
-    held: list[Route] = []
-    page.route("**/api/runs/long-linked/timeline", held.append)
+    held = _hold(page, "**/api/runs/long-linked/timeline")
     page.goto(link)
     expect(page.locator(".timeline > .quiet")).to_contain_text("The others are being read")
     expect(root(page)).to_have_attribute("data-drawn", "yes")

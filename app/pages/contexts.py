@@ -132,19 +132,19 @@ def _waiting_for(state: Queued | Running) -> str:
     )
 
 
-def buttons(key: Key, about: str) -> None:
-    """Record again and download; `about` names the recording if two are shown."""
+def buttons(key: Key) -> None:
+    """Record again and download."""
     held, viewer = lab().recordings, current_viewer()
     state = held.state(viewer, key)
     if isinstance(state, Queued | Running):
         return
-    if st.button(f"Record {about}again", key=f"context_again_{key[1]}"):
+    if st.button("Record again", key=f"context_again_{key[1]}"):
         held.record_again(viewer, key)
         st.rerun()
     if isinstance(state, Done):
         document = state.document
         st.download_button(
-            f"Download {about}".rstrip(),
+            "Download",
             lambda: page(document),
             file_name="contexts.html",
             mime="text/html",
@@ -169,12 +169,15 @@ def show_course(controls: DeltaGenerator) -> None:
     with controls:
         keys = choose()
         lab().recordings.look(current_viewer(), keys)
-        for key in keys:
-            title = strategy_catalog.row(key[1]).title
-            buttons(key, f"{title} " if len(keys) > 1 else "")
+        if len(keys) == 1:
+            buttons(keys[0])
         st.link_button("Give a lecture", "lecture", help=LECTURE)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
+            if len(keys) > 1:
+                with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                    st.markdown(f"**{strategy_catalog.row(key[1]).title}**", width="content")
+                    buttons(key)
             show(key)
 
 

@@ -76,7 +76,7 @@ def _show_table(found: Results) -> Result | None:
         "sweep_table",
         found.table,
         {
-            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=165),
+            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=220),
             "rate": number(
                 "Examples/s",
                 lambda item: _middle(item.examples_per_second, digits=0),

@@ -114,10 +114,11 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     kept: list[tuple[Configuration, RunSpec, DevicePlan]] = []
     left_out: list[LeftOut] = []
     validation.check(base, inventory)
+    named = _named(base, axes, inventory)
     for values in itertools.product(*axes.values()):
         asked = dict(zip(axes, values, strict=True))
         changes = _changes(base, asked, inventory)
-        label = label_of(asked)
+        label = label_of({field: asked[field] for field in named})
         spec = base.with_changes(changes)
         error = _refusal(spec, inventory)
         if error is not None:
@@ -133,7 +134,7 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     if reference is None:
         reference = len(kept)
         planned = plan(base, inventory)
-        label = _base_label(base, axes, planned)
+        label = _base_label(base, named, planned)
         kept.append((Configuration(label, {}, planned.num_replicas), base, planned))
     if len(kept) > MOST_CONFIGURATIONS:
         raise SpecError(
@@ -147,6 +148,19 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
             advice="Vary another field, such as --vary devices=1,2,4",
         )
     return Combinations([item for item, _, _ in kept], reference, left_out)
+
+
+def _named(base: RunSpec, axes: Axes, inventory: Inventory) -> list[str]:
+    """Return the axes that labels name: not those with one value that is the base's own."""
+
+    def is_own(field: str) -> bool:
+        (value,) = axes[field]
+        try:
+            return base.with_changes(_changes(base, {field: value}, inventory)) == base
+        except SpecError:  # valid beside the values of other axes alone
+            return False
+
+    return [field for field in axes if len(axes[field]) > 1 or not is_own(field)] or list(axes)
 
 
 def label_of(values: Mapping[str, Any]) -> str:
@@ -270,7 +284,7 @@ def _place_of(
     return None
 
 
-def _base_label(base: RunSpec, axes: Axes, planned: DevicePlan) -> str:
+def _base_label(base: RunSpec, axes: Sequence[str], planned: DevicePlan) -> str:
     document = flatten(base.to_json())
     values = {field: document.get(field) for field in axes}
     if "devices" in values and base.device_request.kind == "auto":

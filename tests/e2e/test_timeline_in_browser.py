@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -64,14 +65,9 @@ def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
 
 def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:
     traced.write_run("long", steps=180, windows=16, ops_per_step=420, checksums=True)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
     page = open_page(traced.address())
     # The second request is for all spans: it waits for what the test does meanwhile.
-    page.route("**/api/runs/long/timeline", hold)
+    held = _hold(page, "**/api/runs/long/timeline")
     page.goto(traced.address("timeline", run="long"))
     message = page.locator(".timeline > .quiet")
     expect(message).to_contain_text("spans are shown. The others are being read")
@@ -93,6 +89,37 @@ def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, trac
     expect(details.get_by_role("table").get_by_role("row")).to_have_count(1 + 4)
     expect(page.locator(".timeline .range h3")).to_contain_text(re.compile(r"selected.*\d ops"))
     expect(page.locator(".timeline .count").first).to_contain_text("found")
+    expect(page).to_have_url(re.compile(r"range=.*op="))
+    link = page.url.replace("run=long", "run=long-linked")
+    # Another run with the same spans, of which the lab has none in memory.
+    shutil.copytree(traced.runs / "long", traced.runs / "long-linked")
+    _open_linked(page, link, name or "")
+
+
+def _hold(page: Page, address: str) -> list[Route]:
+    """The requests for an address, which are answered once the test continues them."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(address, hold)
+    return held
+
+
+def _open_linked(page: Page, link: str, name: str) -> None:
+    """A link to an op and a range shows the first spans, and selects both once it has all."""
+    held = _hold(page, "**/api/runs/long-linked/timeline")
+    page.goto(link)
+    expect(page.locator(".timeline > .quiet")).to_contain_text("The others are being read")
+    expect(root(page)).to_have_attribute("data-drawn", "yes")
+    wait_until(page, lambda: held, "the other spans were not asked for")
+    expect(root(page)).to_have_attribute("data-selected", "")
+    assert page.url == link, "the address keeps what is not selected yet"
+    held[0].continue_()
+    view_of(page)
+    expect(root(page)).to_have_attribute("data-selected", name)
+    expect(page.locator(".timeline .range h3")).to_contain_text(re.compile(r"selected.*\d ops"))
 
 
 MOVED = """async ([address, before, after]) => {

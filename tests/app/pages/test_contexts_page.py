@@ -88,6 +88,16 @@ def test_record_again_records_the_shown_demonstration(
     assert len(started) == 1
 
 
+def test_two_recordings_beside_each_other_are_named(
+    started: list[Pretended], tmp_path: Path
+) -> None:
+    at = open_page("contexts", tmp_path)
+    at.selectbox("context_beside").select("one-device")
+    rerun(at)
+    assert {"**MirroredStrategy**", "**OneDeviceStrategy**"} <= {item.value for item in at.markdown}
+    assert len(started) < 2
+
+
 def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: Path) -> None:
     at = with_own_program(tmp_path)
     assert "TensorFlow is starting in its own process" in text_of(at)

@@ -57,6 +57,17 @@ def test_the_base_is_added_if_the_axes_do_not_have_it() -> None:
     assert found.configurations[found.reference].changes == {}
 
 
+def test_what_is_the_same_in_all_configurations_is_not_in_their_names() -> None:
+    own = ("strategy=mirrored", "devices=2", "batch=64", "loop=custom,fit")
+    assert labels(BASE, *own) == ["loop custom", "loop fit"]
+    other = ("devices=1", "batch=64", "loop=custom,fit")
+    assert labels(BASE, *other) == [
+        "1 device loop custom",
+        "1 device loop fit",
+        "cpu:2 loop custom",
+    ]
+
+
 def test_auto_is_named_by_what_it_means_here() -> None:
     base = BASE.with_changes({"devices": "auto"})
     assert labels(base, "devices=1,2") == ["1 device", "2 devices", "4 devices"]
@@ -65,7 +76,7 @@ def test_auto_is_named_by_what_it_means_here() -> None:
 
 def test_impossible_combinations_are_left_out_with_the_reason_of_validation() -> None:
     told = reasons(BASE, "devices=2,3", "batch=64", "algorithm=auto,hierarchical-copy")
-    assert "cannot be shared equally among 3 replicas" in told["3 devices batch 64 auto"]
+    assert "cannot be shared equally among 3 replicas" in told["3 devices auto"]
     told = reasons(BASE, "strategy=mirrored,one-device", "devices=1,2")
     assert told == {"one-device 2 devices": "one-device uses a single device, not devices='cpu:2'"}
     told = reasons(BASE, "devices=cpu:1,cpu:2,gpu:2")

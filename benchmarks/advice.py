@@ -13,7 +13,7 @@ not planted are invented, unless the planted cause entails them (`ENTAILED`). Th
 a measured share above a threshold, such as steps whose Python takes long: on small models these are
 true of healthy runs as well, and are counted apart.
 
-A cause counts as found if its rule tells it, or the rule that tells the same of a larger share
+A cause counts as found if its rule reports it, or the one that reports a larger share of it
 (`LARGER`).
 
     recall = planted causes found / planted

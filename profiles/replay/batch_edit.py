@@ -15,16 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.replay.batch_free import copy_ns, gradient_entries, packing_of
 from strategy_lab.profiles.replay.edits import Edit, Times, as_the_recorded, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.step_graph import (
-    ENTER,
-    HOST,
-    HOST_GAP,
-    SMALL_BYTES,
-    StepGraph,
-)
+from strategy_lab.profiles.replay.step_graph import HOST, HOST_GAP, StepGraph
 from strategy_lab.profiles.tables.columns import Bools
 
 FIXED_NS = 60_000.0
@@ -39,7 +34,8 @@ class OtherBatch:
     batch: int
     recorded: int
     fixed_ns: float = FIXED_NS
-    """Fixed time of an op; a shorter op has no other."""
+    """Fixed time of an op; a shorter op has no other. What moving its variables takes is added, and
+    is as uncertain: it changes in the same ratio."""
     does_wait: bool = False
     """Whether the host waits longer for a larger batch; batches are usually prefetched."""
     source: str = ""
@@ -53,10 +49,11 @@ class OtherBatch:
 
     def apply(self, graph: StepGraph, times: Times) -> None:
         ratio = self.batch / self.recorded
-        chosen = passes_of(graph)
+        chosen = passes_of(graph) & ~packing_of(graph)
         before_ns = times.work_ns.copy()
         work_ns = before_ns[chosen]
-        fixed_ns = np.minimum(work_ns, self.fixed_ns)
+        moving_ns = copy_ns(graph, before_ns)[chosen] * (self.fixed_ns / FIXED_NS)
+        fixed_ns = np.minimum(work_ns, self.fixed_ns + moving_ns)
         times.work_ns[chosen] = fixed_ns + (work_ns - fixed_ns) * ratio
         as_the_recorded(graph, times, before_ns)
         times.work_ns[of_category(graph, ("input",))] *= ratio
@@ -92,16 +89,14 @@ def passes_of(graph: StepGraph) -> Bools:
     These are the ops from which a dependency leads to the start of a collective of gradients, that
     is of more than `SMALL_BYTES`. Raises ReplayError if there is no such collective.
     """
-    nodes = graph.nodes
-    entries = of_category(graph, (ENTER,)) & (nodes.bytes > SMALL_BYTES)
-    if not entries.any():
+    left = gradient_entries(graph)
+    if not left:
         raise ReplayError(
             "Which ops grow with the batch is not known: no collective separates the passes from "
             "the update in the recorded steps",
             advice="Measure it with --try global_batch_size=N, or record collective-ring",
         )
-    found = np.zeros(len(nodes), bool)
-    left = np.flatnonzero(entries).tolist()
+    found = np.zeros(len(graph), bool)
     while left:
         for before in graph.waits_for[left.pop()]:
             if not found[before]:

@@ -127,6 +127,7 @@ class StepBuilder:
                     replica,
                     device,
                     thread,
+                    bytes=_output_bytes(node),
                     node=node.index,
                     function=node.function,
                 )
@@ -267,6 +268,10 @@ class _Ended:
     def host_before(self, start: float) -> list[Event]:
         found = [event for event in self._host if event.end <= start]
         return found[-1:]
+
+
+def _output_bytes(node: Node) -> float:
+    return math.nan if node.bytes is None or node.op in SENDS else float(node.bytes)
 
 
 def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float) -> Event:

@@ -44,7 +44,7 @@ class Nodes:
     """Cores that it uses while it runs, if they are free; 0 for what waits, sleeps or is moved."""
     launch: Ints
     bytes: Floats
-    """What a collective or transfer moves; NaN if unknown."""
+    """What a collective or transfer moves, or another op outputs; NaN if unknown."""
 
     def __len__(self) -> int:
         return len(self.op)

@@ -104,6 +104,39 @@ def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) 
     assert other_batch(known, 128).title == "with a global batch of 128 instead of 64"
 
 
+def step_of_products(number: int) -> StepGraph:
+    """One replica: a forward product with a variable, 5 ms, the product that makes its gradient,
+    6 ms, an op without a variable, 3 ms, and 4 ms that pack the gradient for its all-reduce.
+    """
+    drawn: list[tuple[float, tuple[int, ...]]] = [
+        (0.0, ()),
+        (5 * MS, (0,)),
+        (3 * MS, (1,)),
+        (6 * MS, (2,)),
+        (4 * MS, (3,)),
+        (0.0, (4,)),
+        (1 * MS, (5,)),
+    ]
+    kinds = ["compute"] * 5 + [ENTER, "collective"]
+    graph = step_of(drawn, np.inf, kinds, step=number)
+    ops = ["ReadVariableOp", "_FusedMatMul", "Tanh", "MatMul", "ConcatV2"]
+    graph.nodes.op[: len(ops)] = ops
+    graph.nodes.bytes[:7] = [LARGE, SMALL, SMALL, LARGE, LARGE, LARGE, LARGE]
+    return graph
+
+
+def test_packing_and_the_moving_of_variables_do_not_grow_with_the_batch() -> None:
+    """The packing moves as many bytes in 4 ms as each product has of the variable."""
+    known = replays_of([step_of_products(number) for number in range(6)])
+    assert known.measured_ms == pytest.approx(19)
+    fixed_ms = 0.06
+    grows_ms = (5 - 4 - fixed_ms) + (6 - 4 - fixed_ms) + (3 - fixed_ms)
+    for batch, times in ((128, 2), (256, 4), (32, 0.5)):
+        found = predict(known, [other_batch(known, batch)])
+        assert found.predicted_ms == pytest.approx(19 + (times - 1) * grows_ms)
+        assert found.low_ms < found.predicted_ms < found.high_ms
+
+
 def step_of_short_ops(number: int) -> StepGraph:
     """Two replicas: 40 ops of 0.2 ms each in a chain, an all-reduce of 4 ms, 3 ms of update."""
     size = 40

@@ -179,6 +179,10 @@ def _fields(text: str) -> Iterator[tuple[str, Any]]:
         yield from _of_file(text)
         return
     name, _, values = text.partition("=")
+    if not values.strip():
+        raise SpecError(
+            f"--vary {shown(text)} names no value", advice="Write FIELD=VALUE,VALUE", field=name
+        )
     try:
         yield name.strip(), parse_yaml(f"[{values}]")
     except TextError as error:

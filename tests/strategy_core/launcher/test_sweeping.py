@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -128,19 +128,13 @@ def test_runs_are_normal_runs_with_the_tag_of_their_sweep(tmp_path: Path) -> Non
 
 
 def test_sweeps_that_start_at_once_get_a_name_each(tmp_path: Path) -> None:
-    all_have_planned = threading.Barrier(3)
-    kept: list[Sweep] = []
-
-    def start(batch: int) -> None:
-        sweep = new_sweep(BASE, {"global_batch_size": [batch]}, CPU, tmp_path, Budget())
-        all_have_planned.wait()
-        kept.append(keep_name(sweep, tmp_path))
-
-    threads = [threading.Thread(target=start, args=(batch,)) for batch in (128, 256, 512)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    sweeps = [
+        new_sweep(BASE, {"global_batch_size": [batch]}, CPU, tmp_path, Budget())
+        for batch in (128, 256, 512)
+    ]
+    assert len({sweep.name for sweep in sweeps}) == 1
+    with ThreadPoolExecutor(3) as pool:
+        kept = list(pool.map(lambda sweep: keep_name(sweep, tmp_path), sweeps))
     assert sorted(sweep.name for sweep in kept) == [f"sweep-digits-mlp-{n}" for n in (1, 2, 3)]
     assert all(load(tmp_path, sweep.name) == sweep for sweep in kept)
 

@@ -117,6 +117,7 @@ def test_a_number_of_devices_is_that_of_replicas() -> None:
         ("strategy=mirrored,nonsense", "no strategy 'nonsense'"),
         ("steps=10,20", "cannot be swept"),
         ("devices=[", "not YAML"),
+        ("devices=", "'devices=' names no value"),
         ("no-such-file.yaml", "does not exist"),
         ("batch=64", "nothing to compare"),
     ],

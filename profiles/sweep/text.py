@@ -17,8 +17,8 @@ def headline(found: Results) -> str:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
     rate = interval_text(winner.examples_per_second)
-    best = "Best" if found.now.next_run is None else "Fastest so far"
-    text = f"{best} of {units.counted(num, 'configuration')}: {winner.label}, {rate} examples/s"
+    among = f"{_rank(found)} of {units.counted(num, 'configuration')}"
+    text = f"{among}{_compared(found)}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
         text += f", which is the default{_next(found)}"
     elif winner.of_reference is not None:
@@ -99,6 +99,24 @@ def time_left(found: Results) -> str:
 def why_text(item: Result) -> str:
     """A configuration's place in words, for a table."""
     return item.why or item.state
+
+
+def _rank(found: Results) -> str:
+    if found.now.next_run is not None:
+        return "Fastest so far"
+    return "Fastest" if _is_undecided(found) else "Best"
+
+
+def _compared(found: Results) -> str:
+    if not _is_undecided(found):
+        return ""
+    num_rounds = max(run.round for run in found.sweep.runs)
+    return f" in {units.counted(num_rounds, 'round')}, too few to compare them"
+
+
+def _is_undecided(found: Results) -> bool:
+    """Whether the sweep is over, and its leaders were never compared."""
+    return found.now.next_run is None and found.now.level is None and len(found.now.left) > 1
 
 
 def _next(found: Results) -> str:

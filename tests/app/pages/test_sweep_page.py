@@ -87,7 +87,7 @@ def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
     done = load(lab, running.name)
     assert len(done.runs) == 2
     last = rerun(again)
-    assert "Best of 2 configurations" in text_of(last)
+    assert "Fastest of 2 configurations in 1 round, too few to compare" in text_of(last)
     assert len(last.dataframe[0].value) == 2
     assert not state.lab().launcher.active
 

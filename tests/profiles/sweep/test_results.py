@@ -14,7 +14,7 @@ import pytest
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.sweep import record
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
-from strategy_lab.profiles.sweep.record import Configuration, LeftOut, Sweep
+from strategy_lab.profiles.sweep.record import Budget, Configuration, LeftOut, Sweep
 from strategy_lab.profiles.sweep.results import results
 from strategy_lab.profiles.sweep.text import headline, time_left, what_was_done
 from tests.profiles.sweep.made_sweep import made_sweep, played
@@ -67,6 +67,14 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     assert "the default (batch 64); not distinguishable from batch " in said
     assert "because" in what_was_done(results(sweep))
     assert time_left(results(sweep)) == ""
+
+
+def test_a_sweep_that_compared_nothing_calls_nothing_the_best() -> None:
+    few = msgspec.structs.replace(made_sweep(2), budget=Budget(rounds=2))
+    said = headline(results(played(few, lambda turn: 100.0 + turn.configuration)))
+    assert said.startswith(
+        "Fastest of 2 configurations in 2 rounds, too few to compare them: batch 128"
+    )
 
 
 def test_if_the_default_wins_the_next_one_is_named() -> None:

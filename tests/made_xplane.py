@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from tests.profiles.capture.xspace_builder import integer, message
 
 
+class Inline(str):
+    """A text that the event itself holds, and not a name of the plane."""
+
+
 @dataclass
 class MadeLine:
     """A line; events are name, start and length in ps, and stats by name."""
@@ -90,7 +94,9 @@ def _line(line: MadeLine, kinds: _Names, stats: _Names) -> bytes:
 
 
 def _stat(name: str, value: int | str | bytes, stats: _Names) -> bytes:
-    """Return a number as an unsigned value, a text as a reference."""
+    """Return a number as an unsigned value, a text as a reference unless it is inline."""
+    if isinstance(value, Inline):
+        return integer(1, stats.id(name)) + message(5, value.encode())
     if isinstance(value, bytes):
         return integer(1, stats.id(name)) + message(6, value)
     if isinstance(value, str):

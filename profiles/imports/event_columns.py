@@ -6,7 +6,7 @@ is used. What does not fit is left out, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.wire import Bytes, Ints, read_event_times, read_varints
 from strategy_lab.profiles.imports.event_shapes import DURATION, KIND, OFFSET, Shape, Shapes, Words
+from strategy_lab.profiles.imports.inline_texts import InlineTexts
+from strategy_lab.profiles.imports.recording import TEXT_STATS
 
 _METADATA_ID, _STATS = 0x08, 0x22
 _NUMBERS = (0x18, 0x20, 0x38)
 """Tags of a stat's unsigned, signed and reference value."""
+_TEXT = 0x2A
+"""Tag of a stat's text."""
 _MOST_STATS = 128
 _BATCH = 1 << 15
 """Events decoded together: their columns fit the processor's cache."""
@@ -56,6 +60,8 @@ class EventDecoder:
     kind_of: Callable[[Ints], Ints]
     """Returns the kinds of metadata ids, -1 for those whose events are not decoded."""
     shapes: Shapes
+    texts: InlineTexts | None = None
+    """Takes the texts that events hold themselves; None if these are not read."""
 
     def read(self, buffer: Bytes, starts: Ints, ends: Ints) -> EventColumns:
         """Return the events between these positions that have valid times.
@@ -108,7 +114,7 @@ class EventDecoder:
         kept, kind, after = kept[known], kind[known], after[known]
         ends = ends[kept]
         offset, duration, at = read_event_times(buffer, np.minimum(after, ends), ends)
-        stats = _read_stats(buffer, np.minimum(at, ends), ends, self.wanted)
+        stats = _read_stats(buffer, np.minimum(at, ends), ends, self.wanted, self.texts)
         columns = EventColumns(kind, offset, duration, stats)
         fits = np.flatnonzero((at <= ends) & _fits(kind, offset, duration))
         return kept[fits], columns.take(fits)
@@ -145,14 +151,19 @@ def _joined_stat(parts: Sequence[EventColumns], name: str) -> Ints:
 
 
 def _read_stats(
-    buffer: Bytes, positions: Ints, ends: Ints, wanted: Mapping[int, str]
+    buffer: Bytes,
+    positions: Ints,
+    ends: Ints,
+    wanted: Mapping[int, str],
+    texts: InlineTexts | None,
 ) -> dict[str, Ints]:
-    """Return the wanted stats that are numbers or references; -1 for a missing one."""
+    """Return the wanted stats that are numbers, references or `texts`; -1 for a missing one."""
     found = {name: np.full(len(positions), -1, np.int64) for name in wanted.values()}
     if not found:
         return found
     known = np.asarray(sorted(wanted), np.int64)
     columns = [found[wanted[int(stat)]] for stat in known]
+    has_text = np.asarray([wanted[int(stat)] in TEXT_STATS for stat in known])
     at = positions.copy()
     going = np.flatnonzero(at < ends)
     for _turn in range(_MOST_STATS):
@@ -164,26 +175,55 @@ def _read_stats(
         fits = (buffer[place] == _STATS) & (lengths >= 0) & (after <= end) & (after >= begin)
         if not fits.all():
             going, begin, after = going[fits], begin[fits], after[fits]
-        _take_values(buffer, begin, after, going, known, columns)
+        stats = _wanted_stats(buffer, begin, after, going, known)
+        if stats.event.size:
+            _take_numbers(stats, columns)
+            if texts is not None:
+                _take_texts(stats, columns, has_text, texts)
         at[going] = after
         going = going[after < ends[going]]
     return found
 
 
-def _take_values(
-    buffer: Bytes, begin: Ints, after: Ints, event: Ints, known: Ints, columns: list[Ints]
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Stats:
+    """One stat of each of some events."""
+
+    buffer: Bytes
+    event: Ints
+    slot: Ints
+    """Which of the wanted stats it is."""
+    value_at: Ints
+    after: Ints
+
+    def at(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, Ints]]:
+        """Yield each slot of the chosen stats, and their rows."""
+        for slot in np.unique(self.slot[chosen]).tolist():
+            yield slot, np.flatnonzero(chosen & (self.slot == slot))
+
+
+def _wanted_stats(buffer: Bytes, begin: Ints, after: Ints, event: Ints, known: Ints) -> _Stats:
     ids, value_at = read_varints(buffer, begin + 1)
     slot = np.searchsorted(known, ids)
     is_known = (known[np.minimum(slot, len(known) - 1)] == ids) & (buffer[begin] == _METADATA_ID)
     hits = np.flatnonzero(is_known & (value_at <= after))
-    if not hits.size:
-        return
-    slot, value_at, after, event = slot[hits], value_at[hits], after[hits], event[hits]
-    values, _ = read_varints(buffer, value_at + 1)
+    return _Stats(buffer, event[hits], slot[hits], value_at[hits], after[hits])
+
+
+def _take_numbers(stats: _Stats, columns: list[Ints]) -> None:
+    values, _ = read_varints(stats.buffer, stats.value_at + 1)
     # proto3 omits a zero: the stat is present without a value.
-    values[value_at >= after] = 0
-    is_number = np.isin(buffer[value_at], _NUMBERS) | (value_at >= after)
-    for number in np.flatnonzero(np.bincount(slot)).tolist():
-        chosen = is_number & (slot == number)
-        columns[number][event[chosen]] = values[chosen]
+    is_zero = stats.value_at >= stats.after
+    values[is_zero] = 0
+    for slot, rows in stats.at(np.isin(stats.buffer[stats.value_at], _NUMBERS) | is_zero):
+        columns[slot][stats.event[rows]] = values[rows]
+
+
+def _take_texts(
+    stats: _Stats, columns: list[Ints], has_text: NDArray[np.bool_], texts: InlineTexts
+) -> None:
+    is_text = (stats.buffer[stats.value_at] == _TEXT) & (stats.value_at < stats.after)
+    for slot, rows in stats.at(is_text & has_text[stats.slot]):
+        columns[slot][stats.event[rows]] = texts.numbers(
+            stats.buffer, stats.value_at[rows] + 1, stats.after[rows]
+        )

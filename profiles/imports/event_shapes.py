@@ -8,7 +8,7 @@ compared, so that a damaged event has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from strategy_lab.profiles.imports.proto_fields import DamagedError, varint
 KIND, OFFSET, DURATION = "metadata_id", "offset_ps", "duration_ps"
 
 _EVENT_NUMBERS = {0x08: KIND, 0x10: OFFSET, 0x18: DURATION}
-_STATS, _STAT_ID, _STAT_NUMBERS = 0x22, 0x08, (0x18, 0x20, 0x38)
+_STATS, _STAT_ID, _STAT_NUMBERS, _TEXT = 0x22, 0x08, (0x18, 0x20, 0x38), 0x2A
 _LONGEST = 512
 """Longer events are decoded one field after the other."""
 _FEWEST = 32
@@ -60,9 +60,13 @@ class Shape:
 class Shapes:
     """The shapes of the events that were seen so far."""
 
-    def __init__(self, wanted: Mapping[int, str]) -> None:
-        """`wanted` has the names of the stats to read, by their ids."""
+    def __init__(self, wanted: Mapping[int, str], texts: Collection[str] = ()) -> None:
+        """`wanted` has the names of the stats to read, by their ids.
+
+        An event with one of `texts` as a text, and not as a reference, has no shape.
+        """
         self._wanted = wanted
+        self._texts = texts
         self._of_length: dict[int, list[Shape]] = {}
 
     def split(
@@ -102,7 +106,7 @@ class Shapes:
         for shape in known:
             if shape.matches(row)[0]:
                 return shape
-        found = shape_of(event, self._wanted)
+        found = shape_of(event, self._wanted, self._texts)
         if found is not None and len(known) < 4 * _MOST_TURNS:
             known.append(found)
         return found
@@ -111,8 +115,8 @@ class Shapes:
 _NO_WORDS: Words = np.zeros((0, 0), np.uint64)
 
 
-def shape_of(event: bytes, wanted: Mapping[int, str]) -> Shape | None:
-    """Return the shape of an event; None if it is damaged or has other fields."""
+def shape_of(event: bytes, wanted: Mapping[int, str], texts: Collection[str]) -> Shape | None:
+    """Return the shape of an event; None if it is damaged, has other fields or one of `texts`."""
     mask = bytearray(b"\xff" * len(event))
     numbers = {OFFSET: (0, 0), DURATION: (0, 0)}
     at = 0
@@ -126,7 +130,9 @@ def shape_of(event: bytes, wanted: Mapping[int, str]) -> Shape | None:
             elif tag == _STATS and at:
                 length, begin = varint(event, begin, len(event))
                 at = begin + length
-                if at > len(event) or not _read_stat(event, begin, at, wanted, mask, numbers):
+                if at > len(event):
+                    return None
+                if not _read_stat(event, begin, at, wanted, texts, mask, numbers):
                     return None
             else:
                 return None
@@ -142,6 +148,7 @@ def _read_stat(
     begin: int,
     end: int,
     wanted: Mapping[int, str],
+    texts: Collection[str],
     mask: bytearray,
     numbers: dict[str, tuple[int, int]],
 ) -> bool:
@@ -158,6 +165,8 @@ def _read_stat(
         _, last = varint(event, at + 1, end)
         numbers[name] = _as_number(mask, at + 1, last)
         return last == end
+    elif event[at] == _TEXT and name in texts:
+        return False
     else:
         mask[at + 1 : end] = bytes(end - at - 1)  # a text or a floating-point number
     return True

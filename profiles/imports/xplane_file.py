@@ -7,6 +7,7 @@ above 2 GB, and refuses a whole file where one byte is wrong.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from strategy_lab.profiles.imports.event_names import is_left_out
 from strategy_lab.profiles.imports.event_shapes import Shapes
 from strategy_lab.profiles.imports.file_pieces import FilePieces
 from strategy_lab.profiles.imports.host_names import readable
+from strategy_lab.profiles.imports.inline_texts import InlineTexts
 from strategy_lab.profiles.imports.kind_table import KindTable
 from strategy_lab.profiles.imports.program_plane import read_programs
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
@@ -43,6 +45,8 @@ share the rest: the small ones are kept whole, and the large ones each have the 
 """
 _METADATA_PLANE = "/host:metadata"
 _PLANES, _HOSTNAMES = 1, 4
+_LARGEST_ID = 2**61
+"""A larger id is damage."""
 _LONGEST = 2048
 """Bytes of a name that are read."""
 _NAME, _LINES, _EVENT_METADATA, _STAT_METADATA, _STATS = 2, 3, 4, 5, 6
@@ -153,14 +157,19 @@ def _read_plane(
     kind_ids = sorted(names.kinds)
     kinds = [names.kinds[key] for key in kind_ids]
     plane = Plane(parts.name, kinds, [], names.own, names.stats)
-    links = CONSUMER if parts.name.startswith("/device:") else PRODUCER
+    is_device = parts.name.startswith("/device:")
+    links = CONSUMER if is_device else PRODUCER
     is_linked = links == CONSUMER or _has_consumers(found)
     known = (*INTEGER_STATS, *TEXT_STATS, *([links] if is_linked else []))
     if SLICE_ENDS[0] in names.stats.values():
         known += (*SLICE_STATS, SLICE_LABEL)
     wanted = {key: name for key, name in names.stats.items() if name in known}
+    texts = InlineTexts(_above(names.stats)) if is_device else None
     decoder = EventDecoder(
-        wanted, KindTable(kind_ids, [is_left_out(kind.name) for kind in kinds]).find, Shapes(wanted)
+        wanted,
+        KindTable(kind_ids, [is_left_out(kind.name) for kind in kinds]).find,
+        Shapes(wanted, TEXT_STATS if is_device else ()),
+        texts,
     )
     reader = LineReader(buffer, pieces, decoder)
     problems = [parts.damage] if parts.damage else []
@@ -173,8 +182,15 @@ def _read_plane(
         lines[place] = reader.read(*place, found.start_ns, share)
         most_events -= len(lines[place])
     plane.lines.extend(lines[place] for place in places)
+    if texts is not None:
+        names.stats |= texts.by_number()
     found.num_events += reader.num_events
     found.num_left_out += reader.num_left_out
     problems += reader.problems
     found.problems += [f"Plane {parts.name or 'without a name'}: {text}" for text in problems]
     return plane
+
+
+def _above(ids: Iterable[int]) -> int:
+    """Return a number that is no id, nor are those that follow it."""
+    return 1 + max((key for key in ids if 0 < key < _LARGEST_ID), default=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.made_xplane import MadeLine, MadePlane, started, xspace
+from tests.made_xplane import Inline, MadeLine, MadePlane, started, xspace
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000_000
@@ -58,11 +58,12 @@ def gpu_profile(num_gpus: int = 2, num_steps: int = 4, *, annotated: bool = True
     return xspace([*planes, MadePlane("/host:CPU", host), started(START_NS)], ["trainer:6009"])
 
 
-def old_gpu_profile(num_steps: int = 2) -> bytes:
+def old_gpu_profile(num_steps: int = 2, copied: str = "") -> bytes:
     """Return steps as TensorFlow 2.3 names their parts, of 2 of 8 replicas, every 100 ms.
 
     In each, replica 4 computes for 4 ms on GPU:4, and 50 ms later replica 6 for 5 ms on GPU:6. Both
-    then copy for 1 ms, and no size is known. GPU:1 copies once, GPU:0 does nothing.
+    then copy for 1 ms; `copied` are the details of each copy. GPU:1 copies once, GPU:0 does
+    nothing.
     """
     kernel = "void tensorflow::functor::FillPhiloxRandomKernelLaunch<long>()"
     copy = "Stream #123(MemcpyH2D)"
@@ -74,7 +75,10 @@ def old_gpu_profile(num_steps: int = 2) -> bytes:
         begins = [(step * 100 + late) * MS for step in range(num_steps)]
         stats = {"level 0": f"replica_{gpu}/bert/dropout/random_uniform:RandomUniform"}
         kernels = [(kernel, at, length * MS, stats) for at in begins]
-        copies = [("MemcpyH2D", at + length * MS, MS, {"correlation_id": at}) for at in begins]
+        details = {"memcpy_details": Inline(copied)} if copied else {}
+        copies = [
+            ("MemcpyH2D", at + length * MS, MS, {"correlation_id": at, **details}) for at in begins
+        ]
         steps = [(str(step), at, (length + 1) * MS, {}) for step, at in enumerate(begins)]
         lines = [
             MadeLine("Stream #134(Compute)", kernels),

@@ -11,6 +11,7 @@ from strategy_lab.profiles.imports import event_shapes
 from strategy_lab.profiles.imports.event_chain import PADDING
 from strategy_lab.profiles.imports.event_columns import EventColumns, EventDecoder
 from strategy_lab.profiles.imports.event_shapes import Shapes
+from strategy_lab.profiles.imports.inline_texts import InlineTexts
 from strategy_lab.profiles.imports.kind_table import KindTable
 
 WANTED = {1: "correlation_id", 2: "tf_op", 300: "name"}
@@ -45,16 +46,29 @@ def made_event(rng: random.Random) -> bytes:
     return out
 
 
-def decoded(events: list[bytes]) -> EventColumns:
+def decoded(
+    events: list[bytes], *, reads_texts: bool
+) -> tuple[EventColumns, dict[str, list[int | str]]]:
+    """Return the columns, and the stats with the texts that events hold themselves."""
     lengths = np.asarray([len(event) for event in events])
     ends = np.cumsum(lengths)
     buffer = np.frombuffer(b"".join(events) + PADDING, np.uint8)
-    return EventDecoder(WANTED, KINDS.find, Shapes(WANTED)).read(buffer, ends - lengths, ends)
+    texts = InlineTexts(1 << 62)
+    shapes = Shapes(WANTED, ("tf_op", "name") if reads_texts else ())
+    decoder = EventDecoder(WANTED, KINDS.find, shapes, texts if reads_texts else None)
+    found = decoder.read(buffer, ends - lengths, ends)
+    known = texts.by_number()
+    stats = {
+        name: [known.get(value, value) for value in column.tolist()]
+        for name, column in found.stats.items()
+    }
+    return found, stats
 
 
+@pytest.mark.parametrize("reads_texts", [False, True])
 @pytest.mark.parametrize("share_damaged", [0.0, 0.05])
 def test_decoding_by_shape_changes_nothing(
-    share_damaged: float, monkeypatch: pytest.MonkeyPatch
+    share_damaged: float, reads_texts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(3)
     kinds_of_events = [made_event(rng) for _ in range(60)]
@@ -64,15 +78,15 @@ def test_decoding_by_shape_changes_nothing(
         if rng.random() < share_damaged:
             event[rng.randrange(len(event))] ^= 1 << rng.randrange(8)
         events.append(bytes(event))
-    by_shape = decoded(events)
+    by_shape, stats = decoded(events, reads_texts=reads_texts)
     monkeypatch.setattr(event_shapes, "_LONGEST", 0)
-    one_by_one = decoded(events)
+    one_by_one, same_stats = decoded(events, reads_texts=reads_texts)
     assert len(by_shape) == len(one_by_one) > 5_000
     for name in ("kind", "offset_ps", "duration_ps"):
         assert np.array_equal(getattr(by_shape, name), getattr(one_by_one, name)), name
-    assert by_shape.stats.keys() == one_by_one.stats.keys()
-    for name, column in one_by_one.stats.items():
-        assert np.array_equal(by_shape.stats[name], column), name
+    assert stats == same_stats
+    assert ("abc" in stats["name"]) == ("abc" in stats["tf_op"]) == reads_texts
+    assert "abc" not in stats["correlation_id"]
 
 
 def test_most_events_of_few_kinds_have_a_shape() -> None:

@@ -133,6 +133,12 @@ def test_an_old_profile_of_some_replicas_names_the_ops_and_their_numbers(tmp_pat
     assert "the program numbers them 4 and 6" in notes
 
 
+def test_the_size_of_a_copy_in_the_event_itself_is_read(tmp_path: Path) -> None:
+    profile = opened(tmp_path, old_gpu_profile(40, "size:112 dest:4 async:0"))
+    sizes = rows(profile, "transfers", "recv_device", "bytes")
+    assert sizes == [(f"/device:GPU:{gpu}", 112) for gpu in (4, 6) for _ in range(40)]
+
+
 def test_a_device_is_idle_while_others_run_the_same_step(tmp_path: Path) -> None:
     profile = opened(tmp_path, old_gpu_profile())
     assert rows(profile, "steps", "step", "wall_ms") == [(0, 56.0), (1, 56.0)]

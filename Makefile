@@ -30,17 +30,16 @@ export PYTHONDONTWRITEBYTECODE :=
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Two jobs at a time: a test waits for a process, a page or an import much of its time. Tests of
-# TensorFlow in one process and those that start workers leave a core idle most. The cheap jobs come
-# first, so that most faults are known before the long ones begin. Workers and browser are a job
-# each, because a launcher and a Chromium are shared by the tests of a process.
+# Two jobs at a time: a test waits for a process, a page or an import much of its time. The cheap
+# jobs come early, so that most faults are known before the longest one, that of the browser,
+# begins. Workers and browser are a job each: the tests of a process share a launcher and a Chromium.
 IN_PROCESS := tf and not (run or browser)
 WORKERS := run and not browser
 BROWSER := browser
 REST := not (tf or run or browser)
 QUICK := $(REST) and not slow
 test: $(VENV)/.tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together workers browser
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together browser workers
 
 in-process: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "$(IN_PROCESS)"

@@ -25,33 +25,27 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test in-process together workers browser test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
+.PHONY: run test in-process together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Two jobs at a time: a test waits for a process, a page or an import much of its time. The cheap
-# jobs come early, so that most faults are known before the longest one, that of the browser,
-# begins. Workers and browser are a job each: the tests of a process share a launcher and a Chromium.
-IN_PROCESS := tf and not (run or browser)
-WORKERS := run and not browser
-BROWSER := browser
-REST := not (tf or run or browser)
+# Tests that start workers or a browser use all cores already, and many measure time: they run alone.
+# Tests of TensorFlow in one process leave a core idle. They run beside style, types and the tests
+# without TensorFlow, and before them, because they take longest.
+ALONE := run or browser
+IN_PROCESS := tf and not ($(ALONE))
+REST := not (tf or $(ALONE))
 QUICK := $(REST) and not slow
 test: $(VENV)/.tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together browser workers
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together
+	$(BIN)/python -m pytest -m "$(ALONE)"
 
 in-process: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "$(IN_PROCESS)"
 
 together: $(VENV)/.tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(REST)"
-
-workers: $(VENV)/.tests
-	$(BIN)/python -m pytest -m "$(WORKERS)"
-
-browser: $(VENV)/.tests
-	$(BIN)/python -m pytest -m "$(BROWSER)"
 
 # Side by side, because mypy without its cache takes half as long as the tests.
 check: $(VENV)/.tests

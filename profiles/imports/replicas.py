@@ -16,6 +16,7 @@ from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import OTHER, TRANSFER, Spans
 from strategy_lab.profiles.run.replica_scope import replica_in, without_replica
 from strategy_lab.profiles.spec.limits import MOST_REPLICAS
+from strategy_lab.profiles.tables.columns import distinct
 
 _MOST_NAMED = 1024
 """Replicas that names of one host may tell: more are a program's own use of such names."""
@@ -41,8 +42,8 @@ def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Repli
     if not is_on_device.any():
         return _of_names(spans, np.where(spans.category != OTHER, number, -1))
     is_op = is_on_device & (spans.category != TRANSFER)
-    busy = np.unique(spans.device[is_op if is_op.any() else is_on_device])
-    if len(np.unique(number[is_op & (number >= 0)])) > len(busy):
+    busy, _ = distinct(spans.device[is_op if is_op.any() else is_on_device])
+    if len(distinct(number[is_op & (number >= 0)])[0]) > len(busy):
         return _of_names(spans, np.where(is_on_device, number, -1))
     place = np.full(num_devices + 1, -1)  # the last is the host
     place[busy] = np.arange(len(busy))
@@ -53,7 +54,7 @@ def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Repli
 
 def _of_names(spans: Spans, number: Ints) -> Replicas:
     """Return a replica per number; one whose events are on several devices has the usual one."""
-    numbers, replica = np.unique(number[number >= 0], return_inverse=True)
+    numbers, replica = distinct(number[number >= 0])
     of_event = np.full(len(spans), -1, np.int64)
     of_event[number >= 0] = replica
     devices = []
@@ -67,10 +68,10 @@ def _of_names(spans: Spans, number: Ints) -> Replicas:
 def _only_numbers(replica: Ints, number: Ints, num_replicas: int) -> tuple[int, ...]:
     """Return the one number that the ops of each replica have; nothing if one has none or two."""
     known = number >= 0
-    pairs = np.unique(np.stack([replica[known], number[known]]), axis=1)
-    if not np.array_equal(pairs[0], np.arange(num_replicas)):
+    pairs, _ = distinct(replica[known] * _MOST_NAMED + number[known])
+    if not np.array_equal(pairs // _MOST_NAMED, np.arange(num_replicas)):
         return ()
-    return _unusual(pairs[1].tolist())
+    return _unusual((pairs % _MOST_NAMED).tolist())
 
 
 def _unusual(numbers: list[int]) -> tuple[int, ...]:

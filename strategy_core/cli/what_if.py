@@ -216,6 +216,7 @@ def _print(name: str, found: WhatIf) -> None:
         between,
         error_sentence,
         spread_sentence,
+        times_as_fast,
     )
 
     print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))
@@ -227,7 +228,7 @@ def _print(name: str, found: WhatIf) -> None:
     if found.is_within_error:
         print(MAY_CHANGE_NOTHING)
     else:
-        print(f"That is {found.speedup:.2f} times as fast.")
+        print(f"That is {times_as_fast(found)}.")
     print(plain(spread_sentence(found)))
 
 

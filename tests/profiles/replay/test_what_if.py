@@ -15,7 +15,7 @@ from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs
-from strategy_lab.profiles.replay.sentences import gain_sentence, spread_sentence
+from strategy_lab.profiles.replay.sentences import gain_sentence, spread_sentence, times_as_fast
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict, what_if
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -162,6 +162,13 @@ def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
     assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
     assert "13.5 to 21.5 ms in another run; replay error 0" in told
+
+
+def test_how_many_times_as_fast_has_the_interval_of_the_recorded_steps(known: Replays) -> None:
+    found = predict(known, [RemoveDelay()])  # 15.8 (14.6 to 17.0) instead of 47.0 ms
+    assert times_as_fast(found) == "2.97 times as fast (2.76 to 3.22 in the recorded steps)"
+    unknown = replace(found, least_ms=0.0)
+    assert "(at least 2.76 in the recorded steps)" in times_as_fast(unknown)
 
 
 def test_what_is_not_there_cannot_be_edited(known: Replays) -> None:

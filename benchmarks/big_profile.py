@@ -3,10 +3,11 @@
     python -m benchmarks.big_profile [--quick] [--spans 10000000] [--spans-per-step 400]
 
 Each analysis is a fresh process, interpreter start and printing included: `summary`, self times of
-ops by SQL, the report, and the timeline (layout, then the whole run cut to 1,400 pixels, one
-capture window cut likewise, and a search). A capture window has 10 steps: those of a small model
-make 2,500 windows, of one with 10,000 spans a step 100. The floor is what PyArrow alone needs to
-read the two columns of that query. On a busy machine compare processor seconds.
+ops by SQL, the report, a comparison with itself, a baseline of it, the film of a step, and the
+timeline (layout, then the whole run cut to 1,400 pixels, one capture window cut likewise, and a
+search). A capture window has 10 steps: those of a small model make 2,500 windows, of one with
+10,000 spans a step 100. The floor is what PyArrow alone needs to read the two columns of that
+query. On a busy machine compare processor seconds.
 Bounds: 3 s and 1.5 GB each.
 """
 
@@ -77,13 +78,17 @@ def main() -> None:
             "summary": [*lab, "summary", str(run), "--json"],
             "ops by SQL": [*lab, "sql", str(run), BY_OP],
             "report": [*lab, "export", str(run), "--format", "html", "-o", f"{scratch}/a.html"],
+            "compare": [*lab, "compare", str(run), str(run)],
+            "baseline": [*lab, "baseline", str(run), "-o", f"{scratch}/a.json"],
+            "film": [*lab, "export", str(run), "--format", "film", "-o", f"{scratch}/film.html"],
             "timeline": [sys.executable, "-c", TIMELINE, str(run)],
             "floor": [sys.executable, "-c", FLOOR, str(run)],
         }
         for name, command in analyses.items():
             measured = []
             for _ in range(rounds):
-                Path(scratch, "a.html").unlink(missing_ok=True)  # an export overwrites no file
+                for made in ("a.html", "film.html"):  # an export overwrites no file
+                    Path(scratch, made).unlink(missing_ok=True)
                 measured.append(_measure(command))
             _report(name, measured)
 

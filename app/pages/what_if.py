@@ -31,7 +31,12 @@ from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
-from strategy_lab.profiles.replay.sentences import between, error_sentence
+from strategy_lab.profiles.replay.sentences import (
+    MAY_CHANGE_NOTHING,
+    between,
+    error_sentence,
+    spread_sentence,
+)
 from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting import units
@@ -61,6 +66,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
     _show_predictions(found)
+    st.caption(as_markdown(spread_sentence(base)))
     texts = opened.ask(_usual_texts, segment.segment)
     titles = [item.edits[0] for item in found]
     known = {each: texts[each] for each in titles}
@@ -81,7 +87,8 @@ def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
         return f"A captured step takes {measured}.{which if found else ''}"
     return (
         f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
-        f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> ({as_html(between(best))})."
+        f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> "
+        f"({as_html(between(best))} in another run)."
     )
 
 
@@ -93,7 +100,7 @@ def _show_predictions(found: tuple[WhatIf, ...]) -> None:
         {
             "change": text("A step", lambda item: plain(item.edits[0]), width="medium"),
             "predicted": number("Predicted, ms", lambda item: item.predicted_ms, format="%.1f"),
-            "interval": text("Interval", between),
+            "interval": text("In another run", between),
             "times": number("Times as fast", lambda item: item.speedup, format="%.2f"),
             "told": text(
                 "May change nothing",
@@ -123,9 +130,10 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
     if found is None:
         st.caption(as_markdown(f"No prediction. {why}", 300))
         return
-    same = " The interval holds the measured step: this may change nothing."
+    same = f" {MAY_CHANGE_NOTHING}"
     st.markdown(
-        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({between(found)}) instead of "
+        f"Predicted **{units.milliseconds(found.predicted_ms)}** "
+        f"({between(found)} in another run) instead of "
         f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
     )
 

@@ -39,7 +39,7 @@ class Gain:
     step_ms: float
     """Length of the step then."""
     low_ms: float
-    """Lower end of the interval of the prediction."""
+    """Lower end of the interval of the prediction: medians of another run with the change."""
     high_ms: float
     measured_ms: float
     """Length of the captured steps as they are."""
@@ -50,7 +50,8 @@ class Gain:
     is_bound: bool
     """Whether no remedy can gain more."""
     is_within_error: bool
-    """Whether the interval holds the step as it is: the prediction names no gain then."""
+    """Whether the interval of the recorded steps holds the step as it is: the prediction names no
+    gain then."""
     sentence: str
 
 

@@ -1,8 +1,9 @@
 """A prediction beside the measurement of the same change: do they agree?
 
 Both are ratios: the step with the change over the step without it, so that a machine that is
-faster or slower than it was when the run was recorded does not count as an error. Lengths are that
-ratio times the step that was measured without the change.
+faster or slower than it was when the run was recorded does not count as an error, and the predicted
+ratio has the interval of the recorded steps, without what runs differ by. Lengths are that ratio
+times the step that was measured without the change.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ def agreement(predicted: WhatIf | None, compared: RunComparison) -> Agreement:
     expected = StepRatio(
         base_ms,
         predicted.predicted_ms / base_ms,
-        predicted.low_ms / base_ms,
-        predicted.high_ms / base_ms,
+        predicted.least_ms / base_ms,
+        predicted.most_ms / base_ms,
     )
     verdict, sentence = _compare_intervals(expected, measured, times.reason)
     return Agreement(measured, expected, verdict, sentence)

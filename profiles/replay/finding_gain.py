@@ -43,7 +43,7 @@ def gain_of(profile: Profile, finding: Finding) -> Gain | str:
     except ReplayError as error:
         return str(error)
     times = edit.batch / edit.recorded if isinstance(edit, OtherBatch) else 1.0
-    is_within = found.low_ms <= found.measured_ms * times <= found.high_ms
+    is_within = found.least_ms <= found.measured_ms * times <= found.most_ms
     return Gain(
         step_ms=found.predicted_ms,
         low_ms=found.low_ms,

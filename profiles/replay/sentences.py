@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.reporting import units
+
+MAY_CHANGE_NOTHING = (
+    "The difference is within the error of the replay: the change may have no effect."
+)
 
 
 def error_sentence(found: WhatIf) -> str:
@@ -17,6 +23,18 @@ def error_sentence(found: WhatIf) -> str:
         f"{units.share(found.replay_error)} (95 % of steps within "
         f"{units.share(found.replay_error_p95)}); the median step is "
         f"{units.milliseconds(abs(found.unexplained_ms))} {side} than its own replay, unexplained."
+    )
+
+
+def spread_sentence(found: WhatIf) -> str:
+    """By how much runs of this spec differ, which the intervals of another run count."""
+    spread = units.share(found.run_spread)
+    if found.num_other_runs:
+        others = units.counted(found.num_other_runs, "other run")
+        return f"Intervals of another run count that {others} of this spec differ by {spread}."
+    return (
+        f"Intervals of another run assume that runs of one spec differ by {spread}: fewer than "
+        "three others of this spec are known here."
     )
 
 
@@ -42,7 +60,7 @@ def finding_sentence(found: WhatIf, removal: Removal, times_examples: float) -> 
         return gain_sentence(found)
     edit = found.edits[0]
     same_ms = found.measured_ms * times_examples
-    if found.low_ms <= same_ms <= found.high_ms:
+    if found.least_ms <= same_ms <= found.most_ms:
         return _unknown(edit, found, same_ms)
     if times_examples != 1.0:
         faster = same_ms / found.predicted_ms
@@ -68,7 +86,7 @@ def _unknown(edit: str, found: WhatIf, same_ms: float) -> str:
     )
     return (
         f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
-        f"{between(found)}, and {now} (95 % of steps are replayed within "
+        f"{_in_this_run(found)}, and {now} (95 % of steps are replayed within "
         f"{units.share(found.replay_error_p95)})."
     )
 
@@ -79,9 +97,24 @@ def _instead(found: WhatIf) -> str:
 
 
 def _how_sure(found: WhatIf) -> str:
-    return f"predicted, {between(found)}; replay error {units.share(found.replay_error)}"
+    error = units.share(found.replay_error)
+    return f"predicted, {between(found)} in another run; replay error {error}"
 
 
 def between(found: WhatIf) -> str:
-    """The interval: `41.0 to 45.2 ms`."""
+    """The interval of another run: `41.0 to 45.2 ms`."""
     return f"{units.number(found.low_ms)} to {units.milliseconds(found.high_ms)}"
+
+
+def times_as_fast(found: WhatIf) -> str:
+    """`2.03 times as fast (1.69 to 2.26 in the recorded steps)`."""
+    slow, fast = (
+        found.measured_ms / end_ms if end_ms > 0 else float("inf")
+        for end_ms in (found.most_ms, found.least_ms)
+    )
+    ends = f"{slow:.2f} to {fast:.2f}" if math.isfinite(fast) else f"at least {slow:.2f}"
+    return f"{found.speedup:.2f} times as fast ({ends} in the recorded steps)"
+
+
+def _in_this_run(found: WhatIf) -> str:
+    return f"{units.number(found.least_ms)} to {units.milliseconds(found.most_ms)}"

@@ -2,15 +2,20 @@
 
     predicted = median over steps of (T_measured + T_edited - T_replay)
 
-What the replay does not explain of a step stays as it was measured. The interval holds 90 % of the
-medians of resampled steps (bootstrap), and is widened at both ends by the 95th percentile of the
-replay error, and by 10 % more if workers without recorded ops take part: two runs of such workers
-differ more than the steps within one. If an edit depends on a quantity that the recording leaves
-open, the interval holds those of its extremes.
+What the replay does not explain of a step stays as it was measured. A prediction has two intervals:
+
+- of the recorded steps: it holds 90 % of the medians of resampled steps (bootstrap), and is widened
+  at both ends by the 95th percentile of the replay error, and by 10 % more if workers without
+  recorded ops take part. If an edit depends on a quantity that the recording leaves open, the
+  interval holds those of its extremes. It tells whether the edit changes anything.
+- of another run: 90 % of the medians of runs that really have the change. Two runs of one spec
+  differ by more than the steps within one, so the logarithms of both ends are widened by the
+  difference of two runs, as a sum of squares (`run_difference`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.replay.edits import Edit, Times, UncertainEdit
-from strategy_lab.profiles.replay.replays import Replay, Replays, replays
+from strategy_lab.profiles.replay.replays import ASSUMED_SPREAD, Replay, Replays, replays
 from strategy_lab.profiles.replay.simulate import Schedule, simulate
 from strategy_lab.profiles.tables.columns import Floats
 
@@ -49,8 +54,15 @@ class WhatIf:
     """Median of `T_measured - T_replay`."""
     predicted_ms: float
     low_ms: float
-    """Lower end of the interval of the prediction."""
+    """Lower end of the interval of the prediction: medians of another run with the change."""
     high_ms: float
+    least_ms: float
+    """Lower end of the interval of the recorded steps alone."""
+    most_ms: float
+    run_spread: float
+    """Standard deviation of the logarithm of a run's step time over runs of one spec."""
+    num_other_runs: int
+    """Runs of this spec that tell it; 0: it is assumed."""
 
     @property
     def speedup(self) -> float:
@@ -59,8 +71,9 @@ class WhatIf:
 
     @property
     def is_within_error(self) -> bool:
-        """Whether the interval holds the measured step: the edit may change nothing."""
-        return self.low_ms <= self.measured_ms <= self.high_ms
+        """Whether the interval of the recorded steps holds the measured step: the edit may change
+        nothing."""
+        return self.least_ms <= self.measured_ms <= self.most_ms
 
 
 def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
@@ -74,7 +87,7 @@ def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
 def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
     """Return the prediction from replayed steps.
 
-    Its interval covers the replays' error around the median, also with each uncertain edit at its
+    Its intervals cover the replays' error around the median, also with each uncertain edit at its
     extremes.
     """
     lengths = _lengths_ms(known, edits)
@@ -83,7 +96,9 @@ def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
     if any(step.graph.timed for step in known.steps):
         error += _BETWEEN_RUNS_OF_WORKERS
     ends = [_interval(each, error) for each in (lengths, *others)]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    least, most = min(low for low, _ in ends), max(high for _, high in ends)
+    predicted = float(np.median(lengths))
+    low, high = _of_another_run((least, predicted, most), known.run_difference)
     return WhatIf(
         segment=known.recording.segment.segment,
         edits=tuple(edit.title for edit in edits),
@@ -93,9 +108,13 @@ def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
         replay_error=known.error,
         replay_error_p95=known.error_p95,
         unexplained_ms=known.unexplained_ms,
-        predicted_ms=float(np.median(lengths)),
+        predicted_ms=predicted,
         low_ms=low,
         high_ms=high,
+        least_ms=least,
+        most_ms=most,
+        run_spread=known.spread.spread if known.spread else ASSUMED_SPREAD,
+        num_other_runs=known.spread.num_runs if known.spread else 0,
     )
 
 
@@ -135,3 +154,21 @@ def _interval(lengths_ms: Floats, error: float) -> tuple[float, float]:
     low, high = interval_of_median(lengths_ms)
     widened = error * float(np.median(lengths_ms))
     return max(low - widened, 0.0), high + widened
+
+
+def _of_another_run(
+    recorded_ms: tuple[float, float, float], run_difference: float
+) -> tuple[float, float]:
+    """Return the ends of a prediction's interval of another run.
+
+    Args:
+      recorded_ms: lower end, prediction and upper end of the recorded steps' interval.
+      run_difference: logarithm by which two runs differ, exceeded on each side in 5 of 100 cases.
+    """
+    least, middle, most = recorded_ms
+    low, high = 0.0, most
+    if least > 0:
+        low = middle * math.exp(-math.hypot(math.log(middle / least), run_difference))
+    if middle > 0:
+        high = middle * math.exp(math.hypot(math.log(most / middle), run_difference))
+    return low, high

@@ -17,7 +17,7 @@ def headline(found: Results) -> str:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
     rate = interval_text(winner.examples_per_second)
-    among = f"{_rank(found)} of {units.counted(num, 'configuration')}"
+    among = f"{_rank(found)} of {_configurations(found)}"
     text = f"{among}{_compared(found)}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
         text += f", which is the default{_next(found)}"
@@ -104,7 +104,14 @@ def why_text(item: Result) -> str:
 def _rank(found: Results) -> str:
     if found.now.next_run is not None:
         return "Fastest so far"
-    return "Fastest" if _is_undecided(found) else "Best"
+    return "Fastest" if found.rivals or _is_undecided(found) else "Best"
+
+
+def _configurations(found: Results) -> str:
+    """`5 configurations`, or `2 of 5 configurations` while some have no run yet."""
+    num, left = len(found.table), sum(item.state == "not run" for item in found.table)
+    some = f"{num - left} of " if left else ""
+    return f"{some}{units.counted(num, 'configuration')}"
 
 
 def _compared(found: Results) -> str:

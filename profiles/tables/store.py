@@ -366,7 +366,11 @@ def _check_is_run(run: Path) -> None:
     if not run.exists():
         raise RunFolderError(f"No run folder at {run}")
     if not run.is_dir():
-        raise RunFolderError(f"{run} is a file, not a run folder")
+        raise RunFolderError(
+            f"{run} is a file, not a run folder",
+            advice="A profile of another program is opened with strategy-lab import, a baseline "
+            "is checked with strategy-lab gate RUN --baseline FILE",
+        )
     known = (run / RUN_FILE).exists() or (run / LAUNCHER_EVENTS).exists()
     if not known and not any(worker_folders(run)):
         raise RunFolderError(

@@ -106,12 +106,14 @@ class PredictedStep:
 
     @property
     def sentence(self) -> str:
-        """`predicted: without the injected delay, 25.0 ms instead of 55.3 ms (24.5 to 25.6 ms)`."""
+        """`predicted: without the injected delay, 25.0 ms instead of 55.3 ms (20 to 31 ms in
+        another run)`."""
         found = self.prediction
         unsure = ", may change nothing" if found.is_within_error else ""
         return (
             f"predicted: {units.listed(found.edits)}, {units.milliseconds(found.predicted_ms)} "
-            f"instead of {units.milliseconds(found.measured_ms)} ({between(found)}{unsure})"
+            f"instead of {units.milliseconds(found.measured_ms)} "
+            f"({between(found)} in another run{unsure})"
         )
 
     def _texts(self) -> dict[str, None]:

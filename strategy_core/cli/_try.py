@@ -24,7 +24,7 @@ from strategy_core.launcher.tried_change import (
 )
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.replay.sentences import between, error_sentence
+from strategy_lab.profiles.replay.sentences import error_sentence
 from strategy_lab.profiles.reporting import units
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
         print(plain(f"Predicted: nothing. {tried.why_no_prediction}"))
     else:
         before, after = map(units.milliseconds, (predicted.measured_ms, predicted.predicted_ms))
-        print(f"Predicted: {before} without the change, {after} with it ({between(predicted)})")
+        interval = f" ({found.predicted.between})" if found.predicted else ""
+        print(f"Predicted: {before} without the change, {after} with it{interval}")
         print(plain(error_sentence(predicted)))
     interval = f" ({measured.between})" if measured.between else ""
     before, after = map(units.milliseconds, (measured.without_ms, measured.with_ms))

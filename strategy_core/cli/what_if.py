@@ -211,18 +211,25 @@ def _faster(text: str) -> Edit:
 
 def _print(name: str, found: WhatIf) -> None:
     """Print how well the replay reproduces the step and, with edits, the step it predicts."""
-    from strategy_lab.profiles.replay.sentences import between, error_sentence
+    from strategy_lab.profiles.replay.sentences import (
+        MAY_CHANGE_NOTHING,
+        between,
+        error_sentence,
+        spread_sentence,
+        times_as_fast,
+    )
 
     print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))
     if not found.edits:
         return
     what = units.listed(found.edits)
     predicted = units.milliseconds(found.predicted_ms)
-    print(plain(f"Predicted: {predicted} {what} ({between(found)})."))
+    print(plain(f"Predicted: {predicted} {what} ({between(found)} in another run)."))
     if found.is_within_error:
-        print("The interval contains the measured step: the change may have no effect.")
+        print(MAY_CHANGE_NOTHING)
     else:
-        print(f"That is {found.speedup:.2f} times as fast.")
+        print(f"That is {times_as_fast(found)}.")
+    print(plain(spread_sentence(found)))
 
 
 def _print_path(path: Sequence[PathShare]) -> None:

@@ -64,20 +64,21 @@ def spread_of(groups: Sequence[Sequence[float]]) -> RunSpread | None:
     return RunSpread(math.sqrt(squares / freedom), freedom, sum(len(group) for group in known))
 
 
-def known_spread(runs: Sequence[tuple[Profile, int]]) -> RunSpread | None:
+def known_spread(runs: Sequence[tuple[Profile, int]], most: int = MOST_RUNS) -> RunSpread | None:
     """From the other runs of the same kinds that lie beside the given ones.
 
     Those given do not count themselves: what they differ by is the question.
 
     Args:
       runs: each with the number of the segment that is meant.
+      most: how many other runs of a kind count, the newest ones.
     """
     named = {run.path.resolve() for run, _ in runs}
     groups: dict[str, dict[Path, float]] = {}
     for run, segment in runs:
         kind = kind_of(run, segment)
         if kind is not None and kind not in groups:
-            groups[kind] = _others(run, segment, kind, named)
+            groups[kind] = _others(run, segment, kind, named, most)
     return spread_of([list(group.values()) for group in groups.values()])
 
 
@@ -93,12 +94,14 @@ def kind_of(run: Profile, segment: int) -> str | None:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _others(run: Profile, segment: int, kind: str, named: Set[Path]) -> dict[Path, float]:
+def _others(
+    run: Profile, segment: int, kind: str, named: Set[Path], most: int
+) -> dict[Path, float]:
     """Step times of the other runs of this kind in the run's folder, the newest ones."""
     asked = _without_seed(run.spec)
     found: dict[Path, float] = {}
     for path in _newest_first(run.path.resolve().parent):
-        if len(found) == MOST_RUNS:
+        if len(found) == most:
             break
         identity = read_run_file(path)
         if path in named or identity is None or _without_seed(identity.spec) != asked:

@@ -60,7 +60,8 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
 def test_a_prediction_is_shown_with_the_error_of_its_replay(
     late: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, 9.0, 11.0)
+    interval = (8.0, 12.0, 9.0, 11.0)
+    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, *interval, 0.1, 0)
     monkeypatch.setattr(tried_change, "prediction", lambda *_: (known, None))
     page = open_page("overview", late.parent, run="late")
     page.button(key=BUTTON).click()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -54,6 +56,20 @@ def side(first: int, step_ms: float, num: int, noise: float = 0.004, **parts: fl
 
 
 # Exact
+
+
+def test_the_labs_own_gather_of_timestamps_is_no_time_of_the_program(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=60)
+    before = read_run(profiles.load(run)).run.parts
+    assert "all-reduce of 2, wait" in before
+    for file in run.rglob("collectives*.parquet"):
+        table = pq.read_table(file)
+        op = table.schema.field("op")
+        named = pa.array(["lab-marks"] * table.num_rows).cast(op.type)
+        pq.write_table(table.set_column(table.schema.get_field_index("op"), op, named), file)
+    after = read_run(profiles.load(run)).run.parts
+    assert before.keys() - after.keys() == {"all-reduce of 2, wait", "all-reduce of 2, transfer"}
+    assert after.keys() <= before.keys()
 
 
 def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:

@@ -57,8 +57,12 @@ def predicted_of(ratio: float) -> WhatIf:
         replay_error_p95=0.02,
         unexplained_ms=0.0,
         predicted_ms=step_ms,
-        low_ms=0.95 * step_ms,
-        high_ms=1.05 * step_ms,
+        low_ms=0.75 * step_ms,
+        high_ms=1.33 * step_ms,
+        least_ms=0.95 * step_ms,
+        most_ms=1.05 * step_ms,
+        run_spread=0.1,
+        num_other_runs=0,
     )
 
 

@@ -74,7 +74,7 @@ def test_each_further_pack_takes_the_latency_again(known: Replays) -> None:
     assert packs.predicted_ms == pytest.approx(19 + 2 * latency_ms)
     one = predict(known, [other_packs(known, 0)])
     assert one.predicted_ms == pytest.approx(19 - latency_ms)
-    assert packs.low_ms <= one.predicted_ms <= packs.predicted_ms <= packs.high_ms
+    assert packs.least_ms <= one.predicted_ms <= packs.predicted_ms <= packs.most_ms
 
 
 def test_the_interval_holds_what_the_recorded_latencies_leave_open() -> None:
@@ -83,7 +83,7 @@ def test_the_interval_holds_what_the_recorded_latencies_leave_open() -> None:
     wide, narrow = (
         predict(of, [faster_link(of, 4)]) for of in (replays_of(uneven), replays_of(steady))
     )
-    assert wide.high_ms - wide.low_ms > narrow.high_ms - narrow.low_ms
+    assert wide.most_ms - wide.least_ms > narrow.most_ms - narrow.least_ms
 
 
 def test_sizes_that_are_alike_leave_all_of_the_latency_open() -> None:
@@ -92,15 +92,15 @@ def test_sizes_that_are_alike_leave_all_of_the_latency_open() -> None:
         step.nodes.bytes[6:10] = LARGE / 2
     of = replays_of(steps)
     found = predict(of, [faster_link(of, np.inf)])
-    assert found.high_ms == pytest.approx(21)  # all latency: nothing changes
-    assert found.low_ms < 21 - 4  # all bytes
+    assert found.most_ms == pytest.approx(21)  # all latency: nothing changes
+    assert found.least_ms < 21 - 4  # all bytes
 
 
 def test_a_larger_batch_lengthens_the_passes_and_not_the_update(known: Replays) -> None:
     twice = predict(known, [other_batch(known, 128)])
-    assert twice.low_ms <= twice.predicted_ms <= twice.high_ms
+    assert twice.least_ms <= twice.predicted_ms <= twice.most_ms
     # 10 ms of ops, of which each of the three has 12 to 300 us that stay.
-    assert 28.6 < twice.predicted_ms < twice.high_ms < 29
+    assert 28.6 < twice.predicted_ms < twice.most_ms < 29
     assert other_batch(known, 128).title == "with a global batch of 128 instead of 64"
 
 
@@ -134,7 +134,7 @@ def test_packing_and_the_moving_of_variables_do_not_grow_with_the_batch() -> Non
     for batch, times in ((128, 2), (256, 4), (32, 0.5)):
         found = predict(known, [other_batch(known, batch)])
         assert found.predicted_ms == pytest.approx(19 + (times - 1) * grows_ms)
-        assert found.low_ms < found.predicted_ms < found.high_ms
+        assert found.least_ms < found.predicted_ms < found.most_ms
 
 
 def step_of_short_ops(number: int) -> StepGraph:
@@ -178,8 +178,8 @@ def test_a_second_recorded_batch_tells_the_fixed_time(fixed_us: int, other: int)
     found, without = predict(known, [edit]), predict(known, [usual])
     really_ms = at_batch(known, 256, fixed_us).measured_ms
     assert abs(found.predicted_ms - really_ms) < 0.6 * abs(without.predicted_ms - really_ms)
-    assert found.low_ms <= really_ms <= found.high_ms
-    assert found.high_ms - found.low_ms < without.high_ms - without.low_ms
+    assert found.least_ms <= really_ms <= found.most_ms
+    assert found.most_ms - found.least_ms < without.most_ms - without.least_ms
     assert edit.title.endswith("instead of 64 (from segments 0 and 1)")
 
 
@@ -196,7 +196,7 @@ def test_the_noise_of_a_second_batch_is_not_extrapolated(
     known = short_ops()
     edit = fitted(other_batch(known, 256), known, at_batch(known, other, fixed_us, 1 + noise))
     found, really_ms = predict(known, [edit]), at_batch(known, 256, fixed_us).measured_ms
-    assert found.low_ms <= really_ms <= found.high_ms
+    assert found.least_ms <= really_ms <= found.most_ms
 
 
 def test_a_second_batch_that_no_fixed_time_explains_changes_nothing(known: Replays) -> None:
@@ -244,13 +244,13 @@ def test_overlapped_collectives_take_what_the_backward_pass_does_not_hide(
     edit = overlapped(of)
     found = predict(of, [edit])
     assert found.predicted_ms == pytest.approx(predicted_ms or 13 + edit.latency_ns / MS)
-    assert found.low_ms <= found.predicted_ms < found.high_ms < of.measured_ms
+    assert found.least_ms <= found.predicted_ms < found.most_ms < of.measured_ms
 
 
 def test_overlap_hides_no_more_than_all_of_the_passes() -> None:
     of = replays_of([reducing_step(number, 22.0) for number in range(6)])
     found = predict(of, [overlapped(of)])
-    assert (found.low_ms, found.high_ms) == pytest.approx((13 + 26 - 10, 13 + 26 - 10 / 3))
+    assert (found.least_ms, found.most_ms) == pytest.approx((13 + 26 - 10, 13 + 26 - 10 / 3))
 
 
 def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
@@ -261,8 +261,8 @@ def test_another_algorithm_takes_its_messages_and_bytes(known: Replays) -> None:
     found = predict(known, [edit])
     assert found.predicted_ms == pytest.approx(19 + (LARGE + SMALL) * ns_per_byte / MS)
     reduced_ms = found.predicted_ms - 13
-    assert found.low_ms == pytest.approx(13 + reduced_ms / 3)
-    assert found.high_ms == pytest.approx(13 + reduced_ms * 3)
+    assert found.least_ms == pytest.approx(13 + reduced_ms / 3)
+    assert found.most_ms == pytest.approx(13 + reduced_ms * 3)
     same = predict(known, [other_algorithm(known, "nccl")])
     assert same.predicted_ms == pytest.approx(19)
     assert same.is_within_error

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.run_spread import RunSpread
 from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs
-from strategy_lab.profiles.replay.sentences import gain_sentence
+from strategy_lab.profiles.replay.sentences import gain_sentence, spread_sentence, times_as_fast
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict, what_if
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -100,7 +103,52 @@ def test_edits_combine(known: Replays) -> None:
 
 def test_the_interval_without_a_delay_holds_what_idle_cores_may_have_cost(known: Replays) -> None:
     found = predict(known, [RemoveDelay()])
-    assert (found.low_ms, found.high_ms) == pytest.approx((17 - 0.08 * 30, 17))
+    assert (found.least_ms, found.most_ms) == pytest.approx((17 - 0.08 * 30, 17))
+
+
+def test_the_interval_with_free_input_holds_what_idle_cores_may_have_cost(known: Replays) -> None:
+    found = predict(known, [InputFree()])
+    assert (found.least_ms, found.most_ms) == pytest.approx((42 - 0.08 * 5, 42), rel=1e-3)
+
+
+def test_without_its_python_ops_the_host_has_more_time() -> None:
+    """3 ms of the host's Python, then a Python op of 20 ms and one of 5 ms."""
+    drawn = [(3 * MS, ()), (20 * MS, (0,)), (5 * MS, (1,))]
+    steps = [step_of(drawn, 2.0, ["host", "compute", "compute"], step=n) for n in range(4)]
+    for step in steps:
+        step.nodes.op[1] = "EagerPyFunc"
+    known = replays_of(steps)
+    found = predict(known, [Faster("EagerPyFunc", np.inf)])
+    assert found.predicted_ms == pytest.approx(1.5 + 5)
+    assert (found.least_ms, found.most_ms) == pytest.approx((0.35 * 3 + 5, 3 + 5))
+    half = predict(known, [Faster("EagerPyFunc", 2)])
+    assert half.predicted_ms == half.most_ms == pytest.approx(3 + 10 + 5)
+
+
+def test_another_run_may_differ_more_than_the_steps_of_this_one(known: Replays) -> None:
+    assumed = predict(known, [AverageReplica(1)])
+    assert assumed.least_ms == assumed.most_ms == pytest.approx(17.0)
+    assert assumed.num_other_runs == 0
+    two_runs = 1.645 * math.sqrt(2) * 0.1
+    assert assumed.high_ms == pytest.approx(17 * math.exp(two_runs))
+    assert assumed.low_ms == pytest.approx(17 / math.exp(two_runs))
+    told = spread_sentence(assumed).replace("\u00a0", " ")
+    assert "assume that runs of one spec differ by 10 %: fewer than three others" in told
+
+
+def test_other_runs_of_the_spec_set_the_interval_of_another_run(known: Replays) -> None:
+    alike = replace(known, spread=RunSpread(spread=0.01, freedom=5, num_runs=6))
+    found = predict(alike, [AverageReplica(1)])
+    assert 17.3 < found.high_ms < 17.6
+    assert (found.run_spread, found.num_other_runs) == (0.01, 6)
+    assert "6 other runs of this spec differ by 1" in spread_sentence(found)
+
+
+def test_a_gain_smaller_than_what_runs_differ_by_is_still_named(known: Replays) -> None:
+    found = predict(known, [Faster("Op2", 2)])
+    assert found.low_ms < found.measured_ms < found.high_ms
+    assert not found.is_within_error
+    assert "cannot be predicted" not in gain_sentence(found)
 
 
 def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
@@ -113,7 +161,14 @@ def test_ops_that_use_no_core_gain_nothing_but_the_delay() -> None:
 def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
     assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
-    assert "17.0 to 17.0 ms; replay error 0" in told
+    assert "13.5 to 21.5 ms in another run; replay error 0" in told
+
+
+def test_how_many_times_as_fast_has_the_interval_of_the_recorded_steps(known: Replays) -> None:
+    found = predict(known, [RemoveDelay()])  # 15.8 (14.6 to 17.0) instead of 47.0 ms
+    assert times_as_fast(found) == "2.97 times as fast (2.76 to 3.22 in the recorded steps)"
+    unknown = replace(found, least_ms=0.0)
+    assert "(at least 2.76 in the recorded steps)" in times_as_fast(unknown)
 
 
 def test_what_is_not_there_cannot_be_edited(known: Replays) -> None:
@@ -125,7 +180,7 @@ def test_the_interval_is_as_wide_as_the_replay_is_wrong() -> None:
     uneven = [late_step(number, gap_ns=number % 3 * MS) for number in range(9)]
     found = predict(replays_of(uneven), [RemoveDelay()])
     assert found.replay_error > 0.01
-    width_ms = found.high_ms - found.low_ms
+    width_ms = found.most_ms - found.least_ms
     assert width_ms >= 2 * found.replay_error_p95 * found.predicted_ms * 0.99
 
 

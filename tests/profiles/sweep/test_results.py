@@ -50,6 +50,11 @@ def test_a_pareto_front_leaves_out_what_is_slower_and_later(done: Sweep) -> None
     assert found.pareto("num_replicas") == [1]
 
 
+def test_the_headline_counts_the_configurations_that_have_run() -> None:
+    begun = played(made_sweep(4), lambda _turn: 100.0, most=2)
+    assert headline(results(begun)).startswith("Fastest so far of 2 of 4 configurations: ")
+
+
 def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     equal = {0: 100.0, 1: 150.0, 2: 150.0}
     sweep = played(
@@ -61,7 +66,8 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     )
     said = headline(results(sweep))
     assert re.match(
-        r"Best of 3 configurations: batch (128|192), 15\d \(1\d\d to 1\d\d\) examples/s, 1\.", said
+        r"Fastest of 3 configurations: batch (128|192), 15\d \(1\d\d to 1\d\d\) examples/s, 1\.",
+        said,
     )
     assert "times (1." in said
     assert "the default (batch 64); not distinguishable from batch " in said

@@ -49,7 +49,8 @@ def test_a_finding_is_tried_by_its_name_and_nothing_else_is_changed(
 def test_a_prediction_is_shown_with_the_error_of_its_replay(
     late: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, 9.0, 11.0)
+    interval = (8.0, 12.0, 9.0, 11.0)
+    known = WhatIf(0, ("free",), 24, 210.0, 209.0, 0.012, 0.05, 1.0, 10.0, *interval, 0.1, 0)
     monkeypatch.setattr(tried_change, "prediction", lambda *_: (known, None))
     assert main(["what-if", str(late), "--try", "straggler"]) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")

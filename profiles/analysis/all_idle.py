@@ -41,7 +41,7 @@ def all_idle_ms(profile: Profile, segment: int) -> float | None:
         return mean(idle_ms)  # one replica
     columns = ("segment", "worker", *SPAN_COLUMNS)
     spans = of_segment(profile.columns("spans", columns), segment)
-    # Waiting for a batch is input of every replica, whoever asks for it.
+    # While the host asks for a batch, every replica is in its input phase.
     counts = (ints(spans, "replica") >= 0) & is_one_of(spans, "category", _AT_WORK)
     spans = spans.filter(counts | is_one_of(spans, "category", _INPUT))
     for number in np.unique(worker).tolist():

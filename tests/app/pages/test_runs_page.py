@@ -35,7 +35,7 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert "1 folder holds no run: thesis" in text_of(at)
 
 
-def test_rows_are_to_be_selected_only_where_there_are_several(tmp_path: Path) -> None:
+def test_a_single_run_does_not_ask_for_several_rows(tmp_path: Path) -> None:
     write_run(tmp_path / "one", steps=5, windows=0)
     assert "1 run." in text_of(open_page("runs", tmp_path))
     assert "Select several rows" not in text_of(open_page("runs", tmp_path))

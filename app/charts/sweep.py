@@ -23,18 +23,21 @@ def pareto(found: Results, cost: Cost) -> go.Figure:
     front = set(found.pareto(cost))
     known = [item for item in found.table if cost_of(item, cost) is not None]
     ends = sorted((item for item in known if item.index in front), key=lambda item: _x(item, cost))
-    chart.add_scatter(
-        x=[_x(item, cost) for item in ends],
-        y=[_rate(item).middle for item in ends],
-        mode="lines",
-        line={"color": SERIES_COLOUR, "width": 2, "shape": "hv"},
-        name=f"Pareto front against {COST_NAMES[cost]}",
-        hoverinfo="skip",
-    )
+    on_front = "on the Pareto front" if len(known) > 1 else "measured"
+    if len(ends) > 1:
+        on_front = "on the front"
+        chart.add_scatter(
+            x=[_x(item, cost) for item in ends],
+            y=[_rate(item).middle for item in ends],
+            mode="lines",
+            line={"color": SERIES_COLOUR, "width": 2, "shape": "hv"},
+            name=f"Pareto front against {COST_NAMES[cost]}",
+            hoverinfo="skip",
+        )
     others = [item for item in known if item.index not in front and item.state != "fastest"]
     _points(chart, others, cost, "others", alpha(GREY, 0.75), "circle", 9)
     on_it = [item for item in ends if item.state != "fastest"]
-    _points(chart, on_it, cost, "on the front", SERIES_COLOUR, "circle", 11)
+    _points(chart, on_it, cost, on_front, SERIES_COLOUR, "circle", 11)
     _points(
         chart,
         [i for i in known if i.state == "fastest"],

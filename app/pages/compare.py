@@ -45,6 +45,14 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     is_single = not (a.more or b.more)
     is_same_run = a.opened.profile.path == b.opened.profile.path
     if is_single and is_same_run and a.segment == b.segment:
+        if len(runs) == len(a.opened.profile.segments) == 1:
+            empty(
+                "There is no other run.",
+                "Record another one to compare them.",
+                page="lab",
+                link="Open the Lab",
+            )
+            return
         empty(
             "A and B are the same.",
             "Choose another run for B, or another segment of this one."

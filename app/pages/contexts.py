@@ -34,6 +34,10 @@ LAYOUT = """<style>
 [data-testid=stMainBlockContainer] iframe {height: calc(100dvh - 8rem); min-height: 34rem}
 [class*='st-key-context_source'] textarea {font-family: monospace}
 </style>"""
+# Each of two recordings has its name and buttons above it.
+LAYOUT_OF_TWO = """<style>
+[data-testid=stMainBlockContainer] iframe {height: calc(100dvh - 11.5rem); min-height: 33rem}
+</style>"""
 
 
 def choose() -> list[Key]:
@@ -172,6 +176,8 @@ def show_course(controls: DeltaGenerator) -> None:
         if len(keys) == 1:
             buttons(keys[0])
         st.link_button("Give a lecture", "lecture", help=LECTURE)
+    if len(keys) > 1:
+        st.html(LAYOUT_OF_TWO)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):
         with place:
             if len(keys) > 1:

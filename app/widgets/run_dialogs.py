@@ -50,7 +50,9 @@ def offer_tags(entry: RunEntry, runs: Sequence[RunEntry]) -> None:
 
 @st.dialog("Tags of this run")
 def _ask_tags(entry: RunEntry, known: Sequence[str]) -> None:
-    with st.form("tags", border=False):
+    # Beside the list, not below it: its open choices would cover the button.
+    form = st.form("tags", border=False)
+    with form.container(horizontal=True, vertical_alignment="bottom"):
         tags = st.multiselect(
             f"Choose tags, or write new ones of at most {LONGEST_TAG} characters",
             known,
@@ -60,7 +62,7 @@ def _ask_tags(entry: RunEntry, known: Sequence[str]) -> None:
             accept_new_options=True,
             max_selections=MOST_OF_A_RUN,
         )
-        asked = st.form_submit_button("Save", type="primary", width="stretch")
+        asked = st.form_submit_button("Save", type="primary")
     if not asked:
         return
     try:

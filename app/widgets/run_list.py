@@ -105,9 +105,8 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         with st.popover("Columns"):
             has_tags = any(entry.tags for entry in runs)
             columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
-        st.caption(
-            f"{units.counted(len(runs), 'run')}. Select several rows to draw their runs together."
-        )
+        how = ". Select several rows to draw their runs together." if len(runs) > 1 else "."
+        st.caption(f"{units.counted(len(runs), 'run')}{how}")
     shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     now = time.time_ns()
     if group is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.all_idle import all_idle_ms
 from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
@@ -99,6 +100,7 @@ class Facts:
     num_hosts: int
     """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
+    read_all_idle_ms: Callable[[], float | None]
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
@@ -108,6 +110,14 @@ class Facts:
     def overlaps(self) -> tuple[Overlap, ...]:
         """Read when first asked for: runs of earlier versions need all spans for it."""
         return self.read_overlaps()
+
+    @property
+    def all_idle_ms(self) -> float | None:
+        """Time of a typical captured step in which no replica runs anything; None without captures.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_all_idle_ms()
 
     @property
     def all_steps(self) -> str:
@@ -141,6 +151,9 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
+        read_all_idle_ms=lambda: profile.once(
+            ("all-idle", number), lambda: all_idle_ms(profile, number)
+        ),
         is_one_of_several=len(profile.segments) > 1,
         failure=_failure(profile, segment),
     )

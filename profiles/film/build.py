@@ -51,7 +51,11 @@ def make_scene(profile: Profile, step: FilmStep) -> Scene:
         others = _other_devices(rows, node_of)
         node_of |= {device: len(nodes) + number for number, device in enumerate(others)}
         short = short_names([*others, *node_of])
-        nodes += [_still(short[device], short[device], 0) for device in others]
+        group_at = {_place(item.device or ""): groups[item.worker] for item in rows.own.values()}
+        nodes += [
+            _still(short[device], short[device], group_at.get(_place(device), 0))
+            for device in others
+        ]
         moved = sent_tensors(rows, node_of, names)
     joined = exchanges(rows, node_of, names)
     waited = waits(rows, joined, moved, names)
@@ -173,6 +177,11 @@ def _other_devices(rows: Rows, node_of: dict[str, int]) -> list[str]:
     return sorted(device for device in ends if device not in node_of)
 
 
+def _place(device: str) -> str:
+    """Return the part of a device's name that those of the same process or host share."""
+    return device.rpartition("/")[0]
+
+
 def _layout(
     is_served: bool,
     num_groups: int,
@@ -180,13 +189,16 @@ def _layout(
     joined: Sequence[Exchange],
     moved: Sequence[SentTensor],
 ) -> tuple[Layout, int | None]:
-    """A hub is a node that takes part in every exchange, where no collective op runs."""
+    """A hub is a node that takes part in every exchange, where no collective op runs.
+
+    If only two nodes exchange tensors, both do: then it is the one that is no replica.
+    """
     if is_served:
         return "servers", None
     if num_groups > 1:
         return "rows", None
     if len(nodes) > 2 and moved and all(item.source == "derived" for item in joined):
-        for hub in range(len(nodes)):
+        for hub in sorted(range(len(nodes)), key=lambda node: nodes[node].replica is not None):
             if all(hub in (sent_tensor.sender, sent_tensor.receiver) for sent_tensor in moved):
                 return "hub", hub
     return "ring", None

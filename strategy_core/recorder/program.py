@@ -58,6 +58,8 @@ class ProgramRecorder:
         self._is_open = False
         self._num_fetched: int | None = None
         """Examples of the batch that `dataset()` yielded and no step has taken."""
+        self._counts_examples = True
+        """Whether the program did not say how many examples the open step has."""
 
     def step(self, examples: int | None = None) -> AbstractContextManager[RecordedStep]:
         """Context manager around one training step: the call of the `tf.function` and its input.
@@ -69,6 +71,7 @@ class ProgramRecorder:
         self.open()
         known = (examples, self._num_fetched, self._global_batch_size)
         self._num_fetched = None
+        self._counts_examples = examples is None
         return self.recorder.step(next((each for each in known if each is not None), None))
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -82,7 +85,12 @@ class ProgramRecorder:
         # In a cluster a process knows its own share of a batch alone.
         is_whole = place is None or len(place.cluster) == 1
         for batch in batches:
-            self._num_fetched = num_examples(batch) if is_whole else None
+            number = num_examples(batch) if is_whole else None
+            step = self.recorder.open_step
+            if step is None:
+                self._num_fetched = number
+            elif self._counts_examples and number is not None:
+                step.examples = number
             yield batch
 
     def open(self) -> None:

@@ -82,6 +82,8 @@ class Recorder:
         self._attended: RecordedStep | None = None
         """The current step, if it is attended."""
         self._ahead: RecordedStep | None = None
+        self.open_step: RecordedStep | None = None
+        """The step whose `with` block the program is in."""
         """A step that began by fetching its batch and has not been entered yet."""
         self.links: LinkMeter | None = None
         """Counts the bytes between this process and its peers, if it has any."""
@@ -209,6 +211,7 @@ class Recorder:
 
     def enter_step(self, step: RecordedStep) -> None:
         """Begin the step, unless it already began by fetching its batch."""
+        self.open_step = step
         if step is self._ahead:
             self._ahead = None
             return
@@ -224,6 +227,7 @@ class Recorder:
 
         `raised` is the exception as `__exit__` receives it: type, value and traceback, or Nones.
         """
+        self.open_step = None
         if step is self._attended:
             self._leave_attended(step, raised)
         elif raised[0] is None:  # in a rest, like most steps: do as little as possible
@@ -236,10 +240,13 @@ class Recorder:
             self._took_ns += time.monotonic_ns() - end_ns  # what recording the step has cost
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the same batches. Each following step begins by fetching its batch."""
+        """Yield the same batches. Each following step begins by fetching its batch.
+
+        A batch that is fetched inside of a step belongs to that one.
+        """
         iterator = iter(batches)
         while True:
-            step = self.begin_ahead()
+            step = self.open_step or self.begin_ahead()
             try:
                 batch = step.ask(iterator)
             except StopIteration:
@@ -252,7 +259,7 @@ class Recorder:
         self.leave_ahead()
         step = self.step()
         self.enter_step(step)
-        self._ahead = step
+        self.open_step, self._ahead = None, step
         return step
 
     def close(self, status: FinishedStatus) -> None:

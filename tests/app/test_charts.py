@@ -16,6 +16,7 @@ from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
 from strategy_lab.app.charts.serving import closures, step_rates
+from strategy_lab.app.charts.sweep import pareto
 from strategy_lab.app.widgets.step_chart import make_selectable
 from strategy_lab.profiles.analysis.mesh_links import MeshLink
 from strategy_lab.profiles.analysis.model_graph.picture import model_picture
@@ -27,8 +28,10 @@ from strategy_lab.profiles.reporting.palette import (
     device_colour,
     phase_name,
 )
+from strategy_lab.profiles.sweep.results import results
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import load
+from tests.profiles.sweep.made_sweep import made_sweep, played
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -60,6 +63,15 @@ def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
     (line,) = steps.step_time(step, np.full(250, 20.0), []).data
     assert line.name == steps.EACH
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
+
+
+def test_a_front_of_one_configuration_is_no_line_in_the_legend() -> None:
+    only = pareto(results(played(made_sweep(1), lambda _planned: 100.0)), "step_ms")
+    assert [points.mode for points in only.data] == ["markers"]
+    assert not [points.name for points in only.data if "front" in points.name]
+    # The first configuration has the shortest steps, the second the most examples per second.
+    two = pareto(results(played(made_sweep(2), lambda run: 100.0 + run.configuration)), "step_ms")
+    assert [points.mode for points in two.data].count("lines") == 1
 
 
 def test_an_axis_of_few_steps_marks_no_half_steps() -> None:

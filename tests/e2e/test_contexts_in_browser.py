@@ -148,6 +148,28 @@ def test_a_program_that_is_changed_again_while_it_records_is_drawn(
     expect(frame.locator(".box", has_text="0.4545").first).to_be_visible(timeout=RECORDING_MS)
 
 
+def test_two_recordings_beside_each_other_show_program_and_lanes_on_a_projector(
+    open_page: Opened, server: Server
+) -> None:
+    page = open_page(server.address("contexts"), viewport={"width": 1280, "height": 720})
+    page.get_by_role("button", name="Strategy").click()
+    page.get_by_role("combobox", name="Beside it").click()
+    page.get_by_role("option", name="OneDeviceStrategy").click()
+    page.keyboard.press("Escape")
+    frames = [page.frame_locator("iframe >> nth=0"), page.frame_locator("iframe >> nth=1")]
+    for frame in frames:
+        expect(frame.locator(".count")).to_be_visible(timeout=RECORDING_MS)
+    for size in ({"width": 1280, "height": 720}, {"width": 1600, "height": 900}):
+        page.set_viewport_size(size)
+        for frame in frames:
+            for name in ("Program", "Contexts"):
+                region = frame.get_by_role("region", name=name)
+                expect(region).to_be_in_viewport(ratio=0.99)
+                assert region.evaluate("panel => panel.scrollWidth <= panel.clientWidth")
+            for part in (".count", ".now", ".lit", ".box.here"):
+                expect(frame.locator(part).first).to_be_in_viewport(ratio=0.99)
+
+
 def test_a_program_is_ended_soon_after_its_last_tab(open_page: Opened, server: Server) -> None:
     program = f"# {time.time_ns()}\ndef demonstrate(strategy):\n    while True: pass\n"
     pages = [open_page(server.address("contexts", demo="merge_call")) for _ in range(2)]

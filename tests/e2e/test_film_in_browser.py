@@ -123,10 +123,14 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 };
 const meet = (a, b) => a.canvas === b.canvas && a.left < b.right && b.left < a.right
   && a.top < b.bottom && b.top < a.bottom;
+window.below = () => texts.filter(({ canvas, bottom }) => bottom > canvas.clientHeight)
+  .map(({ text }) => text);
+window.shown = () => texts.map(({ text }) => text);
 window.overlaps = () => texts.flatMap((a, at) => texts.slice(at + 1)
   .filter((b) => meet(a, b)).map((b) => `${a.text} / ${b.text}`));
 """
-"""`overlaps()` names the pairs of texts of a canvas that touch or lie over each other."""
+"""`overlaps()` names the pairs of texts of a canvas that touch or lie over each other, `below()`
+those that the lower edge of a canvas cuts, `shown()` all."""
 
 
 def test_the_name_of_an_op_ends_before_what_is_said_of_the_collective(
@@ -139,6 +143,29 @@ def test_the_name_of_an_op_ends_before_what_is_said_of_the_collective(
     page.goto(film.as_uri())
     expect(page.locator(".caption")).to_contain_text("wait in the all-reduce")
     assert page.evaluate("overlaps()") == []
+    page.close()
+
+
+def test_long_names_of_devices_keep_their_numbers_and_no_text_is_cut_off(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", steps=30, windows=1, replicas=4, workers=2)
+    film = write(profiles.load(run), "film", tmp_path / "film.html")
+    html = film.read_text()
+    assert '"worker 1 CPU:0"' in html
+    for worker in (0, 1):
+        name = f'"machine-{worker}.a-zone.a-region.example CPU:'
+        html = html.replace(f'"worker {worker} CPU:', name)
+    film.write_text(html)
+    page = browser.new_page(viewport={"width": 1280, "height": 520}, reduced_motion="reduce")
+    page.add_init_script(NOTE_TEXTS)
+    page.goto(film.as_uri())
+    expect(page.locator(".caption")).not_to_be_empty()
+    shown = page.evaluate("shown()")
+    names = [text for text in shown if ".example" in text]
+    assert [name[-6:] for name in names] == [" CPU:0", " CPU:1"] * 2
+    assert all(name.startswith("…") for name in names)
+    assert page.evaluate("below()") == []
     page.close()
 
 

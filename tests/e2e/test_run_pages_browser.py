@@ -237,6 +237,31 @@ def test_an_export_is_downloaded(visit: Visit, tmp_path: Path) -> None:
     assert '"schema_version"' in target.read_text()[:200]
 
 
+def test_tags_are_saved_while_their_list_is_open_and_filter_the_runs(
+    visit: Visit, server: Server
+) -> None:
+    names = ("tagged", "tagged-as-well")
+    for name in names:
+        server.write_run(name, steps=5, windows=0)
+    for name in names:
+        page = visit("runs", run=name)
+        page.get_by_role("button", name="Tags …").click()
+        tags = page.get_by_role("dialog").get_by_role("combobox")
+        tags.fill("lesson")
+        page.keyboard.press("Enter")
+        expect(page.locator("[role=dialog]").get_by_text("lesson", exact=True)).to_be_visible()
+        # What is open beside the button is hidden from assistive technology, so from roles.
+        box = page.locator("[role=dialog] button", has_text="Save").bounding_box()
+        assert box
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("combobox", name="Tags").click()
+    page.get_by_role("option", name="lesson").click()
+    expect(page.get_by_text("2 runs. Select several rows")).to_be_visible()
+    for name in names:
+        shutil.rmtree(server.runs / name)
+
+
 def test_a_run_is_deleted_after_asking_back(visit: Visit, server: Server) -> None:
     unwanted = server.write_run("unwanted", steps=10, windows=0)
     page = visit("runs", run="unwanted")

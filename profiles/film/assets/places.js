@@ -33,10 +33,14 @@ function inBoxes(groups, width, height, base) {
   const rooms = groups.map((members, row) => inRow(members, (row + 0.44) * tall, 70 * base.scale, width, nodes));
   const boxes = scene.groups.map((title, row) => ({ x: 2, y: row * tall + 3, width: width - 4, height: tall - 6, title }));
   const room = Math.min(...rooms);
-  return { ...base, nodes, boxes, room, radius: Math.max(9, Math.min(46 * base.scale, room / 2.8, tall / 3.6)) };
+  const widest = Math.min(46 * base.scale, room / 2.8, tall / 3.6);
+  // Below a node are two lines of text, unless the box is too low for them anyway.
+  const labelled = 0.56 * tall - 3.2 * SMALLEST_LABEL;
+  return { ...base, nodes, boxes, room, radius: Math.max(9, Math.min(widest, Math.max(labelled, 16))) };
 }
 
-const labelSize = ({ radius, scale }) => Math.max(11, Math.min(15 * scale, radius * 0.34));
+const SMALLEST_LABEL = 11;
+const labelSize = ({ radius, scale }) => Math.max(SMALLEST_LABEL, Math.min(15 * scale, radius * 0.34));
 
 // The largest radius with which no node covers the label of the one above it.
 function roomAbove(points, radius, label) {

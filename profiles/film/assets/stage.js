@@ -56,13 +56,14 @@ class Stage {
     for (const { text, y, size, ...options } of this.lines) this.text(text, places.middle.x, y, size, { ...options, isOverLines: true });
   }
 
-  text(text, x, y, size, { colour = this.theme.ink, weight = 400, align = "center", most = Infinity, isOverLines = false } = {}) {
+  text(text, x, y, size, { colour = this.theme.ink, weight = 400, align = "center", most = Infinity, isOverLines = false, keepsEnd = false } = {}) {
     const { context } = this;
     context.font = `${weight} ${size}px ${this.theme.font}`;
     context.textAlign = align;
     context.textBaseline = "middle";
     let shown = text;
-    while (shown.length > 4 && context.measureText(shown).width > most) shown = `${shown.slice(0, -2)}…`;
+    const shorter = keepsEnd ? (name) => `…${name.slice(2)}` : (name) => `${name.slice(0, -2)}…`;
+    while (shown.length > 4 && context.measureText(shown).width > most) shown = shorter(shown);
     if (isOverLines) {
       context.strokeStyle = this.theme.ground;
       context.lineWidth = 5;
@@ -308,11 +309,13 @@ class Stage {
     const title = node.replica === null ? node.title : process || device;
     // Between many nodes there is room for a number alone; the colour says what a node does.
     if (isCrowded && phase !== "wait") return;
-    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most: Math.min(most, this.widthBesideMiddle(x, bottom + size * 1.1, size)), isOverLines });
+    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most: Math.min(most, this.widthBesideMiddle(x, bottom + size * 1.1, size)), isOverLines, keepsEnd: true });
     if (!state || most < 56) return;
     const op = entryAt(node.ops, time);
     const text = phase === "wait" ? `${isCrowded ? "" : "waits "}${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
     const y = bottom + size * (isCrowded ? 1.1 : 2.35);
+    const end = places.boxes[node.group];
+    if (end && y + size / 2 > end.y + end.height) return;
     this.text(text, x, y, size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most: Math.min(most, this.widthBesideMiddle(x, y, size)), isOverLines });
   }
 }

@@ -162,6 +162,13 @@ def test_a_run_against_itself_asks_for_another(runs: Path) -> None:
     assert "A and B are the same" in text_of(open_page("compare", runs, a="quick", b="quick"))
 
 
+def test_a_single_run_asks_for_another_one_to_be_recorded(tmp_path: Path) -> None:
+    write_run(tmp_path / "only", steps=30, windows=0)
+    said = text_of(open_page("compare", tmp_path))
+    assert "There is no other run" in said
+    assert "Choose another run" not in said
+
+
 def test_swapping_exchanges_the_sides(runs: Path) -> None:
     at = open_page("compare", runs, a="slow", b="quick")
     at.button("swap").click()

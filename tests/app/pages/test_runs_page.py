@@ -35,6 +35,14 @@ def test_the_list_shows_every_run_and_names_other_folders(runs: Path) -> None:
     assert "1 folder holds no run: thesis" in text_of(at)
 
 
+def test_a_single_run_does_not_ask_for_several_rows(tmp_path: Path) -> None:
+    write_run(tmp_path / "one", steps=5, windows=0)
+    assert "1 run." in text_of(open_page("runs", tmp_path))
+    assert "Select several rows" not in text_of(open_page("runs", tmp_path))
+    write_run(tmp_path / "two", steps=5, windows=0)
+    assert "2 runs. Select several rows" in text_of(open_page("runs", tmp_path))
+
+
 def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
     names = [f"sweep-of-a-long-name-c{number}-batch-64-of-cpu-2" for number in (2, 4)]
     for name in [*names, "short", f"{names[0]}-again"]:

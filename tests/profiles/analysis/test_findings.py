@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -288,6 +290,25 @@ def test_idle_time_that_nothing_explains_is_called_unknown(tmp_path: Path) -> No
         ", no replica runs an op, for a reason that this run does not record."
     )
     assert "Timeline" in found.advice
+
+
+def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path: Path) -> None:
+    """Each is idle for 30 of 53 ms, but while 20 ms of the others' 30 pass, the next one runs."""
+    options = {"replicas": 2, "steps": 300, "idle_ms": 30.0, "noise": 0.0}
+    run = write_run(tmp_path / "run", **options)
+    together = profiles.load(run)
+    assert "idle" in {item.key for item in findings(gather_facts(together, together.segments[0]))}
+    for file in run.glob("worker-*/window-*/spans.parquet"):
+        rows = pq.read_table(file)
+        start = rows["start_ns"].to_numpy().copy()
+        start[rows["replica"].to_numpy() == 1] += 23_000_000
+        at = rows.schema.get_field_index("start_ns")
+        pq.write_table(rows.set_column(at, "start_ns", pa.array(start)), file)
+    by_turns = profiles.load(run)
+    facts = gather_facts(by_turns, by_turns.segments[0])
+    assert facts.breakdown.mean_ms("idle") == pytest.approx(30.0, abs=0.1)
+    assert facts.all_idle_ms == pytest.approx(7.0, abs=0.1)
+    assert "idle" not in {item.key for item in findings(facts)}
 
 
 def test_idle_time_that_only_captured_steps_have_is_not_the_programs(tmp_path: Path) -> None:

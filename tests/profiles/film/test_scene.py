@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -162,6 +165,36 @@ def test_workers_share_one_film_and_their_clock(runs: dict[str, Profile]) -> Non
     assert len(exchange.members) == 4
     assert exchange.last == 3
     assert 20 * MS < exchange.all_entered_ns - exchange.first_entered_ns < 45 * MS
+
+
+def change_transfers(run: Path, change: Callable[[str], tuple[str, str] | None]) -> None:
+    """Give every transfer the sender and receiver that `change` returns for its sender, or none."""
+    for file in run.glob("worker-*/window-*/transfers.parquet"):
+        rows = pq.read_table(file)
+        found = [(row, change(row["send_device"])) for row in rows.to_pylist()]
+        kept = [
+            {**row, "send_device": ends[0], "recv_device": ends[1]} for row, ends in found if ends
+        ]
+        pq.write_table(pa.Table.from_pylist(kept, schema=rows.schema), file)
+
+
+def test_a_host_is_beside_the_replicas_of_its_worker(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=4, workers=2, steps=40, windows=1)
+    change_transfers(run, lambda sender: (sender, f"{sender.rpartition('/')[0]}/device:XLA:0"))
+    scene = film_of(profiles.load(run))
+    groups = {node.device: node.group for node in scene.nodes if node.replica is None}
+    assert groups == {"worker 0 XLA:0": 0, "worker 1 XLA:0": 1}
+
+
+def test_what_one_replica_alone_exchanges_data_with_is_the_hub(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"replicas": 4, "steps": 40, "windows": 1}
+    run = write_run(tmp_path / "run", **options, missing=("collectives",))
+    host = "/job:localhost/replica:0/task:0/device:GPU:0"
+    change_transfers(run, lambda sender: (sender, host) if sender.endswith("CPU:1") else None)
+    scene = film_of(profiles.load(run))
+    assert scene.layout == "hub"
+    assert scene.hub is not None
+    assert scene.nodes[scene.hub].device == "GPU:0"
 
 
 def test_servers_pull_and_push_their_bytes(tmp_path: Path) -> None:

@@ -101,6 +101,22 @@ def test_the_batches_of_a_dataset_are_counted_and_not_taken_for_full_ones(tmp_pa
     assert examples == [BATCH] * 5 + [6, 3, BATCH]
 
 
+def test_a_batch_that_is_fetched_inside_of_a_step_is_that_steps(tmp_path: Path) -> None:
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    with lab.record(tmp_path / "run", strategy, global_batch_size=BATCH) as recorder:
+        batches = iter(recorder.dataset(dataset))
+        for _ in range(6):
+            with recorder.step():
+                train_step(next(batches))
+    steps = profiles.load(tmp_path / "run").table("steps")
+    assert steps["step"].to_pylist() == list(range(6))
+    assert steps["examples"].to_pylist() == [BATCH] * 5 + [EXAMPLES % BATCH]
+    assert steps["input_ms"].null_count == 0
+    assert len(_of(_events(tmp_path / "run"), "step")) == 6
+
+
 def test_a_batch_may_be_any_object() -> None:
     import pandas as pd
     import tensorflow as tf

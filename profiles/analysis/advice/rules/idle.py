@@ -2,10 +2,11 @@
 
 ## What it does
 
-Takes tracing, Python and calls off the idle time of a typical captured step, and the time by which
-it is longer than the median step without a capture, which is the capture's own: 30 % of the rest of
-the step or more is left. The rule `short-steps` covers steps below 4 ms, twice the interval of the
-samples of Python.
+Takes tracing, Python and calls off the time of a typical captured step in which no replica runs
+anything, and the time by which the step is longer than the median step without a capture, which is
+the capture's own: 30 % of the rest of the step or more is left. Without captures, the mean of the
+replicas' idle times counts instead. The rule `short-steps` covers steps below 4 ms, twice the
+interval of the samples of Python.
 
 ## Why is this slow
 
@@ -46,14 +47,21 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
-    left_ms = idle_ms - known_ms - extra_ms
+    if (idle_ms - known_ms - extra_ms) / wall < IDLE_SHARE:
+        return
+    # Replicas that run one after the other are idle by turns, each of them for longer than all.
+    all_idle_ms = facts.all_idle_ms
+    left_ms = (idle_ms if all_idle_ms is None else all_idle_ms) - known_ms - extra_ms
     if left_ms / wall < IDLE_SHARE:
         return
+    none_runs = "no replica runs an op"
+    if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
+        none_runs = "a replica on average runs no op"
     yield finding(
         facts,
         KEY,
-        f"For {of_a_step(facts, left_ms, wall)}, no replica runs an op, for a reason that this run "
-        "does not record.",
+        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that this run does not "
+        "record.",
         _record_next(facts),
         per_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,

@@ -4,7 +4,8 @@
 
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
-is sampled every 2 ms: below 4 ms, all idle time without another cause counts as the step's start.
+is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
+cause, counts as the step's start.
 
 ## Why is this slow
 
@@ -42,7 +43,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     calls_ms = facts.held_up.held_ms("call")
     starts = "the Python that starts it"
     if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
-        calls_ms = (facts.breakdown.mean_ms("idle") or 0.0) - facts.held_up.held_ms(*OTHERS)
+        idle_ms = facts.all_idle_ms
+        if idle_ms is None:
+            idle_ms = facts.breakdown.mean_ms("idle") or 0.0
+        calls_ms = idle_ms - facts.held_up.held_ms(*OTHERS)
         starts = "the Python and the runtime that start it"
     elif calls_ms / wall >= IDLE_SHARE:
         return

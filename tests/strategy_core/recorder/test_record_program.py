@@ -6,18 +6,22 @@ import json
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_core.recorder import wall_clock
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -99,6 +103,27 @@ def test_the_batches_of_a_dataset_are_counted_and_not_taken_for_full_ones(tmp_pa
                 pass
     examples = [step["examples"] for step in _of(_events(run), "step")]
     assert examples == [BATCH] * 5 + [6, 3, BATCH]
+
+
+def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+
+    with lab.record(tmp_path / "mine") as recorder:
+        an_hour_later = SimpleNamespace(
+            time_ns=lambda: time.time_ns() + 3600 * 10**9, monotonic_ns=time.monotonic_ns
+        )
+        monkeypatch.setattr(wall_clock, "time", an_hour_later)
+        for _ in range(3):
+            with recorder.step():
+                pass
+    run = profiles.load(tmp_path / "mine")
+    notes = [note.message for note in run.events(Note) if "wall clock" in note.message]
+    assert len(notes) == 1
+    assert "went forward by 3600" in notes[0]
+    assert {"level": "warning", "message": notes[0]} in run.summary()["notes"]
+    assert max(run.table("steps")["wall_ms"].to_pylist()) < 3600e3
 
 
 def test_a_batch_may_be_any_object() -> None:

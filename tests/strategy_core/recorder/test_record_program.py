@@ -17,8 +17,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_core.processes import resource_use
+from strategy_core.recorder import recorder as recorder_module
 from strategy_core.recorder import wall_clock
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.machine_load import machine_load
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Note
@@ -124,6 +127,25 @@ def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(
     assert "went forward by 3600" in notes[0]
     assert {"level": "warning", "message": notes[0]} in run.summary()["notes"]
     assert max(run.table("steps")["wall_ms"].to_pylist()) < 3600e3
+
+
+def test_a_program_without_a_launcher_samples_its_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+
+    monkeypatch.setattr(resource_use, "EVERY_S", 0.0)
+    monkeypatch.setattr(recorder_module, "SAMPLE_EVERY_NS", 0)
+    with lab.record(tmp_path / "mine") as recorder:
+        for _ in range(5):
+            with recorder.step():
+                sum(range(100_000))
+    run = profiles.load(tmp_path / "mine")
+    rows = run.table("resources").to_pylist()
+    assert len(rows) >= 2
+    assert {(row["worker"], row["generation"]) for row in rows} == {(0, 0)}
+    assert all(row["resident_bytes"] > 10_000_000 for row in rows)
+    assert machine_load(run, 0) is not None
 
 
 def test_a_batch_may_be_any_object() -> None:

@@ -130,7 +130,8 @@ def exposed(facts: Facts) -> KeyNumber:
     wall = facts.breakdown.mean_ms("wall")
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
     note += _length_of_unlike(facts) if note else ""
-    return _number("exposed", value, units.milliseconds(value), note, NO_SPANS, "derived")
+    reason = facts.breakdown.reason or NO_SPANS
+    return _number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 
 def traffic(found: Communication) -> KeyNumber:

@@ -211,7 +211,7 @@ def test_workers_that_step_apart_are_compared_by_steps_in_a_row() -> None:
     assert (found.median_ms, found.num_steps) == (15.0, 80)
 
 
-def test_a_run_compared_with_itself_is_told_so_and_nothing_of_repetitions(tmp_path: Path) -> None:
+def test_the_answer_for_a_run_and_itself_says_so_and_advises_no_repetitions(tmp_path: Path) -> None:
     run = profiles.load(write_run(tmp_path / "run", steps=30, windows=0))
     compared = compare_runs(run, run)
     assert "".join(answer(compared)) == (

@@ -119,7 +119,7 @@ def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_a_query_that_runs_out_of_memory_is_told_so(profile: Profile) -> None:
+def test_a_query_that_runs_out_of_memory_ends_in_a_sentence(profile: Profile) -> None:
     for answer in (
         lambda query: ask(profile, query, timeout_s=60.0, most_rows=10),
         lambda query: ask_folder(profile.path, query),
@@ -128,7 +128,7 @@ def test_a_query_that_runs_out_of_memory_is_told_so(profile: Profile) -> None:
             answer("select repeat('x', 4000000000)")
 
 
-def test_a_pivot_without_its_values_is_told_to_name_them(profile: Profile) -> None:
+def test_the_refusal_of_a_pivot_without_its_values_says_how_to_name_them(profile: Profile) -> None:
     rows = "(select step, replica, wait_ms from marks)"
     query = f"select * from (pivot {rows} on replica {{}} using max(wait_ms))"
     with pytest.raises(AnalysisError, match=r"Name their values: PIVOT"):

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_core.processes import resource_use
-from strategy_core.recorder import recorder as recorder_module
 from strategy_core.recorder import wall_clock
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.machine_load import machine_load
@@ -133,6 +132,7 @@ def test_a_program_without_a_launcher_samples_its_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import strategy_core as lab
+    from strategy_core.recorder import recorder as recorder_module
 
     monkeypatch.setattr(resource_use, "EVERY_S", 0.0)
     monkeypatch.setattr(recorder_module, "SAMPLE_EVERY_NS", 0)

@@ -18,7 +18,8 @@ POLL_S = 0.025
 """Interval at which a run with viewers is read: at most 40 updates per second."""
 POLL_PER_VIEWER_S = 0.003
 """With more than eight viewers the interval grows with their number, so that the server sends at
-most 333 messages per second: it may share its cores with the training."""
+most 333 messages per second: it may share its cores with the training. A viewer that has not taken
+its last message does not count, as that of a suspended computer."""
 POLL_ENDED_S = 0.5
 """Interval once the run is over; still read, because a run may be continued by hand."""
 MAX_KEPT = 8
@@ -139,6 +140,8 @@ class _Pump:
         self._poll_s = poll_s
         self._poll_ended_s = poll_ended_s
         self.num_viewers = 0
+        self._num_waiting = 0
+        """Viewers that have taken all messages so far."""
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
         self.tick = 0
@@ -155,8 +158,12 @@ class _Pump:
             self.stop()
 
     async def news_after(self, seen: int) -> None:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.tick > seen)
+        self._num_waiting += 1
+        try:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self.tick > seen)
+        finally:
+            self._num_waiting -= 1
 
     def stop(self) -> None:
         task, self._task = self._task, None
@@ -168,6 +175,7 @@ class _Pump:
         while True:
             # Compares counts: a page of the run may call `advance` too, and take the new events.
             changes = await asyncio.to_thread(self._live.advance)
+            due_s = interval_s(self._poll_s, self._num_waiting)
             has_grown, seen = changes != seen, changes
             if has_grown or self._live.is_replaced:
                 self.tick += 1
@@ -178,5 +186,4 @@ class _Pump:
             # A run that grows is alive even if its status says otherwise: one that is being copied
             # here, or another host's.
             is_quiet = self._live.status.is_over and not has_grown
-            due_s = interval_s(self._poll_s, self.num_viewers)
             await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)

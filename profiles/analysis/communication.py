@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.breakdown import NO_OPS
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.tables.columns import (
     Floats,
     Ints,
@@ -138,7 +140,9 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     captured = of_segment(profile.table("replica_steps"), segment.segment)
     num_steps = len(np.unique(ints(captured, "step")))
     if not num_steps:
-        reason = profile.unknown.get("steps", NO_WINDOW)
+        windows = [w for w in profile.events(WindowCaptured) if w.segment == segment.segment]
+        is_captured = any(window.error is None for window in windows)
+        reason = profile.unknown.get("steps", NO_OPS if is_captured else NO_WINDOW)
         return Communication(segment.segment, 0, (), (), None, None, reason, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)

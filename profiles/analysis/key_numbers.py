@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from strategy_lab.profiles.analysis.breakdown import NO_OPS
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.communication import CollectiveUse, Communication
 from strategy_lab.profiles.analysis.efficiency import efficiency
@@ -130,7 +131,8 @@ def exposed(facts: Facts) -> KeyNumber:
     wall = facts.breakdown.mean_ms("wall")
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
     note += _length_of_unlike(facts) if note else ""
-    return _number("exposed", value, units.milliseconds(value), note, NO_SPANS, "derived")
+    reason = NO_OPS if facts.breakdown.reason == NO_OPS else NO_SPANS
+    return _number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 
 def traffic(found: Communication) -> KeyNumber:

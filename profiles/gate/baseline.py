@@ -23,8 +23,9 @@ from strategy_lab.profiles.errors import AnalysisError, SpecError
 from strategy_lab.profiles.gate.exact import GROUPS, ExactFacts, exact_facts
 from strategy_lab.profiles.gate.times import parts_of_step
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.user_input.files import find_file, replace_file
+from strategy_lab.profiles.user_input.files import find_file
 from strategy_lab.profiles.user_input.text import first_line, shown
+from strategy_lab.profiles.whole_files import replace_file
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile

@@ -352,7 +352,10 @@ class MemorySampled(Recorded, frozen=True, tag="memory"):
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):
-    """Launcher: what the run's processes and all programs of this machine used of its CPUs."""
+    """What the run's processes and all programs of this machine used of its CPUs.
+
+    From the launcher; from the recorder, if a program of one process records itself.
+    """
 
     interval_ms: Ms
     """Time since the sample before, over which the use is a mean."""
@@ -363,7 +366,7 @@ class ResourcesSampled(Recorded, frozen=True, tag="resources"):
     stolen_cores: Cores
     """CPU time per second that the hypervisor gave to other virtual machines."""
     processes: Annotated[list[ProcessUse], Meta(max_length=MOST_WORKERS)]
-    """The living processes that this launcher started."""
+    """The living processes that this launcher started, or the recording one."""
 
 
 class ClockMeasured(Recorded, frozen=True, tag="clock"):

@@ -7,8 +7,6 @@ keys or on spaces. Earlier versions wrote none; their files are read as they are
 
 from __future__ import annotations
 
-import contextlib
-import os
 import time
 import uuid
 import zlib
@@ -25,10 +23,10 @@ from strategy_lab.profiles.run.layout import RUN_FILE
 from strategy_lab.profiles.spec.field_types import Json, Name, Small, TimeNs
 from strategy_lab.profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS, MOST_WORKERS
 from strategy_lab.profiles.spec.stored_spec import check_spec
+from strategy_lab.profiles.whole_files import create_file, replace_file
 
 RUN_VERSION = 1
 _CHECKSUM = "values_crc32"
-_DRAFT = f".{RUN_FILE}."
 ENGINE = "engine"
 """`recorded_by` of a run that a launcher of the lab started."""
 WAITS = "wait"
@@ -108,44 +106,21 @@ def create_run_file(
         uid=uuid.uuid4().hex,
         parts=list(parts),
     )
-    draft = _draft(run)
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(_text_of(msgspec.to_builtins(identity)))
-        os.link(draft, run / RUN_FILE)  # unlike rename, fails if the file exists
-    except FileExistsError:
-        raise RunFolderError(
-            f"{run} holds another run already", advice="Name another folder"
-        ) from None
-    except OSError as error:
-        raise RunFolderError(f"The run folder {run} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+    if not create_file(run / RUN_FILE, _text_of(msgspec.to_builtins(identity))):
+        raise RunFolderError(f"{run} holds another run already", advice="Name another folder")
     return identity
 
 
-def is_draft(path: Path) -> bool:
-    """Return whether a file is one that becomes `run.json`, or was left by a killed process."""
-    return path.name.startswith(_DRAFT)
-
-
 def change_run_file(run: Path, changes: dict[str, Any]) -> None:
-    """Write new values of some fields to `run.json`. Raises OSError if that fails.
+    """Write new values of some fields to `run.json`. Raises RunFolderError if that fails.
 
     Does nothing if `run.json` is missing or damaged. The file is replaced as a whole, so a reader
     sees either the old values or the new ones.
     """
     if read_run_file(run) is None:
         return
-    draft = _draft(run)
     document: Json = msgspec.json.decode((run / RUN_FILE).read_bytes())  # unknown fields included
-    try:
-        draft.write_bytes(_text_of(document | changes))
-        draft.replace(run / RUN_FILE)
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
+    replace_file(run / RUN_FILE, _text_of(document | changes))
 
 
 def read_run_file(run: Path) -> RunIdentity | None:
@@ -190,11 +165,6 @@ def _read(run: Path) -> RunIdentity | None:
         raise ValueError(error.strerror or "it cannot be read") from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _draft(run: Path) -> Path:
-    # A process id would not be unique: hosts may share the disk.
-    return run / f"{_DRAFT}{uuid.uuid4().hex}"
 
 
 def _text_of(document: Json) -> bytes:

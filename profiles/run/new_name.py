@@ -44,13 +44,21 @@ def numbered_name(runs: Path, parts: Sequence[str]) -> str:
     return f"{stem}-{1 + max((int(match[1]) for match in found if match), default=0)}"
 
 
+def run_file(folder: Path) -> Path:
+    return folder / RUN_FILE
+
+
 def in_folder(
-    given: Path | None, choose: Callable[[], Path], start: Callable[[Path], Started]
+    given: Path | None,
+    choose: Callable[[], Path],
+    start: Callable[[Path], Started],
+    created: Callable[[Path], Path] = run_file,
 ) -> Started:
     """Return what `start` makes in the folder `given`; without one, in a new one by `choose`.
 
     Another process may choose the same new folder at the same time. Only one of them can create
-    its `run.json`; the others choose again. Raises what `start` raises.
+    its `run.json`, or another file that `created` names; the others choose again. Raises what
+    `start` raises.
     """
     if given is not None:
         return start(given)
@@ -59,7 +67,7 @@ def in_folder(
         try:
             return start(folder)
         except RunFolderError:
-            if not (folder / RUN_FILE).exists():
+            if not created(folder).exists():
                 raise
     return start(choose())
 

@@ -16,8 +16,9 @@ import msgspec
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import RunFolderError, SpecError
 from strategy_lab.profiles.spec.run_spec import parse_spec
-from strategy_lab.profiles.user_input.files import create_file, find_file, replace_file
+from strategy_lab.profiles.user_input.files import find_file
 from strategy_lab.profiles.user_input.text import first_line, shown
+from strategy_lab.profiles.whole_files import create_file, replace_file
 
 SCHEMA_VERSION = 1
 SUFFIX = ".sweep.json"

@@ -1,7 +1,7 @@
 """DuckDB SQL over the tables of a run, sandboxed: no file, network, extension or settings access.
 
-A query is one statement that reads; its result is an Arrow table. Queries of viewers of the page
-run in a separate process (`profiles.tables.sql_process`).
+A query is one statement that reads; its result is an Arrow table. Queries of the page, of coding
+agents and of `strategy-lab sql` run in a separate process (`profiles.tables.sql_process`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LONGEST_QUERY = 100_000
 """Characters. DuckDB needs minutes to plan a longer query."""
+MEMORY_LIMIT = "1 GB"
 _SANDBOX = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
@@ -30,7 +31,7 @@ _SANDBOX = {
     "allow_community_extensions": "false",
     # Otherwise DuckDB resolves unknown table names to variables of this Python process.
     "python_enable_replacements": "false",
-    "memory_limit": "1GB",
+    "memory_limit": MEMORY_LIMIT,
     "temp_directory": "",
     "lock_configuration": "true",
 }
@@ -39,11 +40,11 @@ _READING = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
 
 def run_query(profile: Profile, query: str) -> pa.Table:
     """Return the result of one reading statement. Raises AnalysisError with DuckDB's message."""
-    with open_sandbox(query, _tables_for(profile, query)) as connection:
+    with open_sandbox(query, tables_for(profile, query)) as connection:
         return reader_of(connection, query).read_all()
 
 
-def _tables_for(profile: Profile, query: str) -> dict[str, pa.Table]:
+def tables_for(profile: Profile, query: str) -> dict[str, pa.Table]:
     """Return the tables that a query names, each with the columns that it reads.
 
     DuckDB plans the query over empty tables first, and again over the filled ones: a plan that
@@ -83,6 +84,11 @@ def open_sandbox(query: str, tables: Mapping[str, pa.Table]) -> Iterator[duckdb.
         for name, schema in TABLES.items():
             connection.register(name, tables.get(name, schema.empty_table()))
         yield connection
+    except duckdb.OutOfMemoryException:
+        raise AnalysisError(
+            f"The query needs more memory than the {MEMORY_LIMIT} it may use",
+            advice="Ask for fewer rows or columns",
+        ) from None
     except duckdb.Error as error:
         raise AnalysisError(
             f"DuckDB refuses the query: {_first_line(error)}", advice=f"Tables: {', '.join(TABLES)}"
@@ -133,6 +139,11 @@ def _check_reads_only(connection: duckdb.DuckDBPyConnection, query: str) -> None
         raise AnalysisError(f"The query is not DuckDB SQL: {_first_line(error)}") from None
     if len(statements) != 1 or statements[0].type not in _READING:
         kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
+        if kinds == "MULTI":
+            raise AnalysisError(
+                "The query is a PIVOT that has to look up its columns first",
+                advice="Name their values: PIVOT spans ON step IN (1, 2) USING sum(duration_ns)",
+            )
         raise AnalysisError(
             f"The query is {kinds[:200]}, not a single reading statement",
             advice="Write one SELECT, SHOW, DESCRIBE or EXPLAIN",

@@ -1,8 +1,8 @@
-"""Run an untrusted query in its own process, with limits on time and memory.
+"""Run a query in its own process, with limits on time and memory.
 
 DuckDB's own limits are not sufficient: an interrupted query continues for seconds while it plans or
 collects rows, and lists and long texts do not count towards `memory_limit`. A process can be killed
-at any time, and the kernel limits its memory.
+at any time, by Ctrl-C too, and the kernel limits its memory.
 """
 
 from __future__ import annotations
@@ -10,17 +10,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.tables.sql import needed_tables
-from strategy_lab.profiles.tables.store import Profile
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
 
 MOST_BYTES = 2 << 30
 """Memory limit of the query's process."""
 MOST_ANSWER_BYTES = 64 << 20
+MOST_OWN_BYTES = 4 << 30
+"""The limit on the command line, where the query's process also reads the tables."""
+MOST_OWN_ANSWER_BYTES = 512 << 20
 _COMMAND = [sys.executable, "-P", "-m", "strategy_lab.profiles.tables.sql_child"]
 
 
@@ -38,6 +45,8 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
     Raises AnalysisError if the query is refused or fails, takes longer than `timeout_s` (including
     the start of the process), or needs too much memory.
     """
+    from strategy_lab.profiles.tables.sql import needed_tables  # DuckDB: `ask_folder` needs none
+
     tables = needed_tables(profile, query)
     asked = {
         "query": query,
@@ -47,14 +56,36 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
         "most_bytes": MOST_BYTES,
         "most_answer_bytes": MOST_ANSWER_BYTES,
     }
-    request = [json.dumps(asked).encode() + b"\n", *map(_packed, tables.values())]
+    return _answer(asked, [_packed(table) for table in tables.values()])
+
+
+def ask_folder(run: Path, query: str) -> pa.Table:
+    """Return the result of one reading statement over the run in a folder, without a time limit.
+
+    Raises LabError if the folder is no run, or the query is refused, fails, or needs too much
+    memory.
+    """
+    asked = {
+        "query": query,
+        "run": str(run),
+        "timeout_s": None,
+        "most_rows": None,
+        "most_bytes": MOST_OWN_BYTES,
+        "most_answer_bytes": MOST_OWN_ANSWER_BYTES,
+    }
+    return _answer(asked).rows
+
+
+def _answer(asked: Mapping[str, Any], tables: Sequence[bytes] = ()) -> Answer:
+    request = b"".join([json.dumps(asked).encode() + b"\n", *tables])
     try:
         done = subprocess.run(
-            _COMMAND, input=b"".join(request), capture_output=True, timeout=timeout_s, check=False
+            _COMMAND, input=request, capture_output=True, timeout=asked["timeout_s"], check=False
         )
     except subprocess.TimeoutExpired:
         raise AnalysisError(
-            f"The query took longer than {timeout_s:g} s and was ended", advice="Ask for less"
+            f"The query took longer than {asked['timeout_s']:g} s and was ended",
+            advice="Ask for less",
         ) from None
     head, _, body = done.stdout.partition(b"\n")
     try:
@@ -63,8 +94,8 @@ def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> An
         said = {"error": "memory"}
     if said.get("error") == "memory":
         raise AnalysisError(
-            f"The query needs more than {MOST_BYTES >> 30} GiB of memory and was ended",
-            advice="Ask for less",
+            f"The query needs more than {asked['most_bytes'] >> 30} GiB of memory and was ended",
+            advice="Ask for fewer rows or columns",
         )
     if "error" in said:
         raise AnalysisError(said["error"], advice=said["advice"])

@@ -6,10 +6,7 @@ would wait for ever. Each case raises SpecError with a message for the user.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import stat
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,43 +99,6 @@ def write_text(path: str | Path, text: str, mode: str = "w") -> None:
             file.write(text)
     except OSError as error:
         raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def replace_file(file: Path, content: bytes) -> None:
-    """Write a file whole and make its folder; a reader sees the old content or the new one.
-
-    Raises RunFolderError; the old content then stays.
-    """
-    # A process id would not be unique: hosts may share the disk.
-    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        draft.replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
-
-
-def create_file(file: Path, content: bytes) -> bool:
-    """Write a new file whole and make its folder; returns False if the file exists already.
-
-    Of several processes that create one file at once exactly one gets True. Raises RunFolderError.
-    """
-    draft = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        os.link(draft, file)  # unlike rename, fails if the file exists
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise RunFolderError(f"{file} cannot be written: {error.strerror}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-    return True
 
 
 def _unquoted(text: str | Path) -> str:

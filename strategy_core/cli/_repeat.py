@@ -6,16 +6,17 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from strategy_core.cli._run_request import read_changes
 from strategy_core.cli._watching import watch
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.repetition import Outcome, Repetition, new_plan
+from strategy_core.launcher.repetition import Outcome, Plan, Repetition, new_plan, plan_file
 from strategy_core.planning import validation
 from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.errors import AnalysisError, SpecError
+from strategy_lab.profiles.run.new_name import in_folder
 from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
 from strategy_lab.profiles.user_input.text import shown, whole_or_none
 
@@ -42,13 +43,17 @@ def add_repeat_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
-    """0 if every run finished, 1 if one did not, 130 if stopped; raises LabError."""
+def repeat(args: argparse.Namespace, spec: RunSpec, choose: Callable[[], Path]) -> int:
+    """0 if every run finished, 1 if one did not, 130 if stopped; raises LabError.
+
+    Args:
+      choose: returns a new name for the runs, if none was given.
+    """
     number = _number(args.repeat, bool(args.interleave))
     specs = [spec, _other(spec, args.interleave)] if args.interleave else [spec]
     # Before the plan, which is kept once it is written.
     checked = [validation.check(each) for each in specs]
-    plan = new_plan(folder, specs)
+    plan = _saved_plan(args.output, choose, specs)
     with Launcher() as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
@@ -63,6 +68,22 @@ def repeat(args: argparse.Namespace, spec: RunSpec, folder: Path) -> int:
         _say("Stopped. Repeat the command to continue.")
         return 128 + signal.SIGINT
     return 1 if outcome.failed or not outcome.is_complete else 0
+
+
+def _saved_plan(given: Path | None, choose: Callable[[], Path], specs: Sequence[RunSpec]) -> Plan:
+    """The plan of an earlier command with the same output, or a new one; raises LabError.
+
+    Without an output it is new: another command may choose the same name at the same time.
+    """
+
+    def save(folder: Path) -> Plan:
+        plan = new_plan(folder, specs)
+        if given is not None:
+            plan = plan.resumed()
+        plan.save()
+        return plan
+
+    return in_folder(given, choose, save, plan_file)
 
 
 def _number(text: str, has_other: bool) -> int | None:

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
     spec = build_spec(args)
     if args.repeat is not None:
-        return repeat(args, spec, args.output or RUNS / new_name(RUNS, spec))
+        return repeat(args, spec, lambda: RUNS / new_name(RUNS, spec))
     if args.interleave:
         raise SpecError("--interleave needs --repeat", advice="Add --repeat auto")
     with Launcher() as launcher:

@@ -7,17 +7,22 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from strategy_core.cli._plain import plain
-from strategy_lab import profiles
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.formulas import as_cell
 from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.sql_process import ask_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 HELP = "query a run's tables with SQL (DuckDB)"
 MAX_SHOWN = 1000
+_BATCH_ROWS = 10_000
 Row = dict[str, object]
 
 
@@ -30,21 +35,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    answer = profiles.load(args.run_folder).sql(args.query)
-    names, rows = answer.column_names, answer.to_pylist()
+    answer = ask_folder(Path(args.run_folder), args.query)
     if args.json:
-        for row in rows:
+        for row in _rows(answer):
             print(json.dumps(_finite(row), default=str, allow_nan=False))
     elif args.csv:
         writer = csv.writer(sys.stdout)
-        writer.writerow(names)
-        writer.writerows(map(as_cell, row.values()) for row in rows)
+        writer.writerow(answer.column_names)
+        writer.writerows(map(as_cell, row.values()) for row in _rows(answer))
     else:
-        _print_table(names, rows)
+        _print_table(answer)
     return 0
 
 
-def _print_table(names: list[str], rows: list[Row]) -> None:
+def _rows(answer: pa.Table) -> Iterator[Row]:
+    """The rows, of which few at a time are in memory as objects of Python."""
+    for batch in answer.to_batches(max_chunksize=_BATCH_ROWS):
+        yield from batch.to_pylist()
+
+
+def _print_table(answer: pa.Table) -> None:
     """A table, or one block per row where the table is wider than the terminal."""
     from rich.console import Console
     from rich.measure import Measurement
@@ -52,9 +62,10 @@ def _print_table(names: list[str], rows: list[Row]) -> None:
     from rich.text import Text
 
     table = Table()
-    for name in names:
+    for name in answer.column_names:
         table.add_column(Text(plain(name)))
-    for row in rows[:MAX_SHOWN]:
+    rows: list[Row] = answer.slice(0, MAX_SHOWN).to_pylist()
+    for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
     console = Console()
     wide = console.options.update(width=100_000)
@@ -64,9 +75,9 @@ def _print_table(names: list[str], rows: list[Row]) -> None:
     elif not console.is_terminal:  # a file or a pipe is as wide as it must be
         Console(width=needed).print(table)
     else:
-        _print_blocks(rows[:MAX_SHOWN])
-    if len(rows) > MAX_SHOWN:
-        print(f"The first {MAX_SHOWN} of {len(rows)} rows; --csv and --json give them all.")
+        _print_blocks(rows)
+    if answer.num_rows > MAX_SHOWN:
+        print(f"The first {MAX_SHOWN} of {answer.num_rows} rows; --csv and --json give them all.")
 
 
 def _print_blocks(rows: Iterable[Row]) -> None:

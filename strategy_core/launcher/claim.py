@@ -17,10 +17,11 @@ from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_files import EventSource, read_sources
 from strategy_lab.profiles.run.events import Exited, SegmentOpened
 from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file, is_draft, read_run_file
+from strategy_lab.profiles.run.manifest import create_run_file, read_run_file
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.user_input.text import shown
+from strategy_lab.profiles.whole_files import is_draft_of
 
 _OTHER = "Name another folder, one that is new or empty"
 MIN_FREE_BYTES = 1 << 20
@@ -30,7 +31,7 @@ MIN_FREE_BYTES = 1 << 20
 def claim(folder: Path, spec: RunSpec) -> None:
     """Make `folder` this run's own; raises RunFolderError. Of two at once exactly one gets it."""
     _check_is_no_file(folder)
-    if folder.is_dir() and not all(map(is_draft, folder.iterdir())):
+    if folder.is_dir() and not all(is_draft_of(path, RUN_FILE) for path in folder.iterdir()):
         _free_if_refused(folder)
     _check_space(folder)
     create_run_file(folder, spec.to_json())

@@ -28,7 +28,7 @@ from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.rename import rename_run
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_lab.profiles.tables.store import Profile, load
-from strategy_lab.profiles.user_input.files import replace_file
+from strategy_lab.profiles.whole_files import create_file
 
 PLAN_VERSION = 1
 MOST_AUTO = 60
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def file(self) -> Path:
-        return self.folder.with_name(f"{self.folder.name}.repeat.json")
+        return plan_file(self.folder)
 
     @property
     def sides(self) -> str:
@@ -69,9 +69,18 @@ class Plan:
         return self.specs[self.sides.index(side)]
 
     def save(self) -> None:
-        """Write the plan whole; raises RunFolderError."""
+        """Write the plan, unless it is on disk. Raises RunFolderError, also if another plan is.
+
+        Of two commands that begin at once under one name, the second would otherwise put its runs
+        among those of the first.
+        """
         document = {"schema_version": PLAN_VERSION, "seed": self.seed, **self._asked()}
-        replace_file(self.file, (json.dumps(document, indent=1) + "\n").encode())
+        content = (json.dumps(document, indent=1) + "\n").encode()
+        if not create_file(self.file, content) and self.resumed() != self:
+            raise RunFolderError(
+                f"Another command has just begun the repetitions of {self.file}",
+                advice="Name another output with -o",
+            )
 
     def _asked(self) -> dict[str, Any]:
         return {side: self.spec(side).to_json() for side in self.sides}
@@ -100,15 +109,20 @@ class Plan:
         return replace(self, seed=known["seed"])
 
 
+def plan_file(folder: Path) -> Path:
+    """The file of the plan whose run folders' names begin with `folder`."""
+    return folder.with_name(f"{folder.name}.repeat.json")
+
+
 def new_plan(folder: Path, specs: Sequence[RunSpec]) -> Plan:
-    """A plan in a fresh order, or the one that is there already; raises LabError."""
+    """A plan in a fresh order; raises LabError."""
     workloads = {program_name(spec.workload) for spec in specs}
     if len(workloads) > 1:
         raise LabError(
             f"The two specs train different workloads: {' and '.join(sorted(workloads))}",
             advice="Compare specs of one workload",
         )
-    return Plan(folder, tuple(specs), secrets.randbelow(2**31)).resumed()
+    return Plan(folder, tuple(specs), secrets.randbelow(2**31))
 
 
 @dataclass(frozen=True)

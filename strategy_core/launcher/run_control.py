@@ -20,7 +20,6 @@ from strategy_core.launcher.deployment import Deployment, GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.record_limit import RecordLimit
-from strategy_core.launcher.resource_use import ResourceSampler
 from strategy_core.launcher.restarts import Restarts
 from strategy_core.launcher.run_state import TRANSITIONS, RunEvent, RunState
 from strategy_core.launcher.state_machine import StateMachine
@@ -28,6 +27,7 @@ from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.launcher.worker_pool import SpareTiming, WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.exit_reason import ExitReason
+from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import Note
@@ -261,10 +261,17 @@ class RunControl:
             self._take_request(protocol.Stop(next(self.numbers)), now)
 
     def _sample_resources(self, now: float) -> None:
-        workers = [worker for group in self.groups for worker in group.workers]
-        sampled = self._resources.sample(workers, now)
+        sampled = self._resources.sample(self._living, now)
         if sampled is not None:
             self._log.write(sampled)
+
+    def _living(self) -> list[RunProcess]:
+        return [
+            RunProcess(worker.process.pid, worker.folder.worker, worker.folder.generation)
+            for group in self.groups
+            for worker in group.workers
+            if worker.process.poll() is None
+        ]
 
     def _end_if_late(self, now: float) -> None:
         """Kill a group that should have left by now."""

@@ -20,6 +20,7 @@ from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.cluster.telemetry.clock import join_clock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.planning import strategy_catalog
+from strategy_core.processes.resource_use import ResourceSampler, own_times
 from strategy_core.recorder.examples import num_examples
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
@@ -146,6 +147,8 @@ def join_run(run: Path, capture: Capture | None) -> Recorder:
     if place is not None and len(place.cluster) > 1:
         recorder.clock = join_clock(place.cluster, place.process)
         recorder.links = LinkMeter(place.cluster, place.process)
+    else:  # of two processes on one machine, each would take the other for another program
+        recorder.resources = ResourceSampler(read_groups=own_times)
     return recorder
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from strategy_core.cluster.telemetry.clock import ClusterClock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
+from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.step import RecordedStep
@@ -89,6 +90,8 @@ class Recorder:
         """Counts the bytes between this process and its peers, if it has any."""
         self.clock: ClusterClock | None = None
         """Exchanges messages with the peers' clocks, if there are peers."""
+        self.resources: ResourceSampler | None = None
+        """Samples this process and the machine, if no launcher does so."""
         self.profilers: list[str] = []
         """Profiler addresses of a TPU pod's hosts, if the steps run on a pod."""
         self._sample_due_ns = 0
@@ -377,7 +380,15 @@ class Recorder:
         if jumped := self._wall_clock.look(step.step):
             self.write(jumped)
         self._write_all(memory.sample(self._segment.replica_devices, step.step))
+        self._write_all(self._sample_resources())
         self._write_all(self._clock_events())
+
+    def _sample_resources(self) -> list[Event]:
+        if self.resources is None:
+            return []
+        own = RunProcess(os.getpid(), self.folder.worker, self.folder.generation)
+        sampled = self.resources.sample(lambda: [own], time.monotonic())
+        return [] if sampled is None else [sampled]
 
     def _count_links(self) -> list[Event]:
         if self.links is None:

@@ -118,6 +118,8 @@ class Attachment:
         Raises RunFolderError if the program does not wait, or does not take the request up.
         """
         check_waits(program)
+        if (run / RUN_FILE).exists():  # its own `run.json` is how the program says that it heard
+            raise RunFolderError(f"{run} holds another run already", advice="Name another folder")
         self.run = run
         self._program = program
         self._log = worker_folder(program, 0).events

@@ -18,6 +18,7 @@ from strategy_core.processes.import_path import with_own_code
 from strategy_core.tracing import attaching
 from strategy_core.tracing.attaching import Attachment, waiting_programs
 from strategy_lab import profiles
+from strategy_lab.profiles.run.command_mailbox import read_commands
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Failed, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
@@ -214,6 +215,20 @@ def test_a_program_that_has_ended(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "has ended (failed: ValueError: in step 7" in refusal(run, capsys)
     assert main(["attach", "--runs", str(tmp_path)]) == 2
     assert "No program waits in" in capsys.readouterr().err
+
+
+def test_a_taken_folder_is_refused_before_the_program_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = folder(tmp_path, WAITS)
+    log = EventLog(worker_folder(run, 0).events)
+    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns()))
+    create_run_file(tmp_path / "taken")
+    assert main(["attach", str(run), "-o", str(tmp_path / "taken")]) == 2
+    said = capsys.readouterr().err
+    assert "taken holds another run already" in said
+    assert "recording into" not in said
+    assert not read_commands(run, 0)
 
 
 def test_a_program_of_another_user(

@@ -98,6 +98,11 @@ class RunComparison:
         return {run.path for run in (*self.a, *self.b)} == {self.a[0].path}
 
     @property
+    def is_with_itself(self) -> bool:
+        """Whether both sides are the same segment of one run."""
+        return self.is_one_run and self.a_segment == self.b_segment
+
+    @property
     def metrics(self) -> tuple[MetricChange, ...]:
         """Every metric that has a short name."""
         return tuple(self.metric(name) for name in METRICS)

@@ -55,6 +55,9 @@ def _of_throughput(times: Comparison) -> str:
 
 def _of_step_times(compared: RunComparison) -> tuple[str, str]:
     times = compared.times
+    if compared.is_with_itself:
+        which = f"segment {compared.a_segment} of {compared.a[0].name}"
+        return "A and B are the same", f": {which} is compared with itself."
     difference = f"{_differs(times.ratio)}, {_lengths(times)}"
     if times.unit == "step":
         which = "segments of one run" if compared.is_one_run else "runs"
@@ -74,6 +77,8 @@ def _of_step_times(compared: RunComparison) -> tuple[str, str]:
 def evidence(compared: RunComparison) -> tuple[str, ...]:
     """What the answer rests on and what would make it better, a sentence or two each."""
     times = compared.times
+    if compared.is_with_itself:
+        return ("Name another run, or another segment of this one.",)
     found = [counted(times), longer_runs(compared)]
     if times.unit == "step":
         found.append(_between_runs(times, compared.spread))

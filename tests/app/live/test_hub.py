@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from strategy_lab.app.live import hub as hub_module
 from strategy_lab.app.live.hub import POLL_S, Hub, interval_s, run_folder
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
@@ -73,6 +74,38 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
 def test_many_viewers_together_get_at_most_333_messages_per_second() -> None:
     assert [interval_s(POLL_S, viewers) for viewers in (1, 8)] == [POLL_S, POLL_S]
     assert max(viewers / interval_s(POLL_S, viewers) for viewers in range(1, 200)) < 334
+
+
+def test_a_viewer_that_takes_no_messages_does_not_slow_down_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EventLog(worker_folder(tmp_path / "live", 0).events)
+    log.write(StepDone(0, 0, 0, 1.0, None, None, False))
+    counted: list[int] = []
+
+    def interval(poll_s: float, num_viewers: int) -> float:
+        counted.append(num_viewers)
+        return poll_s
+
+    monkeypatch.setattr(hub_module, "interval_s", interval)
+    hub = Hub(tmp_path, poll_s=0.001, poll_ended_s=0.001)
+
+    async def look() -> None:
+        viewers = [hub.stream("live") for _ in range(20)]
+        for viewer in viewers:
+            await anext(viewer)  # none of them is asked again, as when its connection is full
+        for step in range(1, 6):
+            reading = asyncio.create_task(anext(viewers[0]))
+            num_polls = len(counted)
+            while len(counted) < num_polls + 2:
+                await asyncio.sleep(0.001)
+            log.write(StepDone(0, step, 0, 1.0, None, None, False))
+            await asyncio.wait_for(reading, MAX_WAIT_S)
+        for viewer in viewers:
+            await viewer.aclose()
+
+    asyncio.run(look())
+    assert max(counted) == 1
 
 
 def test_a_run_recorded_again_in_the_same_inode_is_another_one(tmp_path: Path) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.communication import collective_uses, communication
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.analysis.overlap import overlaps
 from strategy_lab.profiles.capture.bandwidth import bus_factor
 from strategy_lab.profiles.tables.schema import TABLES
@@ -92,6 +95,20 @@ def test_one_replica_moves_nothing_and_no_window_is_unknown(tmp_path: Path) -> N
     found = communication(bare, bare.segments[0])
     assert found.collective_bytes is None
     assert found.reason == "the segment has no capture window"
+
+
+def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Path) -> None:
+    """As of steps that run op by op: their captures hold no graph of a replica."""
+    run = write_run(tmp_path / "run", steps=40, marks=False)
+    for name in ("replica_steps", "collectives", "transfers", "spans"):
+        for file in run.rglob(f"{name}.parquet"):
+            pq.write_table(pq.read_table(file).slice(0, 0), file)
+    profile = profiles.load(run)
+    found = communication(profile, profile.segments[0])
+    assert found.reason == "its captures hold no op of a replica's graph"
+    facts = gather_facts(profile, profile.segments[0])
+    told = {item.key: item.note for item in key_numbers(facts)}
+    assert {told[key] for key in ("exposed", "traffic", "busbw")} == {found.reason}
 
 
 def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:

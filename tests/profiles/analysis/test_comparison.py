@@ -211,6 +211,15 @@ def test_workers_that_step_apart_are_compared_by_steps_in_a_row() -> None:
     assert (found.median_ms, found.num_steps) == (15.0, 80)
 
 
+def test_the_answer_for_a_run_and_itself_says_so_and_advises_no_repetitions(tmp_path: Path) -> None:
+    run = profiles.load(write_run(tmp_path / "run", steps=30, windows=0))
+    compared = compare_runs(run, run)
+    assert "".join(answer(compared)) == (
+        "A and B are the same: segment 0 of run is compared with itself."
+    )
+    assert evidence(compared) == ("Name another run, or another segment of this one.",)
+
+
 @pytest.mark.parametrize(("step_ms", "advised"), [(9.0, True), (600.0, False)])
 def test_longer_runs_are_advised_where_the_runs_are_short(
     tmp_path: Path, step_ms: float, advised: bool

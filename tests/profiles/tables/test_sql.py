@@ -12,7 +12,7 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.sql_process import ask
+from strategy_lab.profiles.tables.sql_process import ask, ask_folder
 from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
 
@@ -117,6 +117,23 @@ def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
     with pytest.raises(AnalysisError, match=r"took longer than 2 s and was ended"):
         ask(profile, endless, timeout_s=2.0, most_rows=10)
     assert time.monotonic() - began < 10
+
+
+def test_a_query_that_runs_out_of_memory_ends_in_a_sentence(profile: Profile) -> None:
+    for answer in (
+        lambda query: ask(profile, query, timeout_s=60.0, most_rows=10),
+        lambda query: ask_folder(profile.path, query),
+    ):
+        with pytest.raises(AnalysisError, match=r"needs more memory than the 1 GB.*Ask for fewer"):
+            answer("select repeat('x', 4000000000)")
+
+
+def test_the_refusal_of_a_pivot_without_its_values_says_how_to_name_them(profile: Profile) -> None:
+    rows = "(select step, replica, wait_ms from marks)"
+    query = f"select * from (pivot {rows} on replica {{}} using max(wait_ms))"
+    with pytest.raises(AnalysisError, match=r"Name their values: PIVOT"):
+        profile.sql(query.format(""))
+    assert profile.sql(query.format("in (0, 1)")).column_names == ["step", "0", "1"]
 
 
 HEAVY = {

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 import strategy_core.cli
 from strategy_core.cli.main import main, verb_modules
+from tests.processes import children_of, is_living
 from tests.synthetic import write_run
-from tests.timeouts import MAX_WAIT_S
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +79,25 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("strategy_lab.profiles.load", interrupted, raising=False)
     assert main(["summary", "somewhere"]) == 130
+
+
+@pytest.mark.run
+def test_ctrl_c_ends_a_query_and_its_process(run: Path) -> None:
+    query = "select count(*) from range(100000000) a, range(100000) b"
+    command = subprocess.Popen([sys.executable, "-m", "strategy_core", "sql", run, query])
+    try:
+        found: list[psutil.Process] = []
+
+        def is_asking() -> bool:
+            found[:] = children_of(command.pid)
+            return any(child.cpu_times().user > 2.0 for child in found)
+
+        wait_until(is_asking)
+        command.send_signal(signal.SIGINT)
+        assert command.wait(MAX_WAIT_S) == 130
+        wait_until(lambda: not any(is_living(child.pid) for child in found))
+    finally:
+        command.kill()
 
 
 def test_a_reader_that_leaves_is_no_error(run: Path) -> None:

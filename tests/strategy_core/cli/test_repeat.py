@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.cli import _repeat
+from strategy_core.cli import _repeat, run
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.repetition import new_plan
 from strategy_lab import profiles
+from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.timeouts import wait_until
 
@@ -72,6 +74,18 @@ def test_ctrl_c_keeps_what_is_there_and_the_same_command_goes_on(
     again = [*ASKED, "2", "--steps", "20", "-o", str(tmp_path / "x")]
     assert main(again) == 0
     assert folders(tmp_path) == ["x-a-1", "x-a-1-stopped-1", "x-a-2"]
+
+
+def test_a_name_that_another_command_takes_meanwhile_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = RunSpec(devices="cpu:2", workload="digits-mlp", steps=20)
+    new_plan(tmp_path / "x", [spec]).save()
+    names = iter(["x", "y"])  # a command looks for a free name before it takes it
+    monkeypatch.setattr(run, "RUNS", tmp_path)
+    monkeypatch.setattr(run, "new_name", lambda *_: next(names))
+    assert main([*ASKED, "1", "--steps", "20"]) == 0
+    assert folders(tmp_path) == ["y-a-1"]
 
 
 def test_failed_runs_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

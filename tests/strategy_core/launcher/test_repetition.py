@@ -74,7 +74,7 @@ def test_the_same_request_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert machine.names[-1] == stopped
     assert outcome.failed == (f"{stopped} (stopped)",)
     machine.endings.clear()
-    again = new_plan(tmp_path / "x", [A, B])
+    again = new_plan(tmp_path / "x", [A, B]).resumed()
     assert again.seed == plan.seed
     assert Repetition(again, machine.record).go(3).is_complete
     assert sorted(machine.names) == sorted(
@@ -120,7 +120,18 @@ def test_runs_that_differ_need_more(tmp_path: Path) -> None:
 def test_other_specs_under_the_same_name_are_refused(tmp_path: Path) -> None:
     Repetition(new_plan(tmp_path / "x", [A, B]), Machine().record).go(1)
     with pytest.raises(LabError, match="the plan of other repetitions"):
-        new_plan(tmp_path / "x", [A])
+        new_plan(tmp_path / "x", [A]).resumed()
+
+
+def test_commands_that_begin_at_once_under_one_name_do_not_share_its_runs(tmp_path: Path) -> None:
+    first, second = (new_plan(tmp_path / "x", [A, B]) for _ in range(2))
+    first.save()
+    first.save()
+    machine = Machine()
+    with pytest.raises(LabError, match=r"just begun the repetitions of .*x\.repeat\.json"):
+        Repetition(second, machine.record).go(3)
+    assert not machine.names
+    assert second.resumed() == first
 
 
 def test_specs_of_two_workloads_are_refused() -> None:

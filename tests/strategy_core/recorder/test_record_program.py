@@ -6,18 +6,24 @@ import json
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_core.processes import resource_use
+from strategy_core.recorder import wall_clock
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.machine_load import machine_load
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -115,6 +121,47 @@ def test_a_batch_that_is_fetched_inside_of_a_step_is_that_steps(tmp_path: Path) 
     assert steps["examples"].to_pylist() == [BATCH] * 5 + [EXAMPLES % BATCH]
     assert steps["input_ms"].null_count == 0
     assert len(_of(_events(tmp_path / "run"), "step")) == 6
+
+
+def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+
+    with lab.record(tmp_path / "mine") as recorder:
+        an_hour_later = SimpleNamespace(
+            time_ns=lambda: time.time_ns() + 3600 * 10**9, monotonic_ns=time.monotonic_ns
+        )
+        monkeypatch.setattr(wall_clock, "time", an_hour_later)
+        for _ in range(3):
+            with recorder.step():
+                pass
+    run = profiles.load(tmp_path / "mine")
+    notes = [note.message for note in run.events(Note) if "wall clock" in note.message]
+    assert len(notes) == 1
+    assert "went forward by 3600" in notes[0]
+    assert {"level": "warning", "message": notes[0]} in run.summary()["notes"]
+    assert max(run.table("steps")["wall_ms"].to_pylist()) < 3600e3
+
+
+def test_a_program_without_a_launcher_samples_its_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import strategy_core as lab
+    from strategy_core.recorder import recorder as recorder_module
+
+    monkeypatch.setattr(resource_use, "EVERY_S", 0.0)
+    monkeypatch.setattr(recorder_module, "SAMPLE_EVERY_NS", 0)
+    with lab.record(tmp_path / "mine") as recorder:
+        for _ in range(5):
+            with recorder.step():
+                sum(range(100_000))
+    run = profiles.load(tmp_path / "mine")
+    rows = run.table("resources").to_pylist()
+    assert len(rows) >= 2
+    assert {(row["worker"], row["generation"]) for row in rows} == {(0, 0)}
+    assert all(row["resident_bytes"] > 10_000_000 for row in rows)
+    assert machine_load(run, 0) is not None
 
 
 def test_a_batch_may_be_any_object() -> None:

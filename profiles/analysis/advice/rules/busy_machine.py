@@ -3,8 +3,9 @@
 ## What it does
 
 Compares the CPU time of this run's processes with that of the whole machine, which the launcher
-samples every two seconds: other programs, or other virtual machines on the same hardware, use a
-tenth of the cores or more, and hardly any core is free.
+samples every two seconds (in a program of one process, the recorder does so). Other programs, or
+other virtual machines on the same hardware, use a tenth of the cores or more, and hardly any core
+is free.
 
 ## Why is this slow
 

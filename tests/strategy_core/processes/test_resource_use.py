@@ -1,22 +1,23 @@
-"""What the launcher samples of a run's processes and of the machine."""
+"""What a launcher, or the recorder of a program without one, samples of processes and machine."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Any
 
-from strategy_core.launcher.resource_use import (
+from strategy_core.processes.resource_use import (
     MachineTime,
     ProcessTime,
     ResourceSampler,
+    RunProcess,
     machine_time,
+    own_times,
     process_times,
 )
+from tests.timeouts import MAX_WAIT_S
 
 PARENT = """
 import subprocess, sys
@@ -46,21 +47,20 @@ class FakeSystem:
         }
 
 
-def worker(pid: int, number: int = 0, code: int | None = None) -> Any:
-    process = SimpleNamespace(pid=pid, poll=lambda: code)
-    return SimpleNamespace(process=process, folder=SimpleNamespace(worker=number, generation=0))
+def living(*pids: int) -> Callable[[], list[RunProcess]]:
+    return lambda: [RunProcess(pid, number, 0) for number, pid in enumerate(pids)]
 
 
 def test_the_first_sample_only_sets_the_start() -> None:
-    assert FakeSystem(groups={7: {7: 50.0}}).sampler().sample([worker(7)], 0.0) is None
+    assert FakeSystem(groups={7: {7: 50.0}}).sampler().sample(living(7), 0.0) is None
 
 
 def test_use_is_cpu_time_per_second_with_the_processes_that_a_worker_started() -> None:
     system = FakeSystem(groups={7: {7: 50.0, 8: 1.0}})
     sampler = system.sampler()
-    sampler.sample([worker(7)], 0.0)
+    sampler.sample(living(7), 0.0)
     system.busy_s, system.stolen_s, system.groups = 106.0, 5.5, {7: {7: 52.0, 8: 2.0}}
-    found = sampler.sample([worker(7)], 2.0)
+    found = sampler.sample(living(7), 2.0)
     assert found is not None
     assert (found.interval_ms, found.num_cores) == (2000.0, 4)
     assert (found.busy_cores, found.stolen_cores) == (3.0, 0.25)
@@ -70,17 +70,17 @@ def test_use_is_cpu_time_per_second_with_the_processes_that_a_worker_started() -
 
 def test_there_is_at_most_one_sample_in_two_seconds() -> None:
     sampler = FakeSystem(groups={7: {7: 1.0}}).sampler()
-    sampler.sample([worker(7)], 0.0)
-    assert sampler.sample([worker(7)], 1.9) is None
-    assert sampler.sample([worker(7)], 2.0) is not None
+    sampler.sample(living(7), 0.0)
+    assert sampler.sample(living(7), 1.9) is None
+    assert sampler.sample(living(7), 2.0) is not None
 
 
 def test_the_time_that_a_spare_process_used_before_its_run_does_not_count() -> None:
     system = FakeSystem(groups={7: {7: 1.0}})
     sampler = system.sampler()
-    sampler.sample([worker(7)], 0.0)
+    sampler.sample(living(7), 0.0)
     system.groups = {7: {7: 2.0}, 9: {9: 60.0}}
-    found = sampler.sample([worker(7), worker(9, 1)], 2.0)
+    found = sampler.sample(living(7, 9), 2.0)
     assert found is not None
     assert [process.cores for process in found.processes] == [0.5, 0.0]
 
@@ -88,8 +88,8 @@ def test_the_time_that_a_spare_process_used_before_its_run_does_not_count() -> N
 def test_an_ended_process_is_left_out() -> None:
     system = FakeSystem(groups={7: {7: 1.0}})
     sampler = system.sampler()
-    sampler.sample([worker(7)], 0.0)
-    assert sampler.sample([worker(7, code=0)], 2.0) is None
+    sampler.sample(living(7), 0.0)
+    assert sampler.sample(living(), 2.0) is None
 
 
 def test_a_process_and_its_child_are_read_from_the_system() -> None:
@@ -107,6 +107,26 @@ def test_a_process_and_its_child_are_read_from_the_system() -> None:
     parent.communicate("\n", timeout=20)
     assert set(found) == {parent.pid, child}
     assert all(time.cpu_s >= 0 and time.resident_bytes > 1_000_000 for time in found.values())
+
+
+def test_a_program_counts_itself_and_what_it_started_wherever_that_is() -> None:
+    code = "import os; print(os.getpid(), flush=True); input()"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout
+    child.stdout.readline()
+    try:
+        (found,) = own_times([]).values()
+    finally:
+        child.communicate("\n", timeout=MAX_WAIT_S)
+    assert {os.getpid(), child.pid} <= set(found)
+    assert os.getppid() not in found
+    assert found[os.getpid()].cpu_s > 0
 
 
 def test_the_time_of_the_machine_grows_with_work() -> None:

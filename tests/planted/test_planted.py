@@ -64,6 +64,7 @@ def first(found: list[Finding]) -> Finding:
     return next(item for item in found if item.key not in NO_REASON)
 
 
+@pytest.mark.alone
 def test_a_fit_that_waits_for_its_batch_inside_the_step_is_fast_without_it(
     planted: Planted,
 ) -> None:

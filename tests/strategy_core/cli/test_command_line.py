@@ -78,6 +78,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["summary", "somewhere"]) == 130
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     command = f"{sys.executable} -m strategy_core sql {run} 'select * from marks' --json | head -1"
     done = subprocess.run(
@@ -87,6 +88,7 @@ def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None:
     code = (
         "import sys\n"

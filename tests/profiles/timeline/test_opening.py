@@ -113,6 +113,7 @@ def test_a_view_of_the_whole_run_has_no_part_that_comes_first(
     assert lay_out_opening(profile, Place(view=(0, whole.length_ns))) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [

@@ -10,7 +10,7 @@
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded again
 # make figures  the README's figures, measured again
-# make check  style, types, architecture and the fast tests: a minute and a half on two cores
+# make check  style, types, architecture and the fast tests: below two minutes on two cores
 # Each one installs what it needs into .venv first.
 
 VENV := .venv

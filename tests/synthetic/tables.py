@@ -280,4 +280,5 @@ def _empty_file(schema: pa.Schema) -> bytes:
 def _file(table: pa.Table) -> bytes:
     stream = pa.BufferOutputStream()
     pq.write_table(table, stream, write_page_checksum=True)
-    return stream.getvalue().to_pybytes()
+    written: bytes = stream.getvalue().to_pybytes()
+    return written

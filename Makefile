@@ -10,7 +10,7 @@
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded again
 # make figures  the README's figures, measured again
-# make check  style, types, architecture and the fast tests: about two minutes on two cores
+# make check  style, types, architecture and the fast tests: below two minutes on two cores
 # Each one installs what it needs into .venv first.
 
 VENV := .venv
@@ -25,24 +25,31 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test in-process together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
+.PHONY: run test in-process browser together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Tests that start workers or a browser use all cores already, and many measure time: they run alone.
-# Tests of TensorFlow in one process leave a core idle. They run beside style, types and the tests
-# without TensorFlow, and before them, because they take longest.
-ALONE := run or browser
-IN_PROCESS := tf and not ($(ALONE))
-REST := not (tf or $(ALONE))
+# Two jobs at a time, because a test waits for a process, a page or an import much of its time. The
+# quick ones come first, so that most faults are known early. Tests of real workers follow, two at a
+# time: they use all cores. Those that measure time run alone.
+ALONE := alone
+BROWSER := browser and not alone
+WORKERS := run and not (browser or alone)
+IN_PROCESS := tf and not (run or browser or alone)
+REST := not (tf or run or browser or alone)
 QUICK := $(REST) and not slow
+SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
 test: $(VENV)/.tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target in-process lint together
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint browser in-process together
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "$(WORKERS)"
 	$(BIN)/python -m pytest -m "$(ALONE)"
 
 in-process: $(VENV)/.tests
 	$(BIN)/python -m pytest -m "$(IN_PROCESS)"
+
+browser: $(VENV)/.tests
+	$(BIN)/python -m pytest -m "$(BROWSER)"
 
 together: $(VENV)/.tests
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(REST)"

@@ -16,6 +16,7 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.state_machine import StateMachine
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.chromium import launch_chromium
+from tests.marks import may_select
 from tests.processes import all_below, command_of
 from tests.timeouts import MAX_WAIT_S, wait_until
 
@@ -36,6 +37,15 @@ expect.set_options(timeout=MAX_WAIT_MS)
 
 DRIVES_THE_OUTSIDE = ("run", "browser")
 """Marks of tests whose processes and browser share the machine with whatever else runs there."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """To import a file of which `-m` selects nothing takes time, with TensorFlow many seconds."""
+    named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
+    if collection_path.suffix != ".py" or collection_path in named:
+        return None
+    expression = str(config.getoption("markexpr", ""))
+    return None if may_select(expression, collection_path) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

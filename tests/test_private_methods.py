@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +44,8 @@ def test_no_class_overrides_a_private_method_of_another() -> None:
     classes = [
         found
         for file in files
-        for found in classes_of(str(file.relative_to(ROOT)), file.read_text("utf-8"))
+        if re.search(r"^ *class ", source := file.read_text("utf-8"), re.MULTILINE)
+        for found in classes_of(str(file.relative_to(ROOT)), source)
     ]
     assert len(classes) > 500
     assert list(overrides(classes)) == []

@@ -6,6 +6,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +18,7 @@ OWN_EXAMPLES = Path(__file__)
 _JOINTS = re.compile(r'"\s*[rf]*"|\s*\n\s*(#|//)?\s*')
 
 
+@cache
 def phrases() -> dict[re.Pattern[str], str]:
     lines = (Path(__file__).parent / "prose.txt").read_text(encoding="utf-8").splitlines()
     pairs = (line.split(" -> ") for line in lines if not line.startswith("#"))

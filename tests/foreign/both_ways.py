@@ -22,6 +22,8 @@ from strategy_lab.profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 PROGRAMS = Path(__file__).parent / "programs"
+WEIGHTS = "weights.npy"
+"""Where a program of the folder saves its weights: its first argument."""
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -46,7 +48,7 @@ class Ran:
 
     @property
     def weights(self) -> bytes:
-        return (self.folder / "weights.npy").read_bytes()
+        return (self.folder / WEIGHTS).read_bytes()
 
     @cached_property
     def profile(self) -> profiles.Profile:
@@ -86,7 +88,7 @@ class Runner:
             self._done[name] = self.run(name, is_traced=False), self.run(name, is_traced=True)
         return self._done[name]
 
-    def run(self, name: str, *, is_traced: bool, arguments: Sequence[str] = ()) -> Ran:
+    def run(self, name: str, *, is_traced: bool, arguments: Sequence[str] = (WEIGHTS,)) -> Ran:
         self._num_runs += 1
         side = "traced" if is_traced else "plain"
         folder = self._folder / f"{self._num_runs:02d}-{name}-{side}"
@@ -95,7 +97,7 @@ class Runner:
         if run is not None:
             create_run_file(run, recorded_by="record")
         request = {
-            "command": [*_program(name), "weights.npy", *arguments],
+            "command": [*_program(name), *arguments],
             "programs": str(PROGRAMS),
             "folder": str(folder),
             "stdout": str(folder / "stdout"),

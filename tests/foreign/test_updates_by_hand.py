@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.foreign.both_ways import Ran, Runner, runner
+from tests.foreign.both_ways import WEIGHTS, Ran, Runner, runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -19,7 +19,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
 
 def traced(programs: Runner, where: str) -> Ran:
     plain, found = (
-        programs.run("updates_by_hand", is_traced=is_traced, arguments=(where,))
+        programs.run("updates_by_hand", is_traced=is_traced, arguments=(WEIGHTS, where))
         for is_traced in (False, True)
     )
     assert (found.code, found.errors) == (plain.code, plain.errors)

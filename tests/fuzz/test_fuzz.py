@@ -67,6 +67,7 @@ def test_any_fields_are_a_spec_or_refused(document: dict[str, object]) -> None:
     assert len(said) < 2000
 
 
+@pytest.mark.slow
 def test_a_case_depends_on_its_seed_and_number_alone(tmp_path: Path) -> None:
     runs = write_runs(tmp_path / "runs")
     made = [Cases(7, runs, tmp_path / name).run(3).made for name in ("one", "two")]

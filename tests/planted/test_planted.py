@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +12,10 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
 from strategy_lab.profiles.replay.edits import InputFree
 from strategy_lab.profiles.replay.what_if import what_if
+from tests.foreign.both_ways import runner
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
-HERE = Path(__file__).parents[2]
 FAILING = {
     "two-strategies": "shared-collective-key",
     "shapes-differ": "shared-collective-key",
@@ -32,20 +28,19 @@ Recorded = Callable[[str], list[Finding]]
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Planted:
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     """The run of a planted program, recorded once in a process of its own."""
     folder = tmp_path_factory.mktemp("planted")
+    with runner(folder) as running:
 
-    @cache
-    def run(kind: str) -> profiles.Profile:
-        path = folder / kind
-        command = [sys.executable, "-m", "tests.planted.program", kind, str(path)]
-        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}
-        fails = kind in FAILING
-        subprocess.run(command, check=not fails, timeout=240, env=environment, cwd=HERE)
-        return profiles.load(path)
+        @cache
+        def run(kind: str) -> profiles.Profile:
+            path = folder / kind
+            ran = running.run("tests.planted.program", is_traced=False, arguments=(kind, str(path)))
+            assert (ran.code != 0) == (kind in FAILING), ran.errors
+            return profiles.load(path)
 
-    return run
+        yield run
 
 
 @pytest.fixture
@@ -64,6 +59,7 @@ def first(found: list[Finding]) -> Finding:
     return next(item for item in found if item.key not in NO_REASON)
 
 
+@pytest.mark.alone
 def test_a_fit_that_waits_for_its_batch_inside_the_step_is_fast_without_it(
     planted: Planted,
 ) -> None:

@@ -34,6 +34,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", ["decoder", "converted"])
 def test_threads_may_use_a_type_for_the_first_time_at_once(tmp_path: Path, use: str) -> None:
     command = [sys.executable, "-c", MANY_AT_ONCE, use]

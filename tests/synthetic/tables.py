@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +64,14 @@ def write_window(path: Path, made: Segment, start: int) -> dict[str, int]:
     }
     captured = rows["replica_steps"]
     numbers = (np.array([row[name] for row in captured], np.int64) for name in ("step", "replica"))
-    spans = pa.Table.from_pylist(rows["spans"], schema=TABLES["spans"])
+    spans = _table("spans", rows["spans"])
     for name, lengths in exposed_columns(spans, *numbers).items():
         for row, length in zip(captured, lengths.tolist(), strict=True):
             row[name] = length
     for name in WINDOW_TABLES:
         if name not in made.recipe.missing:
-            _write(path / f"{name}.parquet", name, rows[name])
+            table = spans if name == "spans" else _table(name, rows[name])
+            _write(path / f"{name}.parquet", table)
     return {name: len(found) for name, found in rows.items()}
 
 
@@ -92,7 +95,7 @@ def write_placement(path: Path, made: Segment) -> int:
             rows.append(
                 {**common, "kind": "variable", "name": prefix + name, "op": op, "bytes": size}
             )
-    _write(path, "placement", rows)
+    _write(path, _table("placement", rows))
     return len(rows)
 
 
@@ -108,7 +111,7 @@ def write_contexts(path: Path, made: Segment) -> None:
     rows.append({"context": "update", "call": "extended.update", "depth": 1, "parent": 0})
     for seq, row in enumerate(rows):
         row.update(seq=seq, thread="MainThread", file="step.py", line=10 + seq)
-    _write(path, "contexts", rows)
+    _write(path, _table("contexts", rows))
 
 
 def _replica_step(made: Segment, index: int, replica: int) -> dict[str, Any]:
@@ -195,25 +198,34 @@ def _transfers(made: Segment, index: int) -> list[dict[str, Any]]:
 
 
 def _spans(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
+    common = {
+        **_key(made, index, replica),
+        "clock": f"host-{made.worker}",
+        "thread": 100 + replica,
+    }
+    place = f"{made.recipe.prefix}train_step/replica_{replica}"
+
+    def span(
+        op: str, category: str, start_ns: int, duration_ns: int, name: str | None = None
+    ) -> dict[str, Any]:
+        own = {"name": name or f"{place}/{op}_0", "op": op, "category": category}
+        return {**common, **own, "start_ns": start_ns, "duration_ns": duration_ns}
+
     begin = int(made.starts_ns[index])
     num_ops = made.recipe.ops_per_step
     input_ns = _ns(made, index, replica, "input")
     compute_ns = _ns(made, index, replica, "compute")
-    rows = [_span(made, index, replica, "IteratorGetNext", "input", begin, input_ns)]
+    rows = [span("IteratorGetNext", "input", begin, input_ns)]
     edges = np.linspace(0, compute_ns, num_ops + 1).astype(np.int64) + begin + input_ns
-    for number in range(num_ops):
+    times = edges.tolist()
+    for number, (start, end) in enumerate(pairwise(times)):
         op = _OPS[number % len(_OPS)]
-        length = int(edges[number + 1] - edges[number])
-        rows.append(_span(made, index, replica, op, "compute", int(edges[number]), length, number))
+        rows.append(span(op, "compute", start, end - start, f"{place}/{op}_{number}"))
     if delay_ns := _ns(made, index, replica, "delay"):
-        span = _span(made, index, replica, "PyFunc", "delay", int(edges[-1]), delay_ns)
-        rows.append({**span, "name": f"replica_{replica}/{OP}"})
+        rows.append(span("PyFunc", "delay", times[-1], delay_ns, f"replica_{replica}/{OP}"))
     for row in _collectives(made, index, replica):
         length = int((row["wait_ms"] + row["transfer_ms"]) * 1e6)
-        span = _span(
-            made, index, replica, "CollectiveReduceV2", "collective", row["start_ns"], length
-        )
-        rows.append({**span, "name": row["name"]})
+        rows.append(span("CollectiveReduceV2", "collective", row["start_ns"], length, row["name"]))
     return rows
 
 
@@ -236,28 +248,6 @@ def _tensors(made: Segment, index: int, replica: int) -> list[dict[str, Any]]:
     ]
 
 
-def _span(
-    made: Segment,
-    index: int,
-    replica: int,
-    op: str,
-    category: str,
-    start_ns: int,
-    duration_ns: int,
-    number: int = 0,
-) -> dict[str, Any]:
-    return {
-        **_key(made, index, replica),
-        "name": f"{made.recipe.prefix}train_step/replica_{replica}/{op}_{number}",
-        "op": op,
-        "category": category,
-        "start_ns": start_ns,
-        "duration_ns": duration_ns,
-        "clock": f"host-{made.worker}",
-        "thread": 100 + replica,
-    }
-
-
 def _key(made: Segment, index: int, replica: int | None) -> dict[str, Any]:
     key: dict[str, Any] = {
         "segment": made.segment,
@@ -273,5 +263,22 @@ def _ns(made: Segment, index: int, replica: int, *phases: str) -> int:
     return int(sum(made.phases[phase][index, replica] for phase in phases) * 1e6)
 
 
-def _write(path: Path, table: str, rows: list[dict[str, Any]]) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, schema=TABLES[table]), path, write_page_checksum=True)
+def _table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=TABLES[name])
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    path.write_bytes(_empty_file(table.schema) if table.num_rows == 0 else _file(table))
+
+
+@cache
+def _empty_file(schema: pa.Schema) -> bytes:
+    """Half of the files of a usual run have no rows: each is made once."""
+    return _file(schema.empty_table())
+
+
+def _file(table: pa.Table) -> bytes:
+    stream = pa.BufferOutputStream()
+    pq.write_table(table, stream, write_page_checksum=True)
+    written: bytes = stream.getvalue().to_pybytes()
+    return written

@@ -54,6 +54,7 @@ def with_own_program(folder: Path) -> AppTest:
     return rerun(at)
 
 
+@pytest.mark.slow
 def test_every_demonstration_is_shown_without_a_process(
     started: list[Pretended], tmp_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_second_import_of_the_state_finds_the_same_lab(
     assert again.lab() is lab
 
 
+@pytest.mark.slow
 def test_the_browser_process_never_imports_tensorflow() -> None:
     code = (
         "import sys, strategy_lab.app.server.asgi_app, strategy_lab.app.control.watch, "

@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_the_parts_load_without_tensorflow() -> None:
     program = (
         "import sys; from strategy_lab.app.server.preload import _preload; _preload(); "

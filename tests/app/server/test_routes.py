@@ -34,14 +34,26 @@ PATHS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs and a run outside of it, written once; each test has a copy."""
+    folder = tmp_path_factory.mktemp("written")
+    write_run(folder / "runs" / "one", steps=40, windows=2, straggler=(2, 30.0))
+    write_run(folder / "runs" / "hostile", steps=20, windows=1, prefix=HOSTILE)
+    write_run(folder / "runs" / "bare", steps=5, windows=0)
+    write_run(folder / "secret" / "run", steps=5, windows=0)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("long") / "long", steps=200, windows=9)
+
+
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
+def client(tmp_path: Path, written: Path) -> Client:
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     runs = tmp_path / "runs"
-    write_run(runs / "one", steps=40, windows=2, straggler=(2, 30.0))
-    write_run(runs / "hostile", steps=20, windows=1, prefix=HOSTILE)
-    write_run(runs / "bare", steps=5, windows=0)
-    (tmp_path / "secret").mkdir()
-    write_run(tmp_path / "secret" / "run", steps=5, windows=0)
     state.configure(runs)
     return Client(Starlette(routes=build_routes()))
 
@@ -95,10 +107,10 @@ def test_spans_come_as_columns(client: Client) -> None:
 
 
 def test_a_long_run_is_described_where_it_opens_then_as_a_whole(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, long_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "FEWEST_SPANS", 1)
-    write_run(state.lab().runs / "long", steps=200, windows=9)
+    shutil.copytree(long_run, state.lab().runs / "long")
     spans = "/api/runs/long/spans?from=0&to=9000000000&px=1000"
     first = client.get("/api/runs/long/timeline?opening=1&step=1").json()
     assert first["read"]
@@ -116,10 +128,10 @@ def test_a_long_run_is_described_where_it_opens_then_as_a_whole(
 
 @pytest.mark.parametrize("query", ["op=0.5", "range=1-2&tracks=0", "edit=input-free"])
 def test_a_link_to_an_op_or_a_range_of_a_long_run_opens_on_some_of_its_spans(
-    query: str, client: Client, monkeypatch: pytest.MonkeyPatch
+    query: str, client: Client, long_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "FEWEST_SPANS", 1)
-    write_run(state.lab().runs / "long", steps=200, windows=9)
+    shutil.copytree(long_run, state.lab().runs / "long")
     assert client.get(f"/api/runs/long/timeline?opening=1&step=1&{query}").json()["read"]
 
 

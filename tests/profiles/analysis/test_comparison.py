@@ -153,6 +153,7 @@ def test_a_quantile_without_freedom_is_refused() -> None:
 TIMES = st.lists(st.floats(0.1, 1000), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(TIMES, TIMES)
 def test_swapping_the_sides_inverts_the_answer(a: list[float], b: list[float]) -> None:
     one, other = in_turns(a, b), in_turns(b, a)

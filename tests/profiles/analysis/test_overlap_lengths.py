@@ -54,6 +54,7 @@ def table(spans: list[Span], step: int, replica: int) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=TABLES["spans"])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -69,6 +70,7 @@ def test_lengths_are_those_of_sets_of_moments(tmp_path: Path, spans: list[Span])
     assert found.overlap == (pytest.approx(len(comm & compute) / len(comm)) if comm else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.tuples(st.integers(0, 2), st.integers(0, 2)), SPANS, min_size=1))
 def test_each_step_and_replica_has_lengths_of_its_own(

@@ -83,6 +83,7 @@ def test_rows_of_different_replicas_that_the_profiler_missed_take_no_call_away(
     assert [call.per_step for call in collective_calls(load(run), 0)] == [1, 1]
 
 
+@pytest.mark.slow
 def test_the_query_does_not_grow_with_the_captured_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ def adds_up(replica: ReplicaBreakdown) -> bool:
     return sum(part or 0.0 for part in parts) == pytest.approx(replica.wall_ms, rel=0.01)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     deadline=None,

@@ -296,6 +296,7 @@ receives = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(events, receives)
 def test_any_timeline_adds_up_exactly(
     drawn: list[tuple[str, int, int]], received: list[tuple[str, int, int]]

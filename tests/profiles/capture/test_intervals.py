@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def _points(found: list[tuple[int, int]]) -> set[int]:
     return {point for start, end in found for point in range(start, end)}
 
 
+@pytest.mark.slow
 @given(spans, spans, times)
 def test_lengths_are_counts_of_points(
     first: list[tuple[int, int]], second: list[tuple[int, int]], at: list[int]

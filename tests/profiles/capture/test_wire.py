@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ def test_varints_read_as_written(values: list[int]) -> None:
     assert after.tolist() == ends.tolist()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 2**40), st.integers(0, 2**60), st.integers(0, 2**60))))
 def test_event_times_in_any_order_of_fields(events: list[tuple[int, int, int]]) -> None:
     parts = [

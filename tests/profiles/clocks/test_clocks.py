@@ -136,6 +136,7 @@ def test_odd_records_are_no_clock(field: str, value: object) -> None:
     assert found.to_reference(1, np.array([EPOCH_NS])).tolist()[0] >= 0
 
 
+@pytest.mark.slow
 @given(
     offset_ms=st.floats(-1e6, 1e6),
     drift=st.floats(-300e-6, 300e-6),

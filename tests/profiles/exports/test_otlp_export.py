@@ -83,6 +83,7 @@ def receiver() -> Iterator[Receiver]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_collector_gets_every_key_number_of_every_segment(
     tmp_path: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:

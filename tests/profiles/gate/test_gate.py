@@ -262,6 +262,7 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> GateReport:
     return gate(accept(sides["a"]), sides["b"])
 
 
+@pytest.mark.slow
 def test_the_whole_gate_finds_the_step_and_the_bytes(failed: GateReport) -> None:
     assert failed.outcome == "beyond"
     assert failed.times is not None

@@ -24,6 +24,7 @@ def of_observed(model: CollectiveTime, numbers: list[int], num_bytes: float) -> 
     return fit(model.algorithm, seen)
 
 
+@pytest.mark.slow
 @given(algorithms, parts, parts, parts, st.integers(2, 512), st.floats(1.0, 1e9))
 def test_more_replicas_and_more_bytes_never_take_less(
     algorithm: str, fixed: float, latency: float, per_mb: float, number: int, num_bytes: float

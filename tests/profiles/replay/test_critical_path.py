@@ -30,6 +30,7 @@ def test_launch_gaps_are_a_kind_of_their_own() -> None:
     assert shares["launch gap"].num == 4
 
 
+@pytest.mark.slow
 @given(drawn_steps())
 def test_the_pieces_cover_the_step_without_overlap(drawn: list[Drawn]) -> None:
     step = step_of(drawn, gap_ns=2.0)
@@ -39,6 +40,7 @@ def test_the_pieces_cover_the_step_without_overlap(drawn: list[Drawn]) -> None:
         assert piece.start_ns == pytest.approx(before.end_ns)
 
 
+@pytest.mark.slow
 @given(drawn_steps())
 def test_using_an_ops_slack_leaves_the_step_as_long(drawn: list[Drawn]) -> None:
     step = step_of(drawn)

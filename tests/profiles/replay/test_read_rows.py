@@ -25,6 +25,7 @@ def _captured(profile: Profile) -> list[int]:
     return sorted(set(profile.table("replica_steps")["step"].to_pylist()))
 
 
+@pytest.mark.slow
 def test_the_rows_of_some_steps_are_those_of_the_table(run: Path) -> None:
     profile = load(run)
     captured = _captured(profile)

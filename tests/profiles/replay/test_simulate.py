@@ -48,6 +48,7 @@ def test_without_an_edit_the_recorded_step_comes_out(drawn: list[Drawn], cores: 
     assert again.end_ns == pytest.approx(step.nodes.end_ns, abs=1e-3)
 
 
+@pytest.mark.slow
 @given(drawn_steps(), CORES)
 def test_the_work_of_each_op_is_found_again(drawn: list[Drawn], cores: float) -> None:
     step = step_of(drawn, cores)
@@ -55,6 +56,7 @@ def test_the_work_of_each_op_is_found_again(drawn: list[Drawn], cores: float) ->
     assert own_work(step, cores) == pytest.approx(known, abs=1e-3)
 
 
+@pytest.mark.slow
 @given(drawn_steps(), st.data())
 def test_a_faster_op_never_makes_the_step_longer(drawn: list[Drawn], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(drawn) - 1))
@@ -64,6 +66,7 @@ def test_a_faster_op_never_makes_the_step_longer(drawn: list[Drawn], data: st.Da
     assert simulate(step, work, step.gap_ns, np.inf).length_ns <= step.wall_ns + 1e-6
 
 
+@pytest.mark.slow
 @given(drawn_steps(), CORES)
 def test_a_step_is_no_shorter_than_its_longest_way_and_its_share_of_the_work(
     drawn: list[Drawn], cores: float

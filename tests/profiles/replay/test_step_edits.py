@@ -183,6 +183,7 @@ def test_a_second_recorded_batch_tells_the_fixed_time(fixed_us: int, other: int)
     assert edit.title.endswith("instead of 64 (from segments 0 and 1)")
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     fixed_us=st.floats(20, 180),

@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_what_hides_or_turns_text_is_shown() -> None:
     assert "<title>a·b·c·d·e</title>" in _page("a\u202eb\u2066c\x00d\u2028e")
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_becomes_a_tag_or_an_attribute(text: str) -> None:
     plain, read = _Reader(_page("plain")), _Reader(_page(text))
@@ -48,6 +50,7 @@ def test_no_text_becomes_a_tag_or_an_attribute(text: str) -> None:
     assert [name for name, _ in read.attributes] == [name for name, _ in plain.attributes]
 
 
+@pytest.mark.slow
 @given(st.recursive(st.text(), lambda inner: st.dictionaries(st.text(), inner, max_size=3)))
 def test_contents_cannot_end_a_json_block(document: object) -> None:
     block = re.search(

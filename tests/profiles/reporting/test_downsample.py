@@ -26,6 +26,7 @@ def test_one_slow_step_in_ten_thousand_is_seen() -> None:
     assert set(made["y"]) == {20.0}
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=300), st.integers(2, 40))
 def test_extremes_survive_and_gaps_stay_gaps(values: list[float | None], most: int) -> None:
     ys = np.array([np.nan if value is None else value for value in values], dtype=float)

@@ -56,6 +56,7 @@ def refused(record: dict[str, Any]) -> str:
     return f"{kind}: {reason}"
 
 
+@pytest.mark.slow
 @given(STEPS, NS)
 def test_a_step_is_read_as_it_was_written(step: StepDone, at_ns: int) -> None:
     assert decode(line_of(step, at_ns)) == msgspec.structs.replace(step, at_ns=at_ns)

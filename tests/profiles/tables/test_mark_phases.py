@@ -58,6 +58,7 @@ def test_a_step_without_marks_is_not_split() -> None:
 times = st.integers(0, 10**9)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(times, times, times), min_size=1, max_size=5),
     st.floats(0, 2_000),

@@ -110,6 +110,7 @@ def test_live_phases_are_those_of_the_finished_run(tmp_path: Path, is_measured: 
         assert transfer == pytest.approx(row["reduce_ms"], abs=0.1)
 
 
+@pytest.mark.slow
 def test_thinned_steps_keep_the_rows_of_all_workers(tmp_path: Path) -> None:
     workers, live = Workers(tmp_path), LiveRun(tmp_path, recent_rows=100)
     num_steps = OLD_ROWS + 500

@@ -172,6 +172,7 @@ def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:
     assert "1 line is left out (unknown kind" in noted(run)
 
 
+@pytest.mark.slow
 def test_a_changed_digit_of_a_line_is_noted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=12, windows=0)
     events = worker_folder(run, 0).events

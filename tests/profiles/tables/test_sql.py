@@ -110,6 +110,7 @@ def test_a_query_cannot_leave_the_room(
     assert set(tmp_path.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
     # Few enough rows on either side that its time, not its memory, is what runs out.
     endless = "select count(*) from range(1000000) a, range(1000000) b where a.range < b.range"

@@ -86,6 +86,7 @@ def test_it_opens_on_the_newest_steps(profile: Profile, whole: Timeline) -> None
     assert {last - 20, last} <= set(read)
 
 
+@pytest.mark.slow
 def test_it_opens_on_a_step(profile: Profile, whole: Timeline) -> None:
     for number in range(0, len(whole.steps["step"]), 37):
         read = check(profile, whole, Place(step=whole.steps["step"][number]))
@@ -112,6 +113,7 @@ def test_a_view_of_the_whole_run_has_no_part_that_comes_first(
     assert lay_out_opening(profile, Place(view=(0, whole.length_ns))) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "recipe",
     [
@@ -155,6 +157,7 @@ def test_a_short_run_is_laid_out_at_once(profile: Profile, monkeypatch: pytest.M
     assert lay_out_opening(profile, Place()) is None
 
 
+@pytest.mark.slow
 def test_a_damaged_window_is_left_out_as_of_the_whole_run(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", **RUN)
     damaged = sorted(run.glob("worker-0-0/window-*/spans.parquet"))[-1]

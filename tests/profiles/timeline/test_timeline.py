@@ -23,6 +23,7 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     return lay_out(load(run))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), min_size=0, max_size=40).map(sorted)
 )

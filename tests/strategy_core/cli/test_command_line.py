@@ -100,6 +100,7 @@ def test_ctrl_c_ends_a_query_and_its_process(run: Path) -> None:
         command.kill()
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     command = f"{sys.executable} -m strategy_core sql {run} 'select * from marks' --json | head -1"
     done = subprocess.run(
@@ -109,6 +110,7 @@ def test_a_reader_that_leaves_is_no_error(run: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None:
     code = (
         "import sys\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from strategy_core.processes import protocol
 COMMANDS = [protocol.Reconfigure(number, {"steps": number}) for number in range(4)]
 
 
+@pytest.mark.slow
 @given(
     arrivals=st.lists(
         st.lists(st.integers(0, 8), min_size=4, max_size=4).map(sorted), min_size=1, max_size=5

@@ -53,6 +53,7 @@ def test_a_tensorflow_that_hangs_is_ended(tmp_path: Path) -> None:
     assert "longer than 1 s" in check.found
 
 
+@pytest.mark.slow
 def test_with_a_broken_tensorflow_the_verb_ends_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

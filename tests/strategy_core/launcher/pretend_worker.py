@@ -171,16 +171,20 @@ class PretendedRun:
 
     def fork(self, forked_again: bool) -> None:
         """A child without `exec`, which holds every descriptor of the worker."""
+        when_written, written = os.pipe()
         pid = os.fork()
         if pid:
             if forked_again:
                 os.waitpid(pid, 0)
+            os.close(written)
+            os.read(when_written, 1)  # the worker may end right after this
             return
         if forked_again:
             os.setsid()
             if os.fork():
                 os._exit(0)
         (self.folder.path / "child.pid").write_text(str(os.getpid()))
+        os.write(written, b"1")
         time.sleep(3600)
         os._exit(0)
 

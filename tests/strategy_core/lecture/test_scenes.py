@@ -131,6 +131,7 @@ def test_a_step_that_does_not_wait_for_its_batch_has_another_answer(tmp_path: Pa
     assert waited.value < rest.value
 
 
+@pytest.mark.slow
 def test_a_longer_prediction_is_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = SCENES["without_the_straggler"]
     profile: Any = scene.recording.recorded()

@@ -67,6 +67,7 @@ def read_command(command: str) -> RunSpec:
     return request.base.with_changes(request.changes)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SPECS)
 def test_a_command_gives_the_same_spec(spec: RunSpec) -> None:

@@ -34,6 +34,7 @@ def run_there(project: Path, *arguments: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_the_command_line_works_beside_modules_of_the_same_names(project: Path) -> None:
     done = run_there(project, "-m", "strategy_core", "summary", "no-such-run")
     assert done.returncode == 2
@@ -46,6 +47,7 @@ def test_the_page_imports_beside_modules_of_the_same_names(project: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_script_gets_its_own_modules_and_the_lab_its_own(project: Path) -> None:
     imports = "\n".join(f"import {name}; print({name}.OWNER)" for name in OF_THE_LAB)
     (project / "script.py").write_text(

@@ -115,6 +115,7 @@ def test_only_a_process_that_stays_stopped_is_given_up() -> None:
     assert process.why_lost(105.0) == "was killed by SIGKILL"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_importing", [True, False], ids=["while it imports", "later"])
 def test_the_end_of_training_raises_the_priority_of_each_thread_of_a_helper(
     is_importing: bool,

@@ -54,6 +54,7 @@ def test_a_segment_of_functions_that_ran_before_may_be_captured_from_its_first_s
     assert planner.steps_to_capture() == 0
 
 
+@pytest.mark.slow
 @given(
     budget=st.sampled_from([0.005, 0.01, 0.1]),
     step_ms=st.floats(2, 200),
@@ -147,6 +148,7 @@ def test_windows_still_begin_if_writing_steps_takes_the_whole_budget() -> None:
     assert 2 <= all_of_it <= nothing / 9
 
 
+@pytest.mark.slow
 @given(
     budget=st.sampled_from([0.005, 0.05]),
     step_ms=st.floats(2, 200),
@@ -176,6 +178,7 @@ def _num_early(step_ms: float) -> int:
     return planner.steps_to_capture()
 
 
+@pytest.mark.slow
 @given(
     budget=st.sampled_from([0.01, 0.05]),
     step_ms=st.floats(2, 100),

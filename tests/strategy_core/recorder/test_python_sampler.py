@@ -167,6 +167,7 @@ def test_what_the_lab_reads_itself_is_not_the_programs_own_work() -> None:
         assert place_of(space["step"]()) == ("call", "/work/train.py", 2)
 
 
+@pytest.mark.slow
 def test_collections_of_garbage_while_the_stack_is_read_do_no_harm() -> None:
     """Python 3.11 collects while it makes the frame objects that the sampler asks for."""
     command = [sys.executable, "-c", _COLLECTING]

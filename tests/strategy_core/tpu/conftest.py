@@ -7,10 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.marks import may_select
-
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
@@ -19,12 +15,6 @@ def _eight_cores() -> list[str]:
     from strategy_core import tpu
 
     return tpu.configure_virtual_cores(8)
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A run without TensorFlow's tests does not start it to collect them."""
-    del collection_path
-    return None if may_select(config, "tf") or may_select(config, "tf", "run") else True
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: Any) -> None:

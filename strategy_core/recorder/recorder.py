@@ -83,9 +83,9 @@ class Recorder:
         self._attended: RecordedStep | None = None
         """The current step, if it is attended."""
         self._ahead: RecordedStep | None = None
+        """A step that began by fetching its batch and has not been entered yet."""
         self.open_step: RecordedStep | None = None
         """The step whose `with` block the program is in."""
-        """A step that began by fetching its batch and has not been entered yet."""
         self.links: LinkMeter | None = None
         """Counts the bytes between this process and its peers, if it has any."""
         self.clock: ClusterClock | None = None

@@ -41,7 +41,7 @@ def show_device_map(placed: Placement, no_variables: str) -> None:
                 format="localized",
             ),
         },
-        most_rows=8,
+        most_rows=17,
     )
     if not has_variables:
         st.caption(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))

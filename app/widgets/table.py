@@ -88,6 +88,12 @@ def phone_list(
     return st.container(key=f"wide_{key}")
 
 
+def height_px(num_rows: int, most_rows: int) -> int:
+    """Height of a table; half of a row below the last one shows that it scrolls."""
+    shown = max(num_rows, 1) if num_rows <= most_rows else most_rows + 0.5
+    return round(3 + _ROW_PX * (1 + shown))
+
+
 def _values(items: Sequence[Any], columns: Mapping[str, Column]) -> dict[str, list[object]]:
     return {name: [column.value(item) for item in items] for name, column in columns.items()}
 
@@ -104,8 +110,7 @@ def _show(
     **options: Any,
 ) -> Any:
     if most_rows is not None:
-        num_rows = len(next(iter(values.values()), []))
-        options["height"] = 3 + _ROW_PX * (1 + min(max(num_rows, 1), most_rows))
+        options["height"] = height_px(len(next(iter(values.values()), [])), most_rows)
     configs = _configs(columns)
     return phone_list(key, values, configs).dataframe(
         pd.DataFrame(values),

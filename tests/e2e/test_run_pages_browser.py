@@ -257,7 +257,8 @@ def test_tags_are_saved_while_their_list_is_open_and_filter_the_runs(
         expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("combobox", name="Tags").click()
     page.get_by_role("option", name="lesson").click()
-    expect(page.get_by_text("2 runs. Select several rows")).to_be_visible()
+    said = "2 runs. Select several rows to draw their runs together."
+    expect(page.get_by_text(said, exact=True)).to_be_visible()
     for name in names:
         shutil.rmtree(server.runs / name)
 

@@ -74,6 +74,12 @@ def _lateness(compute_ms: dict[int, float]) -> float:
     return compute_ms[LATE] - statistics.median(others)
 
 
+def _waits_for_the_late_one(replicas: dict[int, dict[str, Any]], replica: int) -> bool:
+    lateness_ms = _lateness({number: _own_ms(row) for number, row in replicas.items()})
+    waited_ms = replicas[replica]["wait_ms"] - replicas[LATE]["wait_ms"]
+    return bool(0.8 * DELAY_MS <= waited_ms <= 1.2 * max(lateness_ms, DELAY_MS))
+
+
 @pytest.mark.parametrize(
     ("strategy", "algorithm"),
     [
@@ -102,14 +108,12 @@ def test_a_delay_is_recorded_in_the_delayed_replica_and_step(
     # A busy machine prolongs what it likes, and shortens nothing: the least is the truth.
     least_ms = {r: min(_own_ms(replicas[r]) for replicas in steps) for r in range(4)}
     assert _lateness(least_ms) == pytest.approx(DELAY_MS, rel=0.05)
-    quickest = min(steps, key=lambda replicas: replicas[LATE]["wall_ms"])
-    lateness_ms = _lateness({replica: _own_ms(row) for replica, row in quickest.items()})
     slept_ms = {r: min(replicas[r]["delay_ms"] for replicas in steps) for r in range(4)}
     assert slept_ms.pop(LATE) == pytest.approx(DELAY_MS, rel=0.05)
     assert set(slept_ms.values()) == {0.0}
-    for replica in set(quickest) - {LATE}:
-        waited = quickest[replica]["wait_ms"] - quickest[LATE]["wait_ms"]
-        assert 0.8 * DELAY_MS <= waited <= 1.2 * max(lateness_ms, DELAY_MS)
+    # In some steps another program makes a second replica late, which then waits less.
+    for replica in set(steps[0]) - {LATE}:
+        assert any(_waits_for_the_late_one(each, replica) for each in steps)
     for row in rows:
         assert sum(row[f"{phase}_ms"] for phase in CATEGORIES) == pytest.approx(
             row["wall_ms"], rel=1e-9

@@ -14,8 +14,11 @@ from strategy_lab.profiles.tables.schema import CATEGORIES
 _timeline = Packaged("timeline")
 
 
-def timeline_view(run_id: str) -> int | None:
+def timeline_view(run_id: str, *, has_spans: bool) -> int | None:
     """Show the spans of the run; they come by the lab's own routes, not through Streamlit.
+
+    Args:
+      has_spans: whether the canvas has its place before they come.
 
     Returns the step that the viewer just asked to see in the Overview.
     """
@@ -24,6 +27,7 @@ def timeline_view(run_id: str) -> int | None:
         on_step_change=lambda: None,
         data={
             "run": run_id,
+            "hasSpans": has_spans,
             "colours": SPAN_COLOURS,
             "names": PHASE_NAMES,
             "replicaColours": list(REPLICA_COLOURS),

@@ -12,9 +12,10 @@ from strategy_lab.profiles.film import film_steps
 opened = run_page("Timeline")
 if opened is not None:
     run = opened.profile.path.name
-    step = timeline_view(run)
+    has_spans = has_timeline(opened)
+    step = timeline_view(run, has_spans=has_spans)
     if step is not None:
         open_step("overview", run, step)
-    if has_timeline(opened) and opened.ask(film_steps):
+    if has_spans and opened.ask(film_steps):
         page_link("film", "Watch one of these steps as a film", run=run)
     show_clocks(opened)

@@ -12,6 +12,7 @@ from playwright.sync_api import Page
 from strategy_lab.app.server.assets import NEEDED
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
+from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
@@ -64,3 +65,15 @@ def test_no_segment_of_a_run_is_cut_off(open_page: Callable[..., Page], seen: Se
     groups = page.get_by_role("radiogroup").all()
     assert len(groups) == 2
     assert not any(group.evaluate(IS_CUT) for group in groups)
+
+
+def test_the_timeline_of_a_run_without_captures_keeps_no_place_for_them(
+    open_page: Callable[..., Page], server: Server
+) -> None:
+    server.write_run("never-captured", steps=30, windows=0)
+    page = open_page("about:blank")
+    watch_layout(page)
+    page.goto(server.address("timeline", run="never-captured"))
+    wait_until_drawn(page)
+    page.get_by_text("No step of this run was captured in full").wait_for()
+    assert layout_shift(page) < GOOD

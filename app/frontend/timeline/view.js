@@ -40,6 +40,7 @@ export class TimelineView {
     this.scene.search = this.search;
     this.prediction = new Prediction(this);
     this.tools = this.toolbar();
+    this.canvas.hidden = this.tools.hidden = !data.hasSpans;
     this.root = el("div", { class: "timeline" }, this.tools, this.note, el("div", { class: "stage" }, this.prediction.head, this.canvas, this.tip), this.message, this.panel, this.rangePanel.root, this.keys.dialog);
     host.replaceChildren(this.root);
     this.pointer = new Pointer(this);

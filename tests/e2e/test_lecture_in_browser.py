@@ -178,6 +178,7 @@ def test_axe_finds_nothing_on_either_page(
             assert page.evaluate(FINDINGS) == []
 
 
+@pytest.mark.alone
 def test_a_room_of_phones_answers_at_once(lecture: Page) -> None:
     host, _, code = link_of(lecture).removeprefix("http://").partition("/")
     with ThreadPoolExecutor() as beside:  # Playwright's loop runs in this thread

@@ -30,9 +30,9 @@ export PYTHONDONTWRITEBYTECODE :=
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
-# Two jobs at a time, because a test waits for a process, a page or an import much of its time. The
-# quick ones come first, so that most faults are known early. Tests of real workers follow, two at a
-# time: they use all cores. Those that measure time run alone.
+# Two jobs at a time, because a test waits for a process, a page or an import much of its time.
+# Tests of real workers follow, in two processes: they use all cores. Those that measure time run
+# alone.
 ALONE := alone
 BROWSER := browser and not alone
 WORKERS := run and not (browser or alone)

@@ -48,7 +48,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
         if len(runs) == len(a.opened.profile.segments) == 1:
             empty(
                 "There is no other run.",
-                "Record another one to compare them.",
+                "Record another one, then compare the two.",
                 page="lab",
                 link="Open the Lab",
             )

@@ -41,7 +41,7 @@ def show_device_map(placed: Placement, no_variables: str) -> None:
                 format="localized",
             ),
         },
-        most_rows=17,
+        most_rows=17,  # the host and the devices of 16 replicas
     )
     if not has_variables:
         st.caption(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))

@@ -18,6 +18,7 @@ from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
+from strategy_lab.app.widgets.table import height_px
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
 from strategy_lab.profiles.analysis.run_row import RunRow, run_row
 from strategy_lab.profiles.errors import LabError, RunFolderError
@@ -154,7 +155,7 @@ def _table(
         on_select="rerun",
         selection_mode="multi-row",
         key=f"runs_table_{name}",
-        height=min(38 + 35 * len(runs), 38 + 35 * 10),
+        height=height_px(len(runs), 10),
     )
     return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
 

@@ -19,7 +19,7 @@ from strategy_lab.profiles.imports.recording import Recording
 from strategy_lab.profiles.imports.unpacked import unpacked
 from strategy_lab.profiles.imports.write_run import write_run
 from strategy_lab.profiles.imports.xplane_file import read_xplane
-from strategy_lab.profiles.run.layout import RUN_FILE
+from strategy_lab.profiles.run.manifest import check_is_free
 
 REWRITTEN = (
     "The file was rewritten as text: its bytes that are no UTF-8 were replaced, and what they said "
@@ -48,8 +48,7 @@ def import_profile(path: Path, run: Path | None = None) -> ImportedRun:
     """
     files = find_files(path)
     folder = run if run is not None else _free_folder(Path("runs"), files.name)
-    if (folder / RUN_FILE).exists():
-        raise LabError(f"{folder} holds another run already", advice="Name another folder")
+    check_is_free(folder)
     files, recordings = _readable(files, [_read(file) for file in files.files])
     of_files = [host_of(file) for file in files.files]
     names = distinct_names([recording.own_host for recording in recordings], of_files)

@@ -107,8 +107,18 @@ def create_run_file(
         parts=list(parts),
     )
     if not create_file(run / RUN_FILE, _text_of(msgspec.to_builtins(identity))):
-        raise RunFolderError(f"{run} holds another run already", advice="Name another folder")
+        raise _holds_another(run)
     return identity
+
+
+def check_is_free(folder: Path) -> None:
+    """Raise RunFolderError if the folder holds a run."""
+    if (folder / RUN_FILE).exists():
+        raise _holds_another(folder)
+
+
+def _holds_another(run: Path) -> RunFolderError:
+    return RunFolderError(f"{run} holds another run already", advice="Name another folder")
 
 
 def change_run_file(run: Path, changes: dict[str, Any]) -> None:
@@ -119,8 +129,12 @@ def change_run_file(run: Path, changes: dict[str, Any]) -> None:
     """
     if read_run_file(run) is None:
         return
-    document: Json = msgspec.json.decode((run / RUN_FILE).read_bytes())  # unknown fields included
-    replace_file(run / RUN_FILE, _text_of(document | changes))
+    file = run / RUN_FILE
+    try:
+        document: Json = msgspec.json.decode(file.read_bytes())  # unknown fields included
+    except OSError as error:
+        raise RunFolderError(f"{file} cannot be read: {error.strerror}") from error
+    replace_file(file, _text_of(document | changes))
 
 
 def read_run_file(run: Path) -> RunIdentity | None:

@@ -29,11 +29,11 @@ def rename_run(run: Path, name: str) -> Path:
         raise RunFolderError(f"{target} exists already", advice="Choose another name")
     try:
         run.rename(target)
-        change_run_file(target, {"name": target.resolve().name})
     except OSError as error:
         raise RunFolderError(
             f"The run folder {run} cannot be renamed: {error.strerror or error}"
         ) from error
+    change_run_file(target, {"name": target.resolve().name})
     return target
 
 

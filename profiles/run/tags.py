@@ -31,10 +31,5 @@ def set_tags(run: Path, tags: Iterable[str]) -> tuple[str, ...]:
         raise RunFolderError(
             f"A run has at most {MOST_OF_A_RUN} tags, not {len(plain)}", advice="Remove some"
         )
-    try:
-        change_run_file(run, {"tags": plain})
-    except OSError as error:
-        raise RunFolderError(
-            f"The tags of {run} cannot be written: {error.strerror or error}"
-        ) from error
+    change_run_file(run, {"tags": plain})
     return tuple(plain)

@@ -20,7 +20,7 @@ from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.event_log import read_events
 from strategy_lab.profiles.run.events import CommandAnswered, Note, WorkerStarted
 from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
-from strategy_lab.profiles.run.manifest import WAITS, read_run_file
+from strategy_lab.profiles.run.manifest import WAITS, check_is_free, read_run_file
 from strategy_lab.profiles.run.status import derive_status
 
 _POLL_S = 0.1
@@ -118,8 +118,7 @@ class Attachment:
         Raises RunFolderError if the program does not wait, or does not take the request up.
         """
         check_waits(program)
-        if (run / RUN_FILE).exists():  # its own `run.json` is how the program says that it heard
-            raise RunFolderError(f"{run} holds another run already", advice="Name another folder")
+        check_is_free(run)  # its own `run.json` is how the program says that it heard
         self.run = run
         self._program = program
         self._log = worker_folder(program, 0).events

@@ -6,14 +6,18 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
+
+Both rules with `:has` begin at the sidebar. Begun at `.stApp`, each element that a page adds makes
+the browser compute the styles of all others again, 200 times in a first visit.
 """
 
 from __future__ import annotations
 
 _WIDTH = "300px"
 _HEADER = "3.75rem"
-_FORM = ".stApp:has(.st-key-run_button)"
-_OPEN = ".stApp:not(:has(.st-key-run_button)):has([data-testid=stSidebar] [aria-expanded=true])"
+_SIDEBAR = "[data-testid=stSidebar]"
+_BESIDE_FORM = ":has(~ * .st-key-run_button)"
+_OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
 @media (min-width: 769px) {{
@@ -22,8 +26,8 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarHeader] {{position:absolute; right:0.75rem; z-index:1}}
   [data-testid=stSidebarUserContent] {{padding:0.75rem 0 1rem !important}}
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
-  {_FORM} [data-testid=stSidebar] {{display:none}}
+  {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
-  {_OPEN} [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
+  {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}
 """

@@ -64,7 +64,8 @@ def server_process(
             env=dict(inherited) if program else with_own_code(inherited),
             cwd=folder,
             start_new_session=True,
-            preexec_fn=_end_with_parent(),  # noqa: PLW1509: one system call, which takes no lock
+            # Unsafe where it takes locks; this is two system calls.
+            preexec_fn=_end_with_parent(),  # noqa: PLW1509
         )
     server = ServerProcess(process.pid, port, log)
     try:

@@ -23,7 +23,11 @@ class AnalysedProfile(Profile):
     """A Profile with SQL and the summary at hand."""
 
     def sql(self, query: str) -> pa.Table:
-        """The answer to one SELECT over the tables; see `profiles.tables.sql`."""
+        """The answer to one SELECT over the tables; see `profiles.tables.sql`.
+
+        DuckDB runs it in this process, without a limit of time and with 1 GB for its operators.
+        `strategy-lab sql` and the page use a process with limits (docs/security.md).
+        """
         from strategy_lab.profiles.tables.sql import run_query  # DuckDB: only who asks pays for it
 
         return run_query(self, query)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +50,8 @@ def server_process(
 
     A `program` is started in place of Python and the module; `folder` is its current folder.
 
-    Without an `environment` its token is that of `lab_access`.
+    Without an `environment` its token is that of `lab_access`. On Linux the server also ends if
+    this program, or the thread that starts it, is killed.
     """
     port = free_port("127.0.0.1", 0)
     command = [*(program or module_command(module)), port_option, str(port), *arguments]
@@ -59,6 +64,8 @@ def server_process(
             env=dict(inherited) if program else with_own_code(inherited),
             cwd=folder,
             start_new_session=True,
+            # Unsafe where it takes locks; this is two system calls.
+            preexec_fn=_end_with_parent(),  # noqa: PLW1509
         )
     server = ServerProcess(process.pid, port, log)
     try:
@@ -71,6 +78,20 @@ def server_process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _end_with_parent() -> Callable[[], None] | None:
+    """Return what makes a child of this process end with it; None where Linux does not do that."""
+    if sys.platform != "linux":
+        return None
+    libc, parent = ctypes.CDLL(None), os.getpid()  # loading it in the child could block
+
+    def tie() -> None:
+        libc.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return tie
 
 
 def _wait_until_it_answers(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from strategy_lab.profiles.analysis.causes import Cause, held_up
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.tables.columns import of_segment
+from strategy_lab.profiles.tables.columns import of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -97,11 +97,10 @@ def _settings(stage: Stage) -> list[str]:
 def input_stages(profile: Profile, segment: int) -> InputStages:
     """Return the pipeline of a segment's typical captured steps."""
     steps = set(typical_captured_steps(profile, segment).tolist())
-    rows = of_segment(profile.table("input_stages"), segment).to_pylist()
+    rows = of_steps(of_segment(profile.table("input_stages"), segment), steps)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["step"] in steps:
-            groups[row["name"], _dataset(row["name"], row["dataset"] or "")].append(row)
+    for row in rows.to_pylist():
+        groups[row["name"], _dataset(row["name"], row["dataset"] or "")].append(row)
     if not groups:
         return InputStages(segment, reason=NOT_RECORDED)
     causes = held_up(profile, segment).of_kind("input-stage")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 10_000_000
+_ADVICE = "Write it with strategy-lab baseline RUN -o FILE"
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -153,7 +154,10 @@ def save(baseline: Baseline, file: Path) -> None:
 
 def read_baseline(file: str | Path) -> Baseline:
     """Read the file; raises SpecError if it is not a baseline."""
-    path = find_file(file, "The baseline")
+    try:
+        path = find_file(file, "The baseline")
+    except SpecError as error:
+        raise SpecError(error.problem, advice=_ADVICE) from None
     try:
         with path.open("rb") as opened:
             data = opened.read(MOST_BYTES + 1)
@@ -167,7 +171,7 @@ def read_baseline(file: str | Path) -> Baseline:
     except (OSError, ValueError, RecursionError) as error:
         raise SpecError(
             f"{shown(str(file))} is not a baseline: {first_line(error)}",
-            advice="Write it with strategy-lab baseline RUN -o FILE",
+            advice=_ADVICE,
         ) from None
     return found
 

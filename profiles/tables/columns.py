@@ -91,6 +91,8 @@ def distinct(values: Ints) -> tuple[Ints, Ints]:
     """
     low = int(values.min()) if values.size else 0
     span = int(values.max()) - low + 1 if values.size else 0
+    if span == 1:  # one segment, one worker: a fifth of the time
+        return np.array([low]), np.zeros(len(values), np.int64)
     if span > 4 * len(values) + 1024:
         names, place = np.unique(values, return_inverse=True)
         return names, place

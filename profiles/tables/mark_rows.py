@@ -77,11 +77,17 @@ def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> 
     return 0 if is_all else worker * num_local
 
 
-def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None) -> Ints:
-    """Return the worker on whose clock each replica's times are: in a pod that of its host."""
+def _workers(writer: int, replicas: Ints, opened: SegmentOpened | None, num_steps: int) -> Ints:
+    """Return the worker on whose clock each row's times are: in a pod that of its host."""
     if opened is None or not is_pod(opened):
-        return np.full(len(replicas), writer, np.int64)
-    return np.array([worker_of(opened, replica) for replica in replicas.tolist()], np.int64)
+        return _repeated(writer, num_steps * len(replicas))
+    hosts = [worker_of(opened, replica) for replica in replicas.tolist()]
+    return np.tile(np.array(hosts, np.int64), num_steps)
+
+
+def _repeated(value: int, count: int) -> Ints:
+    """Return a read-only column of one value, which takes no memory."""
+    return np.broadcast_to(np.int64(value), count)
 
 
 def _blocks(
@@ -102,9 +108,9 @@ def _blocks(
         rows = (first_mark[chosen, None] + np.arange(num_replicas)).reshape(-1)
         marks_ns = steps.marks_ns if len(rows) == len(steps.marks_ns) else steps.marks_ns[rows]
         yield MarkRows(
-            segment=np.full(len(rows), segment, np.int64),
+            segment=_repeated(segment, len(rows)),
             step=np.repeat(steps.step[chosen], num_replicas),
-            worker=np.tile(_workers(worker, replica, opened), len(chosen)),
+            worker=_workers(worker, replica, opened, len(chosen)),
             replica=np.tile(replica, len(chosen)),
             inputs_ns=np.ascontiguousarray(marks_ns[:, 0]),
             gradients_ns=np.ascontiguousarray(marks_ns[:, 1]),
@@ -118,6 +124,8 @@ def _blocks(
 
 def _delays(opened: SegmentOpened | None, replicas: Ints, marks_ns: Ints) -> Ints:
     known = injected_delays(opened) if opened else {}
+    if not known:
+        return _repeated(0, len(marks_ns))
     configured = _ns(np.array([known.get(replica, 0.0) for replica in replicas.tolist()]))
     longest = np.maximum(marks_ns[:, 1] - marks_ns[:, 0], 0)
     delays: Ints = np.minimum(np.tile(configured, len(marks_ns) // len(replicas)), longest)

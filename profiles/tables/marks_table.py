@@ -76,11 +76,14 @@ def _compared(rows: MarkRows, clocks: Clocks, layout: Mapping[int, SegmentOpened
     # Parameter server workers do not wait for each other, so each has its own group.
     apart = [number for number, opened in layout.items() if has_servers(opened)]
     alone = np.isin(rows.segment, apart)
-    among = np.where(alone, np.iinfo(np.int32).max + rows.worker, clocks.groups(rows.worker))
+    workers, of_worker = distinct(rows.worker)
+    together = clocks.groups(workers)[of_worker]
+    among = np.where(alone, np.iinfo(np.int32).max + rows.worker, together)
     group = np.zeros(len(rows), np.int64)
     for part in (rows.segment, among, rows.step):
         names, place = distinct(part)
-        _, group = distinct(group * len(names) + place)
+        if len(names) > 1:
+            _, group = distinct(group * len(names) + place)
     return group
 
 

@@ -68,6 +68,7 @@ from strategy_lab.profiles.tables.served_tables import closures_table, served_ta
 from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 
 Answer = TypeVar("Answer")
+_RUN_ADVICE = "Name the folder that `strategy-lab run -o` wrote"
 
 
 @dataclass(frozen=True, repr=False)
@@ -364,7 +365,7 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]
 
 def _check_is_run(run: Path) -> None:
     if not run.exists():
-        raise RunFolderError(f"No run folder at {run}")
+        raise RunFolderError(f"No run folder at {run}", advice=_RUN_ADVICE)
     if not run.is_dir():
         raise RunFolderError(
             f"{run} is a file, not a run folder",
@@ -375,7 +376,7 @@ def _check_is_run(run: Path) -> None:
     if not known and not any(worker_folders(run)):
         raise RunFolderError(
             f"{run} is not a run folder: it has neither {RUN_FILE} nor a worker's folder",
-            advice="Name the folder that `strategy-lab run -o` wrote",
+            advice=_RUN_ADVICE,
         )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.analysis.stragglers import (
     NOTICEABLE_SCORE,
     Work,
@@ -120,3 +122,18 @@ def test_each_replica_is_compared_with_the_usual_wait_of_the_others(num_replicas
         others = np.delete(wait, replica.replica, axis=1)
         late = np.median(others, axis=1) - wait[:, replica.replica]
         assert replica.late_ms == pytest.approx(float(np.median(late)), abs=1e-12)
+
+
+def test_comparing_the_replicas_of_a_long_run_takes_little_memory_per_step(tmp_path: Path) -> None:
+    """A summary of 1,000,000 steps takes the most memory here; 1 GB is its limit as a whole."""
+    run = write_run(tmp_path / "run", steps=10_000, replicas=2, windows=0)
+    stragglers(profiles.load(run), 0)  # what is imported on first use does not count
+    profile = profiles.load(run)
+    step_times(profile, 0)
+    tracemalloc.start()
+    try:
+        assert stragglers(profile, 0).replicas
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000 * 430

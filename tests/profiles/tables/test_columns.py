@@ -15,11 +15,12 @@ LARGE = 1 << 60
     [
         np.zeros(0, np.int64),
         np.array([7], np.int64),
+        np.array([7, 7, 7], np.int64),
         np.array([3, -1, 3, 0, -1], np.int64),
         np.array([LARGE, -LARGE, 5, LARGE], np.int64),
         np.random.default_rng(0).integers(-50, 50, 1_000),
     ],
-    ids=["none", "one", "few", "far apart", "many"],
+    ids=["none", "one", "the same", "few", "far apart", "many"],
 )
 def test_distinct_numbers_are_in_order_and_each_entry_has_its_place(values: Ints) -> None:
     expected, place = np.unique(values, return_inverse=True)

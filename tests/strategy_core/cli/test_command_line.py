@@ -50,7 +50,7 @@ def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["frobnicate"], "invalid choice: 'frobnicate'"),
         (["summary"], "the following arguments are required: RUN"),
-        (["summary", "nowhere"], "No run folder at nowhere."),
+        (["summary", "nowhere"], "No run folder at nowhere. Name the folder that"),
         (["change", "nowhere", "--stop"], "No run folder at nowhere."),
         (["change", "RUN", "--stop"], "is not running (finished), so it cannot be changed"),
         (["summary", "RUN", "--jsn"], "arguments: --jsn. See strategy-lab summary --help."),

@@ -105,7 +105,7 @@ def test_a_win_passes_and_its_command_accepts_it(
     [
         (["--allow", "much"], "is not a share of the step"),
         (["--allow", "nan"], "is not a share of the step"),
-        (["--baseline", "nowhere.json"], "does not exist"),
+        (["--baseline", "nowhere.json"], "does not exist. Write it with strategy-lab baseline"),
         (["--markdown", "/nowhere/x.md"], "cannot be written"),
     ],
 )

@@ -6,6 +6,8 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
+Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
+a phone, it shows them always, over the legend: not there. Drag and double tap zoom without them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ _FORM = ".stApp:has(.st-key-run_button)"
 _OPEN = ".stApp:not(:has(.st-key-run_button)):has([data-testid=stSidebar] [aria-expanded=true])"
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
+@media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;
     height:calc(100% - {_HEADER}) !important; z-index:1000}}

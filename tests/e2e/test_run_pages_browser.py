@@ -165,6 +165,25 @@ def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
     wait_until(page, fits, "the legend covers bars after the window has grown")
 
 
+def test_the_buttons_of_charts_cover_no_legend_on_a_phone(visit: Visit) -> None:
+    page = visit("overview", run="delayed", options=PHONE | {"has_touch": True, "is_mobile": True})
+    buttons = page.locator(".modebar-container")
+    expect(buttons).not_to_have_count(0)
+    expect(buttons.filter(visible=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "background"), [("light", "255, 255, 255"), ("dark", "16, 21, 28")]
+)
+def test_the_buttons_of_a_chart_have_the_background_of_the_page(
+    visit: Visit, scheme: str, background: str
+) -> None:
+    page = visit("overview", run="delayed", options={"color_scheme": scheme})
+    expect(page.locator(".modebar-group").first).to_have_css(
+        "background-color", f"rgba({background}, 0.5)"
+    )
+
+
 def test_a_row_is_chosen_on_a_phone(visit: Visit) -> None:
     page = visit("communication", run="late", options=PHONE)
     box, options = page.get_by_role("combobox", name="Choose a row"), page.get_by_role("option")

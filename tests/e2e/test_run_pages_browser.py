@@ -278,8 +278,26 @@ def test_tags_are_saved_while_their_list_is_open_and_filter_the_runs(
     page.get_by_role("option", name="lesson").click()
     said = "2 runs. Select several rows to draw their runs together."
     expect(page.get_by_text(said, exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Group by").click()
+    page.get_by_role("option", name="Strategy").click()
+    grouped = page.get_by_text("Strategy: mirrored")
+    expect(grouped).to_be_visible()
+    expect(page).to_have_url(re.compile(r"tags=lesson.*group=Strategy|group=Strategy.*tags=lesson"))
+    page.goto(page.url)
+    expect(page.get_by_text(said, exact=True)).to_be_visible()
+    expect(grouped).to_be_visible()
     for name in names:
         shutil.rmtree(server.runs / name)
+
+
+def test_the_filters_of_the_runs_have_their_place_before_they_are_there(visit: Visit) -> None:
+    filters = visit("runs").locator(".st-key-runs_filter")
+    reserved = filters.evaluate("row => parseFloat(getComputedStyle(row).minHeight)")
+    filters.evaluate("row => { row.style.minHeight = 0 }")
+    box = filters.bounding_box()
+    assert box is not None
+    assert box["height"] == reserved
 
 
 def test_a_run_is_deleted_after_asking_back(visit: Visit, server: Server) -> None:

@@ -26,8 +26,8 @@ def figure(
     house = {
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
-        "paper_bgcolor": CLEAR,
-        "plot_bgcolor": CLEAR,
+        # No background: the theme's. Plotly makes its buttons' background of it, which a
+        # transparent one turns to black.
         "hovermode": hovermode,
         # At the top of the figure: placed above the axes, it covers them after a window has grown.
         "legend": {

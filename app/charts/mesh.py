@@ -15,6 +15,8 @@ from strategy_lab.profiles.reporting.palette import GREY, ink_on, replica_colour
 _WIDTH, _HEIGHT = 0.66, 0.6
 """Size of a core's box; the rest of its cell, 1 by 1, is for links."""
 _GAP = 1 - _HEIGHT
+_ABOVE = 0.3
+"""Added to the height of a cell if links pass above the boxes."""
 _LABEL = 0.2
 """Height of a link's bytes below the boxes that it connects."""
 _CHIP_GAP = 0.3
@@ -44,15 +46,22 @@ def mesh(
     """
     x_size, y_size, z_size, per_chip = shape
     columns = x_size * (per_chip + _CHIP_GAP) - _CHIP_GAP
-    rows = z_size * (y_size + _CHIP_GAP) - _CHIP_GAP
+    # Links along x go above the cores that lie between those that they join.
+    above = _ABOVE if links and x_size > 1 and per_chip > 1 else 0.0
+    rows = z_size * (y_size * (1 + above) + _CHIP_GAP) - _CHIP_GAP
     chart = figure(height=int(min(90 + 96 * rows, 760)), showlegend=False)
     most = max((link.bytes for link in links), default=0.0)
     for link in links:
         _add_link(
-            chart, link, shape, most, is_labelled=x_size * per_chip <= _MOST_COLUMNS and most > 0
+            chart,
+            link,
+            shape,
+            above,
+            most,
+            is_labelled=x_size * per_chip <= _MOST_COLUMNS and most > 0,
         )
     for place in places:
-        left, top = _corner(place.coordinates, shape)
+        left, top = _corner(place.coordinates, shape, above)
         colour = replica_colour(place.replica)
         chart.add_shape(
             type="rect",
@@ -76,30 +85,47 @@ def mesh(
     # Links along z leave to the right of the last column, with their bytes beside them.
     room = 0.2 if z_size > 1 else 0.0
     chart.update_xaxes(visible=False, range=[-0.05, columns + room], fixedrange=True)
-    chart.update_yaxes(visible=False, range=[rows - _GAP + _LABEL, -0.1], fixedrange=True)
+    chart.update_yaxes(
+        visible=False, range=[rows - above - _GAP + _LABEL, -0.1 - above], fixedrange=True
+    )
     return chart
 
 
-def _corner(place: Sequence[int], shape: Sequence[int]) -> tuple[float, float]:
+def _corner(place: Sequence[int], shape: Sequence[int], above: float) -> tuple[float, float]:
     x, y, z, core = place
     _, y_size, _, per_chip = shape
-    return x * (per_chip + _CHIP_GAP) + core, z * (y_size + _CHIP_GAP) + y
+    cell = 1 + above
+    return x * (per_chip + _CHIP_GAP) + core, z * (y_size * cell + _CHIP_GAP) + y * cell
 
 
 def _add_link(
-    chart: go.Figure, link: MeshLink, shape: Sequence[int], most: float, *, is_labelled: bool
+    chart: go.Figure,
+    link: MeshLink,
+    shape: Sequence[int],
+    above: float,
+    most: float,
+    *,
+    is_labelled: bool,
 ) -> None:
-    (left, top), (right, bottom) = _corner(link.start, shape), _corner(link.end, shape)
+    left, top = _corner(link.start, shape, above)
+    right, bottom = _corner(link.end, shape, above)
     axis = AXES[link.axis]
     across = left + _WIDTH / 2
     if axis == "y":
         x, y = [across, across], [top + _HEIGHT, bottom]
-        at, position = (across, top + _HEIGHT + 0.7 * (bottom - top - _HEIGHT)), "middle right"
+        # Below the bytes of links to the right, above links along x.
+        down = _LABEL + 0.1 if above else 0.7 * (bottom - top - _HEIGHT)
+        at, position = (across, top + _HEIGHT + down), "middle right"
     elif axis == "z":  # around the boxes in between
         side = left + _WIDTH + _Z_SIDE * (1 + link.start[1] % 3)
         x = [left + _WIDTH, side, side, left + _WIDTH]
         y = [top + 0.25 * _HEIGHT] * 2 + [bottom + 0.25 * _HEIGHT] * 2
         at, position = (side, top + _HEIGHT + 0.2), "middle right"
+    elif axis == "x" and above:  # around the chip's other cores; each core at its height
+        level = top - (0.08 + 0.1 * link.start[3])
+        out, back = left + 0.7 * _WIDTH, right + 0.3 * _WIDTH
+        x, y = [out, out, back, back], [top, level, level, bottom]
+        at, position = (out, level - 0.03), "top right"
     else:
         x, y = [left + _WIDTH, right], [top + 0.85 * _HEIGHT] * 2
         # Below the boxes: on a phone, the space between two is narrower than the text.

@@ -6,6 +6,9 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
+The filters of the Runs page have their height before the browser has loaded them.
+Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
+a phone, it shows them always, over the legend: not there. Drag and double tap zoom without them.
 
 Both rules with `:has` begin at the sidebar. Begun at `.stApp`, each element that a page adds makes
 the browser compute the styles of all others again, 200 times in a first visit.
@@ -20,6 +23,8 @@ _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
+.st-key-runs_filter {{min-height:4.25rem}}
+@media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;
     height:calc(100% - {_HEADER}) !important; z-index:1000}}

@@ -21,7 +21,7 @@ from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
 from strategy_lab.app.widgets.comparison_picker import Side
 from strategy_lab.app.widgets.step_chart import runs_chart
-from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.text import as_html, as_markdown, sentence_as_html
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
@@ -61,6 +61,10 @@ STYLE = """<style>
 .lab-figures small {display:block; opacity:.75}
 @media (max-width:48rem) {.lab-figures th, .lab-figures td {padding:.35rem .3rem}}
 </style>"""
+_EVIDENCE = """<style>
+.lab-evidence p {font-size:.875rem; line-height:1.6; opacity:.75; margin:0 0 .75rem;
+  overflow-wrap:anywhere; text-wrap:pretty}
+</style>"""
 _DEFINED_AS = {
     "step_time_ms": "step_time_of_side",
     "examples_per_second": "throughput_of_side",
@@ -85,8 +89,8 @@ def show_verdict(compared: RunComparison) -> None:
     with right:
         chart = ratio_interval(times.ratio, times.low, times.high)
         draw_chart(chart, key="compare_ratio", alt="Ratio of step times with its interval")
-    for sentence in evidence(compared):
-        st.caption(as_markdown(sentence))
+    rest_on = "".join(f"<p>{sentence_as_html(sentence)}</p>" for sentence in evidence(compared))
+    st.html(f'{_EVIDENCE}<div class="lab-evidence">{rest_on}</div>')
 
 
 def _tiles(times: Comparison) -> list[Tile]:

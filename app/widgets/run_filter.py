@@ -35,7 +35,8 @@ GROUPS: dict[str, Callable[[RunEntry], str]] = {
 
 def pick_runs(runs: Sequence[RunEntry]) -> tuple[list[RunEntry], str | None]:
     """Return the runs that fit the controls, and the group that they are sorted by, if any."""
-    left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
+    with st.container(key="runs_filter"):  # whose place `first_style` keeps
+        left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
     words = left.text_input(
         "Find",
         key="find",
@@ -48,10 +49,13 @@ def pick_runs(runs: Sequence[RunEntry]) -> tuple[list[RunEntry], str | None]:
         tags,
         key="tags",
         format_func=plain,
+        bind="query-params",
         disabled=not tags,
         placeholder="Any" if tags else "No run has a tag: choose a run and press Tags …",
     )
-    group = right.selectbox("Group by", [None, *GROUPS], key="group", format_func=_title)
+    group = right.selectbox(
+        "Group by", [None, *GROUPS], key="group", format_func=_title, bind="query-params"
+    )
     found = [entry for entry in runs if fits(entry, words, wanted)]
     if group is not None:
         found.sort(key=GROUPS[group])  # a stable sort: the newest of a group stays first

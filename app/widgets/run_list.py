@@ -58,12 +58,13 @@ COLUMNS = {
         "Step, ms", width=75, format="%.2f", help="Median step of the last segment, in ms."
     ),
     "spark": st.column_config.AreaChartColumn(
-        "Over the run", width=110, y_min=0, help="Step time: median of each part of the run, in ms."
+        "Over the run", width=92, y_min=0, help="Step time: median of each part of the run, in ms."
     ),
     "throughput": st.column_config.NumberColumn(
         "Examples/s", width=85, format="localized", help=DEFINITIONS["throughput"].text
     ),
-    "loss": st.column_config.NumberColumn("Last loss", width="small", format="%.4g"),
+    # The longest, 0.000001234: a smaller one has an exponent.
+    "loss": st.column_config.NumberColumn("Last loss", width=93, format="%.4g"),
     "when": st.column_config.TextColumn("Started", width=130),
     "devices": st.column_config.TextColumn("Devices", width=90),
     "batch": st.column_config.NumberColumn(
@@ -74,7 +75,7 @@ COLUMNS = {
     "seed": st.column_config.NumberColumn("Seed", width=65),
 }
 CHARACTER_PX = 7
-BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 80, "tags": 95, "steps": 60}
+BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 70, "tags": 95, "steps": 60}
 """Widths of columns in px if the tags are shown."""
 USUAL = (
     "status",

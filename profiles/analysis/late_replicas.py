@@ -15,18 +15,24 @@ EXPLAINED_WITHIN = 0.25
 
 
 def explained_by_delay(found: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
-    """Return the injected delay of each late replica that it explains, by replica.
+    """Return the injected delay of each late replica that it explains, by replica."""
+    expected_ms = expected_by_delay(found, delays_ms)
+    return {
+        item.replica: delays_ms[item.replica]
+        for item in found.late
+        if item.replica in expected_ms and _explains(expected_ms[item.replica], item.late_ms)
+    }
+
+
+def expected_by_delay(found: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
+    """Return how late the injected delay alone makes each late replica that has one.
 
     A delay counts by how much it is longer than those of the replicas that are on time.
     """
     late = {item.replica for item in found.late}
     on_time = [delays_ms.get(r.replica, 0.0) for r in found.replicas if r.replica not in late]
     usual_ms = min(on_time, default=0.0)
-    return {
-        item.replica: delays_ms[item.replica]
-        for item in found.late
-        if item.replica in delays_ms and _explains(delays_ms[item.replica] - usual_ms, item.late_ms)
-    }
+    return {replica: delays_ms[replica] - usual_ms for replica in late & delays_ms.keys()}
 
 
 def _explains(expected_ms: float, late_ms: float) -> bool:

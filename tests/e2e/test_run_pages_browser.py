@@ -165,6 +165,25 @@ def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
     wait_until(page, fits, "the legend covers bars after the window has grown")
 
 
+def test_the_buttons_of_charts_cover_no_legend_on_a_phone(visit: Visit) -> None:
+    page = visit("overview", run="delayed", options=PHONE | {"has_touch": True, "is_mobile": True})
+    buttons = page.locator(".modebar-container")
+    expect(buttons).not_to_have_count(0)
+    expect(buttons.filter(visible=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "background"), [("light", "255, 255, 255"), ("dark", "16, 21, 28")]
+)
+def test_the_buttons_of_a_chart_have_the_background_of_the_page(
+    visit: Visit, scheme: str, background: str
+) -> None:
+    page = visit("overview", run="delayed", options={"color_scheme": scheme})
+    expect(page.locator(".modebar-group").first).to_have_css(
+        "background-color", f"rgba({background}, 0.5)"
+    )
+
+
 def test_a_row_is_chosen_on_a_phone(visit: Visit) -> None:
     page = visit("communication", run="late", options=PHONE)
     box, options = page.get_by_role("combobox", name="Choose a row"), page.get_by_role("option")
@@ -259,8 +278,26 @@ def test_tags_are_saved_while_their_list_is_open_and_filter_the_runs(
     page.get_by_role("option", name="lesson").click()
     said = "2 runs. Select several rows to draw their runs together."
     expect(page.get_by_text(said, exact=True)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.get_by_role("combobox", name="Group by").click()
+    page.get_by_role("option", name="Strategy").click()
+    grouped = page.get_by_text("Strategy: mirrored")
+    expect(grouped).to_be_visible()
+    expect(page).to_have_url(re.compile(r"tags=lesson.*group=Strategy|group=Strategy.*tags=lesson"))
+    page.goto(page.url)
+    expect(page.get_by_text(said, exact=True)).to_be_visible()
+    expect(grouped).to_be_visible()
     for name in names:
         shutil.rmtree(server.runs / name)
+
+
+def test_the_filters_of_the_runs_have_their_place_before_they_are_there(visit: Visit) -> None:
+    filters = visit("runs").locator(".st-key-runs_filter")
+    reserved = filters.evaluate("row => parseFloat(getComputedStyle(row).minHeight)")
+    filters.evaluate("row => { row.style.minHeight = 0 }")
+    box = filters.bounding_box()
+    assert box is not None
+    assert box["height"] == reserved
 
 
 def test_a_run_is_deleted_after_asking_back(visit: Visit, server: Server) -> None:

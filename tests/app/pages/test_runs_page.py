@@ -53,6 +53,13 @@ def test_names_that_do_not_fit_differ_in_the_list(tmp_path: Path) -> None:
     assert max(map(len, shown)) * run_list.CHARACTER_PX <= run_list.COLUMNS["run"]["width"]
 
 
+def test_a_small_loss_has_space_for_all_its_digits() -> None:
+    padding_px = 16
+    longest = "0.000001234"
+    width = run_list.COLUMNS["loss"]["width"]
+    assert len(longest) * run_list.CHARACTER_PX + padding_px <= width
+
+
 def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

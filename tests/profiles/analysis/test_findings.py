@@ -129,10 +129,20 @@ def test_an_injected_delay_of_another_worker_is_named_by_its_replica_in_the_run(
     )
 
 
-def test_an_injected_delay_is_not_taken_for_the_reason_of_more(tmp_path: Path) -> None:
+def test_an_injected_delay_explains_its_part_and_no_more(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
     assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
+    assert re.match(
+        r"The injected delay explains 30\.0 ms of (89|90)\.\d ms: remove it to measure the rest\. "
+        r"Its own work takes longer\.",
+        found.advice,
+    )
+
+
+def test_an_injected_delay_explains_no_other_replica(tmp_path: Path) -> None:
+    delay = {"replica": 0, "ms": 30.0}
+    found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
     assert found.advice.startswith("The injected delay does not explain replica 1.")
 
 

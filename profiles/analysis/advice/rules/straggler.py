@@ -26,6 +26,7 @@ from typing import Any
 from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.analysis.late_replicas import (
+    expected_by_delay,
     explained_by_delay,
     lateness_of,
     who_waits,
@@ -88,6 +89,10 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if delays_ms:
         names = units.listed([item.name for item in unexplained])
         lead = f"The injected delay does not explain {names}. "
+    expected_ms = expected_by_delay(facts.stragglers, delays_ms).get(unexplained[0].replica, 0.0)
+    if 0.0 < expected_ms < unexplained[0].late_ms:
+        part, whole = map(units.milliseconds, (expected_ms, unexplained[0].late_ms))
+        lead = f"The injected delay explains {part} of {whole}: remove it to measure the rest. "
     longer_ms = _input_behind(facts, unexplained[0])
     if longer_ms is not None:
         return (

@@ -35,6 +35,7 @@ from strategy_lab.profiles.replay.sentences import (
     MAY_CHANGE_NOTHING,
     between,
     error_sentence,
+    in_another_run,
     spread_sentence,
 )
 from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
@@ -88,7 +89,7 @@ def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
     return (
         f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
         f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> "
-        f"({as_html(between(best))} in another run)."
+        f"({as_html(in_another_run(best))})."
     )
 
 
@@ -133,7 +134,7 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
     same = f" {MAY_CHANGE_NOTHING}"
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** "
-        f"({between(found)} in another run) instead of "
+        f"({in_another_run(found)}) instead of "
         f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
     )
 

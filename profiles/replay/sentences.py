@@ -98,12 +98,17 @@ def _instead(found: WhatIf) -> str:
 
 def _how_sure(found: WhatIf) -> str:
     error = units.share(found.replay_error)
-    return f"predicted, {between(found)} in another run; replay error {error}"
+    return f"predicted, {in_another_run(found)}; replay error {error}"
 
 
 def between(found: WhatIf) -> str:
     """The interval of another run: `41.0 to 45.2 ms`."""
     return f"{units.number(found.low_ms)} to {units.milliseconds(found.high_ms)}"
+
+
+def in_another_run(found: WhatIf) -> str:
+    """`41.0 to 45.2 ms in another run`, for sentences."""
+    return f"{between(found)} in another run"
 
 
 def times_as_fast(found: WhatIf) -> str:

@@ -213,8 +213,8 @@ def _print(name: str, found: WhatIf) -> None:
     """Print how well the replay reproduces the step and, with edits, the step it predicts."""
     from strategy_lab.profiles.replay.sentences import (
         MAY_CHANGE_NOTHING,
-        between,
         error_sentence,
+        in_another_run,
         spread_sentence,
         times_as_fast,
     )
@@ -224,7 +224,7 @@ def _print(name: str, found: WhatIf) -> None:
         return
     what = units.listed(found.edits)
     predicted = units.milliseconds(found.predicted_ms)
-    print(plain(f"Predicted: {predicted} {what} ({between(found)} in another run)."))
+    print(plain(f"Predicted: {predicted} {what} ({in_another_run(found)})."))
     if found.is_within_error:
         print(MAY_CHANGE_NOTHING)
     else:

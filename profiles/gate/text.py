@@ -86,8 +86,8 @@ def planning(report: GateReport, least: float) -> str:
     num = min(times.num_runs)
     how = "recorded alternately" if times.is_paired else "not recorded alternately"
     text = (
-        f"{num} runs a side, {how}. To find a growth of the step of {planned(least):.0%} with "
-        f"90 % probability takes {times.step.runs_needed:,}"
+        f"{num} runs a side, {how}. To find a growth of the step of {100 * planned(least):.0f} % "
+        f"with 90 % probability takes {times.step.runs_needed:,}"
     )
     needed = [c.runs_needed for c in times.checks[1:] if c.runs_needed is not None]
     if needed:

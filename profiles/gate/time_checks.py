@@ -177,7 +177,10 @@ def _decide(
         return "better", None
     if high <= planned(least) or (needed is not None and num >= needed):
         return "within", None
-    return "undecided", f"{num} runs a side cannot rule out a growth of {planned(least):.0%}"
+    return (
+        "undecided",
+        f"{num} runs a side cannot rule out a growth of {100 * planned(least):.0f} %",
+    )
 
 
 def _checked_parts(a: Sequence[GatedRun], b: Sequence[GatedRun]) -> list[str]:

@@ -28,6 +28,7 @@ from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
@@ -37,6 +38,7 @@ from strategy_lab.profiles.replay.sentences import (
     error_sentence,
     in_another_run,
     spread_sentence,
+    unlike_sentence,
 )
 from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
@@ -66,6 +68,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     base = opened.ask(_base, segment.segment)
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
+    if unlike := unlike_sentence(base, opened.ask(_median_ms, segment.segment)):
+        st.caption(as_markdown(unlike))
     _show_predictions(found)
     st.caption(as_markdown(spread_sentence(base)))
     texts = opened.ask(_usual_texts, segment.segment)
@@ -145,6 +149,10 @@ def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None
 
 def _base(profile: Profile, segment: int) -> WhatIf:
     return what_if(profile, segment, [])
+
+
+def _median_ms(profile: Profile, segment: int) -> float | None:
+    return step_times(profile, segment).median_ms
 
 
 def _usual_texts(profile: Profile, segment: int) -> dict[str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from strategy_lab.profiles.analysis.captured_steps import is_unlike
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.reporting import units
@@ -35,6 +36,20 @@ def spread_sentence(found: WhatIf) -> str:
     return (
         f"Intervals of another run assume that runs of one spec differ by {spread}: fewer than "
         "three others of this spec are known here."
+    )
+
+
+def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
+    """What the replayed steps say of the others if these are unlike them; empty if they are alike.
+
+    `median_ms` is the median of the steps without a capture.
+    """
+    if median_ms is None or not is_unlike(found.measured_ms, median_ms):
+        return ""
+    return (
+        f"Steps without a capture take {units.milliseconds(median_ms)}, the replayed ones "
+        f"{units.milliseconds(found.measured_ms)}: compare how many times as fast a step becomes, "
+        "not its length."
     )
 
 

@@ -169,7 +169,7 @@ def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     assert "13.5 to 21.5 ms in another run; replay error 0" in told
 
 
-def test_replayed_steps_that_are_unlike_the_others_are_told(known: Replays) -> None:
+def test_a_sentence_says_that_replayed_steps_are_unlike_the_others(known: Replays) -> None:
     found = predict(known, [])
     told = unlike_sentence(found, 20.0).replace("\u00a0", " ")
     assert told.startswith("Steps without a capture take 20.0 ms, the replayed ones 47.0 ms")

@@ -28,6 +28,7 @@ from strategy_lab.app.widgets.table import number, show_table, text
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
@@ -35,7 +36,9 @@ from strategy_lab.profiles.replay.sentences import (
     MAY_CHANGE_NOTHING,
     between,
     error_sentence,
+    in_another_run,
     spread_sentence,
+    unlike_sentence,
 )
 from strategy_lab.profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
@@ -65,6 +68,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     base = opened.ask(_base, segment.segment)
     show_sentence(_headline(base, found))
     st.caption(as_markdown(error_sentence(base)))
+    if unlike := unlike_sentence(base, opened.ask(_median_ms, segment.segment)):
+        st.caption(as_markdown(unlike))
     _show_predictions(found)
     st.caption(as_markdown(spread_sentence(base)))
     texts = opened.ask(_usual_texts, segment.segment)
@@ -88,7 +93,7 @@ def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
     return (
         f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
         f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> "
-        f"({as_html(between(best))} in another run)."
+        f"({as_html(in_another_run(best))})."
     )
 
 
@@ -133,7 +138,7 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
     same = f" {MAY_CHANGE_NOTHING}"
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** "
-        f"({between(found)} in another run) instead of "
+        f"({in_another_run(found)}) instead of "
         f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
     )
 
@@ -144,6 +149,10 @@ def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None
 
 def _base(profile: Profile, segment: int) -> WhatIf:
     return what_if(profile, segment, [])
+
+
+def _median_ms(profile: Profile, segment: int) -> float | None:
+    return step_times(profile, segment).median_ms
 
 
 def _usual_texts(profile: Profile, segment: int) -> dict[str, str | None]:

@@ -20,6 +20,7 @@ from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
 from strategy_lab.app.widgets.table import height_px
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
+from strategy_lab.profiles.analysis.compare.run_spread import keep_step_times
 from strategy_lab.profiles.analysis.run_row import RunRow, run_row
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
@@ -218,7 +219,14 @@ def row_of(entry: RunEntry) -> RunRow | LabError:
 
 
 def _recorded_row(path: Path) -> RunRow:
-    row = _rows.get(str(path), stamp_of(path), lambda: open_run(path).ask(run_row))
+    stamp = stamp_of(path)
+
+    def read() -> RunRow:
+        opened = open_run(path)
+        keep_step_times(opened.profile, stamp)
+        return opened.ask(run_row)
+
+    row = _rows.get(str(path), stamp, read)
     # Whether a process still lives is no part of the files.
     return row if row.status.is_over else open_run(path).ask(run_row)
 

@@ -19,7 +19,12 @@ def unlike_others_ms(breakdown: StepBreakdown, median_ms: float | None) -> float
     wall = breakdown.mean_ms("wall")
     if not breakdown.is_in_sync or breakdown.source != "measured" or not wall or not median_ms:
         return None
-    return None if 1 / UNLIKE < wall / median_ms < UNLIKE else wall
+    return wall if is_unlike(wall, median_ms) else None
+
+
+def is_unlike(captured_ms: float, median_ms: float) -> bool:
+    """Whether captured steps of this length are unlike the median step."""
+    return not 1 / UNLIKE < captured_ms / median_ms < UNLIKE
 
 
 def unlike_others(breakdown: StepBreakdown, median_ms: float | None) -> str | None:

@@ -86,8 +86,8 @@ def planning(report: GateReport, least: float) -> str:
     num = min(times.num_runs)
     how = "recorded alternately" if times.is_paired else "not recorded alternately"
     text = (
-        f"{num} runs a side, {how}. To find a growth of the step of {planned(least):.0%} with "
-        f"90 % probability takes {times.step.runs_needed:,}"
+        f"{num} runs a side, {how}. To find a growth of the step of {100 * planned(least):.0f} % "
+        f"with 90 % probability takes {times.step.runs_needed:,}"
     )
     needed = [c.runs_needed for c in times.checks[1:] if c.runs_needed is not None]
     if needed:
@@ -103,19 +103,17 @@ def accept_command(runs: Sequence[str], file: str) -> str:
 def _undecided_step(times: Times) -> str:
     step = times.step
     text = f"Step time: {step.reason}."
-    if step.runs_needed is None:
-        return text
-    if step.runs_needed > TOO_MANY:
+    if step.runs_needed is not None and step.runs_needed > TOO_MANY:
         return (
             f"{text} It would take {step.runs_needed:,} runs a side: first find out why runs of "
             "one spec differ so much (other programs on the machine, short runs). To check only "
             "what does not vary, give --only exact."
         )
-    assumed = " (if runs differ by 2 %)" if step.low is None else ""
+    number = "more" if step.runs_needed is None else f"{step.runs_needed:,}"
     return (
-        f"{text} Record {step.runs_needed:,} runs a side{assumed}, in turns: strategy-lab run "
-        "SPEC --interleave OTHER --repeat auto. To check only what does not vary, give --only "
-        "exact."
+        f"{text} Record {number} runs a side, in turns: strategy-lab run SPEC --interleave OTHER "
+        "--repeat auto records as many as it takes. To check only what does not vary, give "
+        "--only exact."
     )
 
 

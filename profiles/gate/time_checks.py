@@ -27,11 +27,9 @@ from strategy_lab.profiles.analysis.compare.comparison import (
 )
 from strategy_lab.profiles.analysis.compare.mean_difference import paired, welch
 from strategy_lab.profiles.analysis.compare.repetitions import (
-    ASSUMED_SPREAD,
     DIFFERENCE,
     LEVEL,
     MIN_PAIRS,
-    runs_assumed,
     runs_needed,
 )
 from strategy_lab.profiles.gate.baseline import GatedRun
@@ -66,7 +64,8 @@ class TimeCheck:
     """Of the interval."""
     outcome: Outcome
     runs_needed: int | None
-    """Runs a side that find the planned growth with 90 % probability; None if not known."""
+    """Runs a side that find the planned growth with 90 % probability; None if too few
+    runs tell how much they differ."""
     reason: str | None = None
     """Why it is undecided."""
 
@@ -136,7 +135,7 @@ def _why_undecided(
 
 def _step(compared: Comparison, least: float, why: str | None) -> TimeCheck:
     low, high = (None if end is None else end - 1 for end in (compared.low, compared.high))
-    needed = runs_assumed(2**0.5 * ASSUMED_SPREAD)
+    needed = None
     num = len(compared.pairs) or min(compared.num_runs)
     if compared.pair_spread is not None:
         needed = runs_needed(compared.pair_spread, max(num - 1, 2), difference=planned(least))
@@ -166,7 +165,7 @@ def _decide(
     low: float | None,
     high: float | None,
     num: int,
-    needed: int,
+    needed: int | None,
     least: float,
     why: str | None,
 ) -> tuple[Outcome, str | None]:
@@ -176,9 +175,12 @@ def _decide(
         return "beyond", None
     if high < 0 and -growth >= least:
         return "better", None
-    if high <= planned(least) or num >= needed:
+    if high <= planned(least) or (needed is not None and num >= needed):
         return "within", None
-    return "undecided", f"{num} runs a side cannot rule out a growth of {planned(least):.0%}"
+    return (
+        "undecided",
+        f"{num} runs a side cannot rule out a growth of {100 * planned(least):.0f} %",
+    )
 
 
 def _checked_parts(a: Sequence[GatedRun], b: Sequence[GatedRun]) -> list[str]:
@@ -217,7 +219,7 @@ def _part(
             found.pair_spread, max(found.freedom, 2), difference=planned(least), level=level
         )
     num, growth = min(len(a), len(b)), means[1] - means[0]
-    outcome, reason = _decide(growth, low, high, num, needed or num, least, why)
+    outcome, reason = _decide(growth, low, high, num, needed, least, why)
     return TimeCheck(
         name,
         means[0] * step_ms,

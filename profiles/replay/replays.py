@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.compare.run_spread import RunSpread, known_spread
+from strategy_lab.profiles.analysis.compare.run_spread import (
+    ASSUMED_SPREAD,
+    RunSpread,
+    known_spread,
+)
 from strategy_lab.profiles.analysis.compare.student_t import student_t
 from strategy_lab.profiles.replay.build import StepBuilder
 from strategy_lab.profiles.replay.launch_gaps import GapModel
@@ -27,10 +31,6 @@ if TYPE_CHECKING:
 FEWEST_REPLAYED, MOST_REPLAYED = 24, 60
 """Of more captured steps, some at equal distances are replayed: so many. Those of the first window
 are replayed only if there are fewer after it."""
-ASSUMED_SPREAD = 0.1
-"""Run spread where fewer than three other runs of the spec tell it. On two virtual cores of a host
-with other virtual machines, 47 runs of 17 specs differed by 14 % within an hour (standard deviation
-of the logarithm of their median step), runs that followed each other directly by 7 %."""
 _MOST_OTHER_RUNS = 8
 _NORMAL_90 = 1.645
 """Standard deviations around the mean that hold 90 % of a normal distribution."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from strategy_lab.profiles.analysis.captured_steps import is_unlike
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.reporting import units
@@ -35,6 +36,20 @@ def spread_sentence(found: WhatIf) -> str:
     return (
         f"Intervals of another run assume that runs of one spec differ by {spread}: fewer than "
         "three others of this spec are known here."
+    )
+
+
+def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
+    """What the replayed steps say of the others if these are unlike them; empty if they are alike.
+
+    `median_ms` is the median of the steps without a capture.
+    """
+    if median_ms is None or not is_unlike(found.measured_ms, median_ms):
+        return ""
+    return (
+        f"Steps without a capture take {units.milliseconds(median_ms)}, the replayed ones "
+        f"{units.milliseconds(found.measured_ms)}: compare how many times as fast a step becomes, "
+        "not its length."
     )
 
 
@@ -98,12 +113,17 @@ def _instead(found: WhatIf) -> str:
 
 def _how_sure(found: WhatIf) -> str:
     error = units.share(found.replay_error)
-    return f"predicted, {between(found)} in another run; replay error {error}"
+    return f"predicted, {in_another_run(found)}; replay error {error}"
 
 
 def between(found: WhatIf) -> str:
     """The interval of another run: `41.0 to 45.2 ms`."""
     return f"{units.number(found.low_ms)} to {units.milliseconds(found.high_ms)}"
+
+
+def in_another_run(found: WhatIf) -> str:
+    """`41.0 to 45.2 ms in another run`, for sentences."""
+    return f"{between(found)} in another run"
 
 
 def times_as_fast(found: WhatIf) -> str:

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD
 from strategy_lab.profiles.replay.edits import Edit, Times, UncertainEdit
-from strategy_lab.profiles.replay.replays import ASSUMED_SPREAD, Replay, Replays, replays
+from strategy_lab.profiles.replay.replays import Replay, Replays, replays
 from strategy_lab.profiles.replay.simulate import Schedule, simulate
 from strategy_lab.profiles.tables.columns import Floats
 

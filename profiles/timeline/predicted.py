@@ -19,7 +19,7 @@ from strategy_lab.profiles.capture.graph import RECEIVES
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.edits import Edit
 from strategy_lab.profiles.replay.replays import Replay, replays
-from strategy_lab.profiles.replay.sentences import between
+from strategy_lab.profiles.replay.sentences import in_another_run
 from strategy_lab.profiles.replay.simulate import Schedule
 from strategy_lab.profiles.replay.step_graph import END, ENTER, HOST, StepGraph
 from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict
@@ -113,7 +113,7 @@ class PredictedStep:
         return (
             f"predicted: {units.listed(found.edits)}, {units.milliseconds(found.predicted_ms)} "
             f"instead of {units.milliseconds(found.measured_ms)} "
-            f"({between(found)} in another run{unsure})"
+            f"({in_another_run(found)}{unsure})"
         )
 
     def _texts(self) -> dict[str, None]:

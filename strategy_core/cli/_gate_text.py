@@ -35,8 +35,8 @@ def print_gate(report: GateReport, least: float, accept: str) -> None:
         if rows:
             out.print(_table(title, rows))
     if report.is_better or report.outcome == "beyond":
-        what = "Something improved" if report.outcome != "beyond" else "If this is intended"
-        out.print(plain_text(f"{what}. To accept these runs as the baseline:"))
+        when = "If this is intended" if report.outcome == "beyond" else "Something improved"
+        out.print(plain_text(f"{when}: accept these runs as the baseline with"))
         # A command is for copying: no line break that the terminal did not make itself.
         out.print(plain_text(f"  {accept}"), soft_wrap=True)
 

@@ -107,6 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from strategy_lab.profiles.analysis.steps import step_times
     from strategy_lab.profiles.replay.critical_path import path_table
     from strategy_lab.profiles.replay.replays import replays
     from strategy_lab.profiles.replay.slowdowns import slowdowns
@@ -128,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
             document["slowdowns"] = asdict(slower)
         print(json.dumps(document))
         return 0
-    _print(profile.name, found)
+    _print(profile.name, found, step_times(profile, segment).median_ms)
     if path is not None:
         _print_path(path)
     if slower is not None:
@@ -209,22 +210,25 @@ def _faster(text: str) -> Edit:
     return Faster(kind, factor)
 
 
-def _print(name: str, found: WhatIf) -> None:
+def _print(name: str, found: WhatIf, median_ms: float | None) -> None:
     """Print how well the replay reproduces the step and, with edits, the step it predicts."""
     from strategy_lab.profiles.replay.sentences import (
         MAY_CHANGE_NOTHING,
-        between,
         error_sentence,
+        in_another_run,
         spread_sentence,
         times_as_fast,
+        unlike_sentence,
     )
 
     print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))
+    if unlike := unlike_sentence(found, median_ms):
+        print(plain(unlike))
     if not found.edits:
         return
     what = units.listed(found.edits)
     predicted = units.milliseconds(found.predicted_ms)
-    print(plain(f"Predicted: {predicted} {what} ({between(found)} in another run)."))
+    print(plain(f"Predicted: {predicted} {what} ({in_another_run(found)})."))
     if found.is_within_error:
         print(MAY_CHANGE_NOTHING)
     else:

@@ -4,9 +4,9 @@ The cost of recording is measured, not assumed. It consists of: starting and sto
 the conversion; how much slower a window's steps, and the one step after them, were than the steps
 before; writing every step down; the segment's graph; starting a converter process. A window begins
 when the cost so far plus the expected cost of the window fits into the budget's share of the run's
-time so far. The first window of a segment comes early and is small; later windows wait until it is
-paid for. A run that ends before that exceeds its budget: its `capture` summary shows the real
-share.
+time so far. The first window of a segment is small and comes as soon as steps take their usual
+time; later windows wait until it is paid for. A run that ends before that exceeds its budget: its
+`capture` summary shows the real share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from collections import deque
 from collections.abc import Sequence
 
 EARLY_STEP = 2
-"""Steps of a segment before its first window: one that traces, and one to settle."""
+"""Steps of a segment before its first window, at least: one that traces, and one to settle."""
+SETTLED_STEPS = 20
+"""Steps before the first window of a segment of known length. A process's first steps take longer
+than its later ones (allocator, thread pools, imports of the converter): on two busy cores, steps 2
+to 4 took 1.4 times as long as the other steps of their run if captured, steps 24 to 27 0.94 times
+(medians of 12 and 11 runs). A short segment is captured from its middle on."""
+SETTLED_MS = 1000.0
+"""Longer steps are captured once the segment's steps after the first one took this long."""
 EARLY_NUM_STEPS = 5
 FEWEST_EARLY_STEPS = 3
 _EARLY_MS = 100.0
@@ -60,14 +67,22 @@ class WindowPlanner:
         self._in_window: list[float] = []
         self._is_after_window = False
         self._steps_of_segment = 0
+        self._early_step = EARLY_STEP
+        self._settling_ms = 0.0
+        """Time of the segment's steps after the first one, until its first window."""
         self._wants_early = True
         self._is_first = True
 
-    def open_segment(self, *, is_warm: bool = False) -> None:
+    def open_segment(self, *, is_warm: bool = False, num_steps: float = 0) -> None:
         """Start over for a new configuration, whose steps differ from those measured so far.
 
-        With `is_warm`, its first step neither traces nor warms up.
+        Args:
+          is_warm: whether the first step neither traces nor warms up.
+          num_steps: steps until the segment ends, infinite if it runs until stopped; 0 if not
+            known, so that its first window comes as early as possible.
         """
+        self._early_step = int(min(SETTLED_STEPS, max(EARLY_STEP, num_steps / 2)))
+        self._settling_ms = 0.0
         self._bare.clear()
         self._steps_of_segment = EARLY_STEP if is_warm else 0
         self._wants_early = True
@@ -79,6 +94,8 @@ class WindowPlanner:
             return 0
         if self.every_step:
             return self._back_to_back_steps()
+        if self._is_settling:
+            return 0
         if self._wants_early:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
         # `_short_ms` is positive until the first window is converted: the cost of another is
@@ -86,9 +103,15 @@ class WindowPlanner:
         return self.window_steps if self._short_ms() <= 0 else 0
 
     @property
+    def _is_settling(self) -> bool:
+        """Whether the first window is to come, and steps may not take their usual time yet."""
+        is_early = self._steps_of_segment < self._early_step and self._settling_ms < SETTLED_MS
+        return self._wants_early and is_early
+
+    @property
     def rest_ms(self) -> float:
         """Lower bound for the time until a window can begin."""
-        is_opening = self._steps_of_segment < EARLY_STEP
+        is_opening = self._steps_of_segment < EARLY_STEP or self._is_settling
         if is_opening or self._is_after_window or self.steps_to_capture():
             return 0.0
         return min(LONGEST_REST_MS, max(0.0, self._short_ms()) / self.overhead_budget)
@@ -123,6 +146,7 @@ class WindowPlanner:
             self.spent_ms += self._longer([wall_ms])
         elif self._steps_of_segment > 1:
             self._bare.append(wall_ms)
+            self._settling_ms += wall_ms
         self._is_after_window = False
 
     def passed(self, walls_ms: Sequence[float]) -> None:
@@ -198,8 +222,8 @@ class WindowPlanner:
         If steps take seconds the window is so short that the first view still appears within
         seconds.
         """
-        slowest = max(self._bare, default=0.0)
-        if not slowest:
+        if not self._bare:
             return EARLY_NUM_STEPS
-        fitting = max(FEWEST_EARLY_STEPS, int(_EARLY_MS / slowest))
-        return max(1, min(fitting, int(_LONGEST_EARLY_MS / slowest)))
+        usual_ms = max(statistics.median(self._bare), 1e-3)
+        fitting = max(FEWEST_EARLY_STEPS, int(_EARLY_MS / usual_ms))
+        return max(1, min(fitting, int(_LONGEST_EARLY_MS / usual_ms)))

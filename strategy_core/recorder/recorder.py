@@ -170,6 +170,7 @@ class Recorder:
         collected: Callable[[], Any] | None = None,
         *,
         is_warm: bool = False,
+        num_steps: float = 0,
     ) -> None:
         """Begin a segment; its first step is traced for the placement.
 
@@ -177,7 +178,9 @@ class Recorder:
         placement under their own names. Without them the graph's names are used. `same_as` is an
         earlier segment of this recorder with the same step function, which is then not traced
         again. `collected` returns the first step's RunMetadata if the caller collects graphs
-        itself, and `is_warm` says that the steps' functions ran before.
+        itself, and `is_warm` says that the steps' functions ran before. `num_steps` until the
+        segment ends, infinite if it is to be stopped and 0 if not known, decide how late its first
+        window comes.
         """
         trace = GraphTrace(
             self.folder,
@@ -194,7 +197,9 @@ class Recorder:
         self._windows.hosts = self.profilers if is_pod(segment) else ()
         runs_here = not has_coordinator(segment) or bool(self._windows.hosts)
         self._write_all(
-            self._windows.open_segment(trace, self.capture, runs_here=runs_here, is_warm=is_warm)
+            self._windows.open_segment(
+                trace, self.capture, runs_here=runs_here, is_warm=is_warm, num_steps=num_steps
+            )
         )
         self._segment = segment
         self._next_step = segment.first_step

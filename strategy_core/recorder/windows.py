@@ -106,18 +106,20 @@ class Windows:
         *,
         runs_here: bool = True,
         is_warm: bool = False,
+        num_steps: float = 0,
     ) -> list[Event]:
         """Begin a segment: end the previous segment's window and begin its trace.
 
         `runs_here` is False if the steps run in other processes, so that there is nothing to
-        capture; `is_warm` is True if the first step may be captured.
+        capture; `is_warm` is True if the first step may be captured; `num_steps` until the segment
+        ends, as far as they are known.
         """
         events = self._stop()
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
         self._planner.window_steps = capture.window_steps
         self._planner.every_step = capture.every_step
-        self._planner.open_segment(is_warm=is_warm)
+        self._planner.open_segment(is_warm=is_warm, num_steps=num_steps)
         if self._trace is not None:
             self._trace.abandon()
             events += self._placement(wait=True)

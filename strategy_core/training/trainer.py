@@ -5,6 +5,7 @@ The worker calls `open`, then `run_step` until done, and `reconfigure` between s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -217,12 +218,23 @@ class Training:
             self._num_segments, self.step, checksum_before=checksum_before, moved=moved
         )
         self._recorder.capture = built.spec.capture
-        self._recorder.open_segment(opened, built.placed_variables, built.recorded_as)
+        self._recorder.open_segment(
+            opened,
+            built.placed_variables,
+            built.recorded_as,
+            num_steps=self._steps_ahead(built.spec),
+        )
         for note in built.notes:
             self._recorder.write(Note("info", note))
         self._segment, self.spec = built, built.spec
         self._is_first_step_recorded = False
         self._num_segments += 1
+
+    def _steps_ahead(self, spec: RunSpec) -> float:
+        """Steps until the next planned change or the end; infinite if the run is to be stopped."""
+        changes = [change.step for change in spec.reconfigure if change.step > self.step]
+        end = math.inf if spec.steps is None else spec.steps
+        return min([end, *changes]) - self.step
 
     def _record_first_step(self) -> None:
         """Record that the segment has a graph on record, and how it is spread over TPU cores, if it

@@ -30,6 +30,8 @@ class InMemoryRecorder:
         segment: SegmentOpened,
         variables: Any = None,  # noqa: ARG002
         same_as: int | None = None,
+        *,
+        num_steps: float = 0,  # noqa: ARG002
     ) -> None:
         self.segments.append(segment)
         self.same_as.append(same_as)

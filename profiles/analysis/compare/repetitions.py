@@ -24,8 +24,6 @@ DIFFERENCE = 0.05
 """The relative difference that repetitions are planned for."""
 PILOT_RUNS = 6
 """Runs a side from which the spread is estimated before the number of runs is decided."""
-ASSUMED_SPREAD = 0.02
-"""Relative standard deviation of the medians of runs of one spec, where no runs tell it."""
 MIN_PAIRS = 3
 """Fewer runs a side than this give an interval too wide to say anything, and no answer."""
 _MOST = 100_000

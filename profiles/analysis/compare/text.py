@@ -7,14 +7,14 @@ import math
 from strategy_lab.profiles.analysis.compare.comparison import Comparison, TimedRun
 from strategy_lab.profiles.analysis.compare.metrics import MetricChange
 from strategy_lab.profiles.analysis.compare.repetitions import (
-    ASSUMED_SPREAD,
     DIFFERENCE,
+    PILOT_RUNS,
     POWER,
     runs_assumed,
     runs_needed,
 )
 from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison
-from strategy_lab.profiles.analysis.compare.run_spread import RunSpread
+from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD, RunSpread
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.reporting import units
 
@@ -158,14 +158,14 @@ def _numbers(times: Comparison) -> str:
 
 def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
     if spread is None:
-        number = runs_assumed(SQRT_2 * ASSUMED_SPREAD)
         return (
             "How much two runs of one spec differ on this machine is not known: this folder has "
             "too few other runs of these specs since the machine started. One run a side cannot "
-            f"tell which is faster. Repeat each {number} times, in turns: strategy-lab run "
-            f"A.yaml --interleave B.yaml --repeat {number} (enough for "
-            f"{_AIM} if runs differ by {_ASSUMED}; "
-            "--repeat auto finds the number)."
+            f"tell which is faster. Repeat them in turns: strategy-lab run A.yaml --interleave "
+            f"B.yaml --repeat auto. It records {PILOT_RUNS} runs of each, and then as many as find "
+            f"{_AIM} with {_SURE} probability with the difference seen: "
+            f"{runs_assumed(SQRT_2 * ASSUMED_SPREAD)} if runs differ by {_ASSUMED}, as is usual "
+            "beside other programs."
         )
     number = runs_needed(spread.pair_spread, spread.freedom)
     usual = units.share(spread.usual_difference)

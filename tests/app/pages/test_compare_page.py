@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.app.widgets.run_list import row_of
+from strategy_lab.app.widgets.runs_folder import list_runs
 from strategy_lab.profiles.analysis.compare import run_spread
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
 from strategy_lab.profiles.reporting import units
@@ -86,6 +89,23 @@ def test_the_other_runs_of_a_folder_are_read_once(
     monkeypatch.setattr(run_spread, "load", reads_again)
     text = text_of(open_page("compare", repeated, a="x-b-1", b="x-b-4")).replace("\\", "")
     assert "6 other runs of these specs on this machine differ by" in text
+
+
+def test_the_list_of_runs_reads_what_their_differences_need(
+    repeated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shutil.copytree(repeated, tmp_path / "runs")
+    for entry in list_runs(folder):
+        row_of(entry)
+
+    def reads_again(path: Path) -> None:
+        raise AssertionError(f"{path} was read again")
+
+    monkeypatch.setattr(run_spread, "load", reads_again)
+    a, b = (profiles.load(folder / f"x-a-{number}") for number in (1, 2))
+    found = run_spread.known_spread([(a, 0), (b, 0)])
+    assert found is not None
+    assert found.num_runs == 6
 
 
 def test_several_runs_a_side_have_an_answer(repeated: Path) -> None:

@@ -162,11 +162,10 @@ def test_a_certain_growth_that_does_not_matter_passes() -> None:
     assert outcome(side(0, 20.0, 6, noise=0.0002), slower, least=0.01) == "beyond"
 
 
-def test_too_few_runs_say_how_many_it_takes() -> None:
+def test_runs_that_differ_too_much_say_how_many_it_takes() -> None:
     one = time_checks([timed(0, 20.0)], [timed(1, 30.0)]).step
     assert (one.outcome, one.low) == ("undecided", None)
-    assert one.runs_needed is not None
-    assert one.runs_needed >= 6
+    assert one.runs_needed is None, "how much runs differ is not known"
     noisy = time_checks(side(0, 20.0, 4, noise=0.05), side(1, 20.0, 4, noise=0.05)).step
     assert noisy.outcome == "undecided"
     assert noisy.runs_needed is not None

@@ -15,7 +15,12 @@ from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs
-from strategy_lab.profiles.replay.sentences import gain_sentence, spread_sentence, times_as_fast
+from strategy_lab.profiles.replay.sentences import (
+    gain_sentence,
+    spread_sentence,
+    times_as_fast,
+    unlike_sentence,
+)
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict, what_if
 from strategy_lab.profiles.run.events import SegmentOpened
@@ -162,6 +167,13 @@ def test_a_gain_is_given_with_its_interval_and_error(known: Replays) -> None:
     told = gain_sentence(predict(known, [AverageReplica(1)])).replace("\u00a0", " ")
     assert told.startswith("Without it a captured step takes 17.0 ms instead of 47.0 ms")
     assert "13.5 to 21.5 ms in another run; replay error 0" in told
+
+
+def test_a_sentence_says_that_replayed_steps_are_unlike_the_others(known: Replays) -> None:
+    found = predict(known, [])
+    told = unlike_sentence(found, 20.0).replace("\u00a0", " ")
+    assert told.startswith("Steps without a capture take 20.0 ms, the replayed ones 47.0 ms")
+    assert unlike_sentence(found, 45.0) == unlike_sentence(found, None) == ""
 
 
 def test_how_many_times_as_fast_has_the_interval_of_the_recorded_steps(known: Replays) -> None:

@@ -82,7 +82,7 @@ def test_one_run_checks_what_does_not_vary_and_cannot_tell_times(
     assert main(["gate", *one]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found["outcome"] == "undecided"
-    assert found["times"][0]["runs_needed"] >= 3
+    assert found["times"][0]["runs_needed"] is None
     assert {check["outcome"] for check in found["exact"]} == {"within"}
     assert main(["gate", *one, "--only", "exact"]) == 0
 

@@ -106,7 +106,10 @@ def test_one_run_a_side_never_says_which_is_faster(tmp_path: Path, capsys: Captu
     assert "A step takes 85 % longer in B than in A in these two runs: 44.1 ms" in text
     assert "is faster (" not in text
     assert "How much two runs of one spec differ on this machine is not known" in text
-    assert re.search(r"Repeat each \d+ times, in turns: strategy-lab run", text)
+    assert "strategy-lab run A.yaml --interleave B.yaml --repeat auto. It records 6 runs" in text
+    number = re.search(r"(\d+) if runs differ by 10 %, as is usual", text)
+    assert number is not None
+    assert int(number[1]) > 100
 
 
 def test_other_runs_of_the_spec_tell_how_much_runs_differ(tmp_path: Path, capsys: Captured) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from strategy_core.recorder.planner import (
     EARLY_NUM_STEPS,
     EARLY_STEP,
     FEWEST_EARLY_STEPS,
+    SETTLED_MS,
+    SETTLED_STEPS,
     WindowPlanner,
 )
 
@@ -44,6 +48,50 @@ def test_the_first_window_is_early_and_small() -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
     assert _run(planner, 50, 10, 50, 50) == [EARLY_STEP]
     assert planner.spent_ms == 100
+
+
+@pytest.mark.parametrize(
+    ("num_steps", "first"),
+    [(math.inf, SETTLED_STEPS), (200, SETTLED_STEPS), (20, 10), (8, 4), (5, 2), (3, 2), (0, 2)],
+)
+def test_the_first_window_comes_once_steps_take_their_usual_time(
+    num_steps: float, first: int
+) -> None:
+    """Halfway in a short segment; at once in a program whose number of steps is not known."""
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    planner.open_segment(num_steps=num_steps)
+    assert _run(planner, 50, 10, 50, 50) == [first]
+
+
+def test_long_steps_are_captured_after_a_second() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    planner.open_segment(num_steps=math.inf)
+    assert _run(planner, 50, SETTLED_MS / 4, 50, 50) == [5], "the first step is not counted"
+    planner.open_segment(num_steps=math.inf)
+    assert _run(planner, 50, 2 * SETTLED_MS, 50, 50)[0] == EARLY_STEP
+
+
+def test_the_recorder_does_not_rest_before_the_first_window() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    planner.open_segment(num_steps=200)
+    for _ in range(SETTLED_STEPS):
+        assert planner.rest_ms == 0
+        planner.step_done(10, captured=False)
+    assert planner.steps_to_capture()
+
+
+def test_one_slow_step_does_not_shorten_the_first_window() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=False)
+    planner.open_segment(num_steps=200)
+    for step in range(SETTLED_STEPS):
+        planner.step_done(500 if step == 3 else 10, captured=False)
+    assert planner.steps_to_capture() == EARLY_NUM_STEPS
+
+
+def test_with_every_step_the_third_one_is_captured() -> None:
+    planner = WindowPlanner(0.01, 10, every_step=True)
+    planner.open_segment(num_steps=200)
+    assert _run(planner, 42, 100, 500, 500)[0] == EARLY_STEP
 
 
 def test_a_segment_of_functions_that_ran_before_may_be_captured_from_its_first_step() -> None:

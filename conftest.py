@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -11,6 +12,15 @@ import pytest
 
 pytest_plugins = ["tests.installing.built_wheel"]
 STATUS = pytest.StashKey[int]()
+
+# Until all tests are collected. Modules and tests are there until the end: each search for garbage
+# among them, later ones as well, takes time and finds nothing.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

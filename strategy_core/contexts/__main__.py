@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.processes import parent_death
+from strategy_core.runtime import gc_control
 
 
 def main() -> None:
@@ -28,8 +29,9 @@ def main() -> None:
 
 
 def _record(request: dict[str, Any]) -> dict[str, Any]:
-    from strategy_core.contexts import demonstration
-    from strategy_core.runtime import logical_devices
+    with gc_control.importing():
+        from strategy_core.contexts import demonstration
+        from strategy_core.runtime import logical_devices
     from strategy_lab.profiles.errors import LabError
     from strategy_lab.profiles.spec.run_spec import parse_spec
 

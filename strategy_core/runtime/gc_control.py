@@ -3,6 +3,8 @@
 A full collection visits every tracked object: 330,000 once a worker has imported TensorFlow and
 Keras, which took 170 ms of processor time, at whatever step it came due.
 
+- A pause while TensorFlow and Keras are imported: there, collections took 1.1 s of 6 s of processor
+  time and freed 1,700 objects.
 - `gc.freeze` after the imports: the same collection then visits only what the run has made (36,000
   objects and 12 ms with a traced ResNet50).
 - A pause where many objects are made and all are needed until the end, as in tracing a step or
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 
 def leave_imports_alone() -> None:
@@ -58,3 +61,11 @@ def postponed() -> AbstractContextManager[None]:
     all: with a generator in its place, entering and leaving took three times as long.
     """
     return _pause
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import modules without garbage collection, and exempt what they make from later ones."""
+    with postponed():
+        yield
+        leave_imports_alone()

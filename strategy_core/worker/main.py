@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from strategy_core.cluster.network import namespaces
 from strategy_core.processes import descendants, parent_death, protocol, stack_probe
 from strategy_core.processes.command_reader import CommandReader
+from strategy_core.runtime import gc_control
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -33,13 +34,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.write(protocol.message_line(message))
         pipe.flush()
 
-    from strategy_core.private_tf.autograph_files import (
-        name_generated_files,
-        remove_generated_files,
-    )
-    from strategy_core.runtime import gc_control, logical_devices
-    from strategy_core.worker import training_worker  # TensorFlow: seconds
-    from strategy_core.worker.server_worker import ServerRun, serves
+    with gc_control.importing():
+        from strategy_core.private_tf.autograph_files import (
+            name_generated_files,
+            remove_generated_files,
+        )
+        from strategy_core.runtime import logical_devices
+        from strategy_core.worker import training_worker  # TensorFlow: seconds
+        from strategy_core.worker.server_worker import ServerRun, serves
 
     name_generated_files(os.environ.get(descendants.VARIABLE, ""))
     say({"ready": True, "inventory": logical_devices.inventory().to_json()})

@@ -14,10 +14,12 @@ from playwright.sync_api import Browser, Page
 
 from tests import lab_access
 from tests.conftest import MAX_WAIT_MS
+from tests.e2e.warm_context import WarmContexts
 from tests.server_process import server_process
 from tests.synthetic import write_run
 
 START_TIMEOUT_S = 120
+VIEWPORT = {"width": 1440, "height": 1000}
 EXPECTED_STATUS = ("404", "409")
 """A run is gone, or another one has its name: the browser reports these answers by itself."""
 
@@ -59,10 +61,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def warm_contexts() -> WarmContexts:
+    return WarmContexts()
+
+
 @pytest.fixture
-def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
-    """Open a page in a browser of its own that was let in; it may neither fail nor call out."""
-    contexts, console_errors = [], []
+def open_page(
+    request: pytest.FixtureRequest, browser: Browser, server: Server, warm_contexts: WarmContexts
+) -> Iterator[Callable[..., Page]]:
+    """Open a page as in a browser of its own that was let in; it may neither fail nor call out.
+
+    With `own_context=True`, or on a second try, nothing is shared with earlier tests. A page's
+    clock, for one, is that of its context.
+    """
+    own_contexts, console_errors = [], []
+    if getattr(request.node, "execution_count", 1) > 1:
+        warm_contexts.close()
 
     def note(text: str) -> None:
         if not any(status in text for status in EXPECTED_STATUS):
@@ -72,15 +87,15 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         if not request.url.startswith((server.url, "data:", "blob:")):
             console_errors.append(f"a request to {request.url}")
 
-    def opened(address: str, **options: Any) -> Page:
-        options = {
-            "viewport": {"width": 1440, "height": 1000},
-            "reduced_motion": "reduce",
-        } | options
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.add_cookies([lab_access.cookie(server.url)])
-        page = context.new_page()
+    def opened(address: str, *, own_context: bool = False, **options: Any) -> Page:
+        options = {"viewport": VIEWPORT, "reduced_motion": "reduce"} | options
+        if own_context:
+            context = browser.new_context(**options)
+            own_contexts.append(context)
+            context.add_cookies([lab_access.cookie(server.url)])
+            page = context.new_page()
+        else:
+            page = warm_contexts.new_page(browser, server.url, options)
         page.set_default_timeout(MAX_WAIT_MS)
         page.on("pageerror", lambda error: note(str(error)))
         page.on("console", lambda item: note(item.text) if item.type == "error" else None)
@@ -90,6 +105,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
 
     yield opened
     heard = list(console_errors)  # not those of a page that is taken away
-    for context in contexts:
+    for context in own_contexts:
         context.close()
+    warm_contexts.clear()
     assert not heard

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from strategy_lab.profiles.sweep.record import save
 from tests.e2e.axe import findings
@@ -21,6 +21,7 @@ from tests.profiles.sweep.made_sweep import made_sweep, played
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
+PHONE: ViewportSize = {"width": 390, "height": 844}
 CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
 PAGES = {
     "lab": ("", {}),
@@ -72,7 +73,10 @@ def visit(open_page: Callable[..., Page], runs: Server) -> Visit:
     return opened
 
 
-WIDTHS = ((390, 844), (1280, 720), (1600, 1000))
+WIDEST: ViewportSize = {"width": 1600, "height": 1000}
+NARROWER: tuple[ViewportSize, ...] = ({"width": 1280, "height": 720}, PHONE)
+LISTS_ON_A_PHONE = ("placement", "communication", "runs")
+"""Pages whose tables are lists there."""
 FITS = """width =>
     [document.documentElement, ...document.querySelectorAll("[data-testid=stMain]")]
         .every(part => part.scrollWidth <= width)"""
@@ -88,24 +92,26 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 def test_axe_finds_nothing_and_the_page_fits_in_every_window(
     visit: Visit, name: str, query: dict[str, str]
 ) -> None:
-    page = visit(name, query, color_scheme="dark", bypass_csp=True)
+    page = visit(name, query, viewport=WIDEST, color_scheme="dark", bypass_csp=True)
     assert findings(page, "dark") == []
     become_light(page)
     assert findings(page, "light") == []
-    for width, height in WIDTHS:
-        page.set_viewport_size({"width": width, "height": height})
-        # Charts follow the new width a moment later.
-        fits = partial(page.evaluate, FITS, width)
-        wait_until(page, fits, f"it is wider than {width} px")
-        begins = page.get_by_test_id("stMain").locator(BEGINNINGS).locator("visible=true")
-        expect(begins.first, f"at {width} px").to_be_in_viewport()
+    expect_it_fits(page, WIDEST)
+    for size in NARROWER:
+        page.set_viewport_size(size)
+        expect_it_fits(page, size)
+    if name in LISTS_ON_A_PHONE:
+        assert findings(page, "light") == [], "in the lists of a phone"
 
 
-@pytest.mark.parametrize("name", ["placement", "communication", "runs"])
-def test_axe_finds_nothing_in_the_lists_of_a_phone(visit: Visit, name: str) -> None:
-    phone = {"width": 390, "height": 844}
-    page = visit(*PAGES[name], viewport=phone, color_scheme="light", bypass_csp=True)
-    assert findings(page, "light") == []
+def expect_it_fits(page: Page, size: ViewportSize) -> None:
+    """Nothing scrolls to the side, and the page begins in sight."""
+    width = size["width"]
+    # Charts follow a new width a moment later.
+    fits = partial(page.evaluate, FITS, width)
+    wait_until(page, fits, f"it is wider than {width} px")
+    begins = page.get_by_test_id("stMain").locator(BEGINNINGS).locator("visible=true")
+    expect(begins.first, f"at {width} px").to_be_in_viewport()
 
 
 def become_light(page: Page) -> None:

@@ -18,6 +18,8 @@ from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 Launch = Callable[..., RunHandle]
+ENDLESS = {"steps": 100_000, "inject": [{"kind": "delay", "replica": 0, "ms": 20}]}
+"""A run that its test ends. It sleeps in its steps: at full speed it would keep every core busy."""
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Launch]:
 
     def launch(**fields: Any) -> RunHandle:
         asked = {"devices": "cpu:2", "workload": "digits-mlp", "global_batch_size": 64}
-        spec = RunSpec.model_validate(asked | {"steps": 100_000} | fields)
+        spec = RunSpec.model_validate(asked | ENDLESS | fields)
         handles.append(launcher.launch(spec, tmp_path / "run"))
         return handles[-1]
 
@@ -107,7 +109,7 @@ def test_changes_in_the_worker(launch: Launch) -> None:
 
 
 def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> None:
-    handle = launch(steps=None, capture={"limit_mb": 1, "every_step": True})
+    handle = launch(steps=None, inject=[], capture={"limit_mb": 1, "every_step": True})
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"
     notes = [note["message"] for note in events(handle.folder, "note")]

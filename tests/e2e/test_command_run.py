@@ -41,7 +41,8 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 @contextmanager
 def running(run: Path, *flags: str) -> Iterator[subprocess.Popen[str]]:
     """A run that would go on for long, and has done some steps."""
-    command = [*LAB, "run", *QUICK, "--steps", "100000", *flags, "-o", str(run)]
+    endless = ("--steps", "100000", "--inject", "delay:replica=0,ms=20")  # asleep most of the time
+    command = [*LAB, "run", *QUICK, *endless, *flags, "-o", str(run)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             wait_until(lambda: process.poll() is not None or len(events(run, "step")) > 10)

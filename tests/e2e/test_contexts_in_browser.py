@@ -172,7 +172,8 @@ def test_two_recordings_beside_each_other_show_program_and_lanes_on_a_projector(
 
 def test_a_program_is_ended_soon_after_its_last_tab(open_page: Opened, server: Server) -> None:
     program = f"# {time.time_ns()}\ndef demonstrate(strategy):\n    while True: pass\n"
-    pages = [open_page(server.address("contexts", demo="merge_call")) for _ in range(2)]
+    address = server.address("contexts", demo="merge_call")
+    pages = [open_page(address, own_context=True) for _ in range(2)]
     for page in pages:
         change(page, lambda _source: program)
     wait_until(lambda: len(recorders(server)) == 1)  # the two share it; the others have ended
@@ -191,7 +192,8 @@ def test_a_program_is_ended_soon_after_its_last_tab(open_page: Opened, server: S
 def test_a_third_program_waits_for_its_turn_and_says_its_place(
     open_page: Opened, server: Server
 ) -> None:
-    pages = [open_page(server.address("contexts", demo="merge_call")) for _ in range(3)]
+    address = server.address("contexts", demo="merge_call")
+    pages = [open_page(address, own_context=True) for _ in range(3)]
     for number, page in enumerate(pages):
         endless = f"# {number}\ndef demonstrate(strategy):\n    while True: pass\n"
         change(page, lambda _source, endless=endless: endless)

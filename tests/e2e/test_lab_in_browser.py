@@ -313,7 +313,7 @@ def test_moves_of_a_slider_are_one_change_once_the_hand_rests(
     EventLog(launcher_file(run, 0)).write(Launched(0, 0, 2**22 - 1, 0, False, "a", "b:1", "c"))
     log = EventLog(worker_folder(run, 0).events)
     log.write(_segment(0, **spec))
-    page = open_page(server.address(run=run.name))
+    page = open_page(server.address(run=run.name), own_context=True)
     slider = page.get_by_role("slider", name="Worker 1 / replica 1")
     slider.wait_for()
     wait_until_drawn(page)

@@ -28,6 +28,9 @@ QUICK = ("--workload", "digits-mlp", "--global-batch-size", "64")
 # The machine may be busy: what is tested here is not how long that takes.
 PATIENT = ("--start-timeout", "180", "--set", "cluster.heartbeat_timeout_s=60")
 
+ENDLESS = ("--steps", "100000", "--inject", "delay:replica=0,ms=50")
+"""A run that its test ends. It sleeps in its steps: at full speed it would keep every core busy."""
+
 
 class Host:
     """`strategy-lab worker` as one host of a cluster would start it."""
@@ -110,8 +113,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
     tmp_path: Path,
 ) -> None:
     runs = [tmp_path / f"host-{index}" for index in (0, 1)]
-    flags = ("--steps", "100000")
-    with hosts(cluster(), *runs, flags=flags) as both:
+    with hosts(cluster(), *runs, flags=ENDLESS) as both:
         wait_for_steps(runs[1], both)
         both[1].process.send_signal(signal.SIGTERM)
         ends = [host.end() for host in both]
@@ -135,9 +137,9 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
 
 def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with hosts(cluster(), run, run, flags=("--steps", "100000")) as both:
+    with hosts(cluster(), run, run, flags=ENDLESS) as both:
         wait_for_steps(run, both)
-        changed = change(run, "global_batch_size=96", "inject=delay:worker=1,replica=0,ms=2")
+        changed = change(run, "global_batch_size=96", "inject=delay:worker=1,replica=0,ms=60")
         refused = change(run, "learning_rate=0.5")
         stopped = change(run, "--stop")
         ends = [host.end() for host in both]
@@ -169,7 +171,7 @@ def change(run: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    with hosts(cluster(), run, run, flags=("--steps", "100000")) as both:
+    with hosts(cluster(), run, run, flags=ENDLESS) as both:
         wait_for_steps(run, both)
         (lost,) = [record for record in events(run, "launched") if record["worker"] == 1]
         os.kill(lost["pid"], signal.SIGKILL)

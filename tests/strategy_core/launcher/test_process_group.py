@@ -23,6 +23,9 @@ from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
 
+ENDLESS = {"steps": 100_000, "inject": [{"kind": "delay", "replica": 0, "ms": 30}]}
+"""A run that its test ends. It sleeps in its steps: at full speed it would keep every core busy."""
+
 
 @pytest.fixture
 def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHandle]]:
@@ -34,7 +37,7 @@ def launch(launcher: Launcher, tmp_path: Path) -> Iterator[Callable[..., RunHand
             "devices": "cpu:1",
             "workload": "digits-mlp",
             "global_batch_size": 24,
-            "steps": 100_000,
+            **ENDLESS,
         }
         spec = RunSpec.model_validate({**common, "workers": workers, **fields})
         handles.append(launcher.launch(spec, tmp_path / f"run-{len(handles)}"))
@@ -75,7 +78,8 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     batch = {"global_batch_size": 48} if loop == "custom" else {}
     to_one_process = {"step": 10, "changes": {"strategy": "default", "workers": 1}}
     in_place = [{"step": 5, "changes": batch}] if batch else []
-    handle = launch(workers, steps=12, loop=loop, reconfigure=[*in_place, to_one_process])
+    changes = [*in_place, to_one_process]
+    handle = launch(workers, steps=12, inject=[], loop=loop, reconfigure=changes)
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 

@@ -29,3 +29,17 @@ def test_collection_that_was_off_stays_off_after_a_pause() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_modules_are_imported_without_a_collection_and_left_alone_by_later_ones() -> None:
+    with gc_control.importing():
+        assert not gc.isenabled()
+        made: list[object] = []
+    assert gc.isenabled()
+    assert not any(each is made for each in gc.get_objects())
+
+
+def test_an_import_that_fails_leaves_collection_on() -> None:
+    with pytest.raises(ImportError), gc_control.importing():
+        raise ImportError
+    assert gc.isenabled()

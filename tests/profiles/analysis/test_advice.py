@@ -175,6 +175,32 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
     assert key not in found(ill("healthy"))
 
 
+def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Facts]) -> None:
+    facts = ill("communication-exposed")
+    moved = facts.communication.collective_bytes
+    assert moved is not None
+    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved / 2, 1.0)
+    item = found(replace(facts, placed=Placed(dense_gradients=(gradient,))))["dense-gradient"]
+    transfer = facts.breakdown.mean_ms("transfer")
+    assert transfer is not None
+    assert item.cost is not None
+    assert item.cost.ms == pytest.approx(1.0 + transfer / 2)
+    assert "It takes 1.00 ms and the all-reduce of the result" in item.sentence
+
+
+def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(
+    ill: Callable[[str], Facts],
+) -> None:
+    """What is made dense after the reduction is larger than what was reduced."""
+    facts = ill("communication-exposed")
+    moved = facts.communication.collective_bytes
+    assert moved is not None
+    gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved * 2, 1.0)
+    item = found(replace(facts, placed=Placed(dense_gradients=(gradient,))))["dense-gradient"]
+    assert item.cost is not None
+    assert item.cost.ms == 1.0
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
 def test_a_rule_says_what_it_does_why_and_what_to_do(rule: Any) -> None:
     assert re.findall(r"^## (.*)$", rule.text, re.MULTILINE) == [

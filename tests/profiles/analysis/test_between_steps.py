@@ -50,7 +50,7 @@ def test_some_long_gaps_have_a_finding_if_they_take_much_together(
     assert bool(told) is is_found
     for item in told:
         assert item.sentence.startswith(
-            "After 10 of 100 steps the program does something else for 100 ms (median), 30 %"
+            "After 10 of 100 steps the program does something else, 1.00 s in all: 30 % of the time"
         )
         assert item.cost is not None
         assert item.cost.ms == pytest.approx(10.0)

@@ -177,7 +177,7 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
     waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
     found = {item.key: item for item in findings(replace(facts, input=waited))}
     assert found["input-bound"].sentence.startswith(
-        "30 of 299 steps wait for their batch, 60.0 ms each (median): 28 % of the time of all 299."
+        "30 of 299 steps wait for their batch, 1.79 s in all: 28 % of the time of all 299."
     )
 
 

@@ -75,8 +75,9 @@ def _after_some_steps(facts: Facts, usual_ms: float, step_ms: float) -> Iterator
         facts,
         KEY,
         f"After {len(long_ms):,} of {units.counted(len(gaps_ms), 'step')} the program does "
-        f"something else for {units.milliseconds(median_ms)} (median), {units.share(share)} of the "
-        f"time from step to step{_at(facts)}. Step times do not include it.",
+        f"something else, {units.seconds(float(long_ms.sum()) / 1000)} in all: "
+        f"{units.share(share)} of the time from step to step{_at(facts)}. Step times do not "
+        "include it.",
         "Do it less often or in another thread: checkpoints, evaluation, predict(), logs, plots.",
         _cost(facts, float(long_ms.sum()) / len(gaps_ms), step_ms, share),
         median_ms=median_ms,

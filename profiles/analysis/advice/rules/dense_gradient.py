@@ -3,7 +3,8 @@
 ## What it does
 
 Looks for an op that turns `IndexedSlices` into a dense tensor (`UnsortedSegmentSum`) whose output
-has exactly the size of a variable on the same device, 64 KiB or more.
+has exactly the size of a variable on the same device, 64 KiB or more. If an all-reduce of the step
+moves as many bytes or more, its share of the transfer is a part of the cost.
 
 ## Why is this slow
 
@@ -29,26 +30,45 @@ NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """The largest of them; its cost is that of the op itself, the reduction comes on top."""
+    """The largest of them. Its cost is that of the op, and of the all-reduce of what it makes."""
     found, wall = facts.placed.dense_gradients, facts.breakdown.mean_ms("wall")
     if not found:
         return
     largest = found[0]
-    longest_ms = max((item.ms for item in found if item.ms is not None), default=None)
-    takes = ""
-    if longest_ms is not None:
-        takes = f" It takes {units.milliseconds(longest_ms)} of a captured step."
+    op_ms = max((item.ms for item in found if item.ms is not None), default=None)
+    reduced_ms = _reduced_ms(facts, largest.bytes)
+    takes = [f"It takes {units.milliseconds(op_ms)}"] if op_ms is not None else []
+    if reduced_ms is not None:
+        takes.append(f"the all-reduce of the result {units.milliseconds(reduced_ms)}")
+    what = " and ".join(takes)
+    length = f" {what[0].upper()}{what[1:]} of a captured step." if takes else ""
+    cost_ms = (op_ms or 0.0) + (reduced_ms or 0.0)
     yield finding(
         facts,
         KEY,
         f"{largest.op} makes a sparse gradient dense: {units.size(largest.bytes)}, as large as "
-        f"the variable, however few rows a step uses.{takes}",
+        f"the variable, however few rows a step uses.{length}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
-        per_step(facts, longest_ms, wall) if longest_ms is not None and wall else None,
+        per_step(facts, cost_ms, wall) if takes and wall else None,
         op=largest.op,
         device=largest.device,
         bytes=largest.bytes,
         num_ops=len(found),
-        op_ms=longest_ms,
+        op_ms=op_ms,
+        reduced_ms=reduced_ms,
     )
+
+
+def _reduced_ms(facts: Facts, num_bytes: float) -> float | None:
+    """Transfer of a typical step that reduces the dense gradient; None if it is not known to be.
+
+    An all-reduce that packs other gradients with it moves more, of which this is a share by bytes.
+    One that moves less reduced the gradient while it was sparse.
+    """
+    transfer = facts.breakdown.mean_ms("transfer")
+    moved = facts.communication.collective_bytes
+    reduced = (each.bytes for each in facts.communication.collectives if each.op == "all-reduce")
+    if not transfer or not moved or not any((size or 0) >= num_bytes for size in reduced):
+        return None
+    return transfer * num_bytes / moved

@@ -108,7 +108,7 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
-    """Medians beside the median step; where only some steps wait, those steps."""
+    """Medians beside the median step; where only some steps wait, the sum beside all steps."""
     found = facts.input
     if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
         sentence = (
@@ -117,12 +117,12 @@ def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
         )
         cost = per_step(facts, found.median_ms or 0.0, found.median_wall_ms or 0.0)
     else:
+        mean_ms = found.mean_ms or 0.0
         sentence = (
             f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
-            f"batch, {units.milliseconds(found.waiting_ms)} each (median): "
+            f"batch, {units.seconds(mean_ms * found.num_steps / 1000)} in all: "
             f"{units.share(found.share)} of the time of all {found.num_steps:,}."
         )
-        mean_ms = found.mean_ms or 0.0
         cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)
     return finding(
         facts,

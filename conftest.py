@@ -21,6 +21,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+    atexit.register(gc.unfreeze)  # otherwise libraries report what is frozen as leaked
 
 
 @pytest.hookimpl(wrapper=True)

@@ -40,7 +40,7 @@ def configure_page() -> None:
     lab = state.lab()
     inventory = lab.inventory()
     field_errors = FieldErrors()
-    head, action = st.columns([2, 1], vertical_alignment="center")
+    head, action = st.columns([2, 1], vertical_alignment="top")
     head.title("New run")
     head.markdown("Choose a strategy and devices, press **Run**, and watch every replica.")
     field_errors.below("")

@@ -74,7 +74,7 @@ def test_what_a_page_draws_leaves_the_style_of_the_rest_as_it_is(
     events = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
     styled = [event["args"] for event in events if event["name"] == "UpdateLayoutTree"]
     num_elements = sum(each.get("elementCount", 0) for each in styled)
-    assert 1_000 < num_elements < 20_000
+    assert 1_000 < num_elements < 30_000
 
 
 def test_no_segment_of_a_run_is_cut_off(open_page: Callable[..., Page], seen: Server) -> None:

@@ -92,8 +92,13 @@ def time_left(found: Results) -> str:
         return ""
     least, most = known
     if most - least < 5:
-        return f"about {units.seconds(most)} left"
-    return f"{units.seconds(least)} to {units.seconds(most)} left"
+        return f"about {_whole_seconds(most)} left"
+    return f"{_whole_seconds(least)} to {_whole_seconds(most)} left"
+
+
+def _whole_seconds(value_s: float) -> str:
+    """No estimate is known to a tenth of a second."""
+    return f"{value_s:.0f} s" if value_s < 59.5 else units.seconds(value_s)
 
 
 def why_text(item: Result) -> str:

@@ -75,6 +75,13 @@ def test_the_headline_names_the_winner_its_interval_and_its_rivals() -> None:
     assert time_left(results(sweep)) == ""
 
 
+def test_the_time_left_is_in_whole_seconds() -> None:
+    """Two runs of 5 s of one round are to come; a fraction of them would be made up."""
+    three = msgspec.structs.replace(made_sweep(3), budget=Budget(rounds=1))
+    begun = played(three, lambda turn: 100.0 + turn.configuration, most=1)
+    assert time_left(results(begun)) == "about 10 s left"
+
+
 def test_a_sweep_that_compared_nothing_calls_nothing_the_best() -> None:
     few = msgspec.structs.replace(made_sweep(2), budget=Budget(rounds=2))
     said = headline(results(played(few, lambda turn: 100.0 + turn.configuration)))

@@ -146,7 +146,8 @@ PROGRAMS = {
         **UNSPREAD,
         notes=("10 gradients were computed outside of",),
         limits=("between-steps", "dispatch", "short-steps"),
-        says=r"most of it at gradients_beside\.py:2\d|TensorFlow's Python|the Python .*that start",
+        says=r"most of it at gradients_beside\.py:(15|2\d)|TensorFlow's Python|"
+        r"the Python .*that start",
     ),
     "own_profiler": Expected(
         12, batch=None, notes=("Steps 4 to 7 had the program's own",), **ALONE, **STARTED

@@ -81,7 +81,10 @@ def server_process(
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Return what makes a child of this process end with it; None where Linux does not do that."""
+    """Return a function for a new child, which then ends when this process does; None off Linux.
+
+    `parent_death.tie_to` ends a process by SIGKILL. A server needs SIGTERM: it ends its workers.
+    """
     if sys.platform != "linux":
         return None
     libc, parent = ctypes.CDLL(None), os.getpid()  # loading it in the child could block

@@ -26,8 +26,8 @@ def figure(
     house = {
         "height": height,
         "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
-        # No background: the theme's. Plotly makes its buttons' background of it, which a
-        # transparent one turns to black.
+        # The theme sets the background. Plotly derives that of its buttons from it: with a
+        # transparent background, the buttons were black.
         "hovermode": hovermode,
         # At the top of the figure: placed above the axes, it covers them after a window has grown.
         "legend": {

@@ -8,7 +8,7 @@ opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
 The filters of the Runs page have their height before the browser has loaded them.
 Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
-a phone, it shows them always, over the legend: not there. Drag and double tap zoom without them.
+a phone, it always shows them, over the legend. They are hidden there: drag and double tap zoom.
 
 Both rules with `:has` begin at the sidebar. Begun at `.stApp`, each element that a page adds makes
 the browser compute the styles of all others again, 200 times in a first visit.

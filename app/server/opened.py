@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from strategy_lab.app.server.cache import KeptNewest, OnceEach
+from strategy_lab.profiles.cache import KeptNewest, OnceEach
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.run.stamp import stamp_of
 from strategy_lab.profiles.run.status import Status, derive_status

@@ -33,10 +33,10 @@ from starlette.routing import BaseRoute, Route
 
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import state
-from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.app.server.timelines import ReplacedRunError, place_of
+from strategy_lab.profiles.cache import KeptNewest
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.replay.edit_text import edits_of
 from strategy_lab.profiles.replay.recording import ReplayError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from strategy_lab.app.live.hub import run_folder
-from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
+from strategy_lab.profiles.cache import KeptNewest
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.tables.store import Profile

@@ -14,7 +14,6 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from strategy_lab.app.server.cache import KeptNewest
 from strategy_lab.app.server.opened import open_run
 from strategy_lab.app.widgets.run_filter import GROUPS
 from strategy_lab.app.widgets.runs_folder import RunEntry
@@ -22,6 +21,7 @@ from strategy_lab.app.widgets.table import height_px
 from strategy_lab.app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
 from strategy_lab.profiles.analysis.compare.run_spread import keep_step_times
 from strategy_lab.profiles.analysis.run_row import RunRow, run_row
+from strategy_lab.profiles.cache import KeptNewest
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from strategy_lab.profiles.analysis.compare.repetitions import LEVEL
 from strategy_lab.profiles.analysis.compare.run_time import MIN_STEPS, num_apart, steady_ms
 from strategy_lab.profiles.analysis.compare.student_t import student_t
 from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.cache import KeptNewest
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.manifest import read_run_file
 from strategy_lab.profiles.run.stamp import stamp_of
@@ -126,9 +125,7 @@ class _OtherRun:
 
 _Times = dict[int, _OtherRun]
 """A finished run's kind and step time, by segment; segments with too few steps are left out."""
-_kept: OrderedDict[Path, tuple[str, _Times]] = OrderedDict()
-"""With the state of the run's files that they are of, those used last at the end."""
-_lock = threading.Lock()
+_kept: KeptNewest[_Times] = KeptNewest(lambda _times: 1, _MOST_KEPT, _MOST_KEPT)
 
 
 def keep_step_times(run: Profile, stamp: str) -> None:
@@ -136,29 +133,19 @@ def keep_step_times(run: Profile, stamp: str) -> None:
 
     `stamp` is the state of its files (`stamp_of`) from before they were read.
     """
-    _keep(run.path.resolve(), stamp, _times_of(run))
+    _kept.get(str(run.path.resolve()), stamp, lambda: _times_of(run))
 
 
 def _step_times(path: Path) -> _Times:
     """A run's step times, read once per state of its files; empty if it cannot be read."""
-    stamp = stamp_of(path)
-    with _lock:
-        known_stamp, times = _kept.get(path, ("", {}))
-    if known_stamp != stamp:
+
+    def read() -> _Times:
         try:
-            times = _times_of(load(path))
+            return _times_of(load(path))
         except LabError:
-            times = {}
-        _keep(path, stamp, times)
-    return times
+            return {}
 
-
-def _keep(path: Path, stamp: str, times: _Times) -> None:
-    with _lock:
-        _kept[path] = stamp, times
-        _kept.move_to_end(path)
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
+    return _kept.get(str(path), stamp_of(path), read)
 
 
 def _times_of(run: Profile) -> _Times:

@@ -161,7 +161,7 @@ def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
         return (
             "How much two runs of one spec differ on this machine is not known: this folder has "
             "too few other runs of these specs since the machine started. One run a side cannot "
-            f"tell which is faster. Repeat them in turns: strategy-lab run A.yaml --interleave "
+            "tell which is faster. Repeat them in turns: strategy-lab run A.yaml --interleave "
             f"B.yaml --repeat auto. It records {PILOT_RUNS} runs of each, and then as many as find "
             f"{_AIM} with {_SURE} probability with the difference seen: "
             f"{runs_assumed(SQRT_2 * ASSUMED_SPREAD)} if runs differ by {_ASSUMED}, as is usual "

@@ -37,20 +37,15 @@ def find(facts: Facts) -> Iterator[Finding]:
     largest = found[0]
     op_ms = max((item.ms for item in found if item.ms is not None), default=None)
     reduced_ms = _reduced_ms(facts, largest.bytes)
-    takes = [f"It takes {units.milliseconds(op_ms)}"] if op_ms is not None else []
-    if reduced_ms is not None:
-        takes.append(f"the all-reduce of the result {units.milliseconds(reduced_ms)}")
-    what = " and ".join(takes)
-    length = f" {what[0].upper()}{what[1:]} of a captured step." if takes else ""
-    cost_ms = (op_ms or 0.0) + (reduced_ms or 0.0)
+    known_ms = [ms for ms in (op_ms, reduced_ms) if ms is not None]
     yield finding(
         facts,
         KEY,
         f"{largest.op} makes a sparse gradient dense: {units.size(largest.bytes)}, as large as "
-        f"the variable, however few rows a step uses.{length}",
+        f"the variable, however few rows a step uses.{_takes(op_ms, reduced_ms)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
-        per_step(facts, cost_ms, wall) if takes and wall else None,
+        per_step(facts, sum(known_ms), wall) if known_ms and wall else None,
         op=largest.op,
         device=largest.device,
         bytes=largest.bytes,
@@ -58,6 +53,15 @@ def find(facts: Facts) -> Iterator[Finding]:
         op_ms=op_ms,
         reduced_ms=reduced_ms,
     )
+
+
+def _takes(op_ms: float | None, reduced_ms: float | None) -> str:
+    op, reduced = units.milliseconds(op_ms), units.milliseconds(reduced_ms)
+    if reduced_ms is None:
+        return f" It takes {op} of a captured step." if op_ms is not None else ""
+    if op_ms is None:
+        return f" The all-reduce of the result takes {reduced} of a captured step."
+    return f" It takes {op} and the all-reduce of the result {reduced} of a captured step."
 
 
 def _reduced_ms(facts: Facts, num_bytes: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What the server keeps in memory for its viewers: computed once, and within a limit.
+"""What is kept in memory for later questions and other viewers: computed once, within a limit.
 
 Streamlit's `cache_resource` limits only the number of entries, and keeps every state of a run that
 grows beside the newest one.

@@ -2,7 +2,8 @@
 
 Streamlit sends a file in pieces of 64 KB, each read by another thread: 75 turns for the library
 that draws charts. A browser discovers that library only with the first chart; a `Link` header on
-the page lets it load and compile the library in parallel.
+the page lets it load and compile the library in parallel, and a script starts it once the first
+sentence is there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
+from strategy_lab.app.server.chart_library import start_script
 from strategy_lab.app.server.first_style import FIRST_STYLE
 from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
 
@@ -72,6 +74,7 @@ class Assets:
         self._static = static or Path(get_static_dir())
         self._links = link_headers(self._static)
         self._index = index_page(self._static)
+        self._start_charts = start_script(self._static, CHARTS)
         self._paths = {"/", *(f"/{page.stem}" for page in _PAGES.glob("[a-z]*.py"))} - {"/lab"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,7 +88,10 @@ class Assets:
             return
         if path in self._paths and self._index is not None:
             link = {"Link": self._links[path]} if path in self._links else {}
-            page = HTMLResponse(self._index, headers={"Cache-Control": "no-cache", **link})
+            text = self._index
+            if CHARTS in NEEDED.get(path, ()):
+                text = text.replace("</head>", f"{self._start_charts}</head>", 1)
+            page = HTMLResponse(text, headers={"Cache-Control": "no-cache", **link})
             await page(scope, receive, send)
             return
         await self._app(scope, receive, send)

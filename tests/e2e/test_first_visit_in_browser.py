@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route, expect
 
 from strategy_lab.app.server.assets import NEEDED
 from tests.e2e.conftest import Server
@@ -75,6 +75,27 @@ def test_what_a_page_draws_leaves_the_style_of_the_rest_as_it_is(
     styled = [event["args"] for event in events if event["name"] == "UpdateLayoutTree"]
     num_elements = sum(each.get("elementCount", 0) for each in styled)
     assert 1_000 < num_elements < 30_000
+
+
+def test_the_library_that_draws_charts_starts_before_the_first_chart_is_there(
+    open_page: Callable[..., Page], server: Server
+) -> None:
+    """The server sends charts some time after the first sentence; the browser uses it."""
+    server.write_run("without-charts", steps=0, windows=0)
+    page = open_page("about:blank")
+    page.route("**/static/js/PlotlyChart.*.js", _note_start)
+    page.goto(server.address("overview", run="without-charts"))
+    wait_until_drawn(page)
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
+    page.wait_for_function("window.chartLibraryHasStarted")
+    page.goto(server.address("timeline", run="without-charts"))  # which has no such charts
+    wait_until_drawn(page)
+    assert not page.evaluate("window.chartLibraryHasStarted")
+
+
+def _note_start(route: Route) -> None:
+    answer = route.fetch()
+    route.fulfill(response=answer, body=answer.text() + "\nwindow.chartLibraryHasStarted = true;")
 
 
 def test_no_segment_of_a_run_is_cut_off(open_page: Callable[..., Page], seen: Server) -> None:

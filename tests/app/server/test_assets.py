@@ -96,6 +96,12 @@ def test_a_page_names_the_lab_and_its_server(path: str) -> None:
     assert answer.headers["cache-control"] == "no-cache"
 
 
+def test_the_pages_with_charts_start_the_library_that_draws_them() -> None:
+    file = next((STATIC / "static" / "js").glob(f"{CHARTS}.*.js"))
+    started = {path for path in NEEDED if f'import("./static/js/{file.name}")' in _get(path).text}
+    assert started == {path for path, names in NEEDED.items() if CHARTS in names}
+
+
 def test_a_part_of_a_file_is_streamlits_to_answer() -> None:
     file = next((STATIC / "static" / "js").glob(f"{CHARTS}.*.js"))
     assert _get(f"/static/js/{file.name}", {"range": "bytes=0-9"}).text == "<html>"

@@ -59,7 +59,7 @@ def find(text: str | Path, what: str, field: str = "") -> FileStatus:
 
 
 def _where_from(path: Path) -> str:
-    """What to do about a path at which there is nothing. On a page nobody sees where it starts."""
+    """What to do about a path at which there is nothing: a page does not show where it starts."""
     if path.is_absolute():
         return "Correct its path"
     try:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
-from strategy_lab.profiles.reporting.palette import RUN_COLOURS, run_colour
+from strategy_lab.profiles.reporting.palette import RUN_COLOURS, SIDE_COLOURS, run_colour
 from strategy_lab.profiles.tables.columns import Floats
 
 POINTS = 800
@@ -17,8 +17,13 @@ POINTS = 800
 _DASHES = ("solid", "dash", "dot", "longdashdot")
 
 
-def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: str) -> go.Figure:
+def together(
+    curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: str, sides: str = ""
+) -> go.Figure:
     """A line per run: `curves[name] = (step, value)`, steps ascending.
+
+    `sides` names the first runs as those of a comparison: `AB` gives two lines the colours of A and
+    B, which they have in other charts of the page.
 
     The axis ends at the 98th percentile of all values, so that a first step, which traces, does
     not flatten the others.
@@ -30,19 +35,26 @@ def together(curves: Mapping[str, tuple[Floats, Floats]], *, title: str, unit: s
         at = step[known]
         band = envelope(at, values[known], max_points=POINTS, bridge=usual_distance(at))
         tops += band.median[np.isfinite(band.median)].tolist()
+        side = sides[number : number + 1]
+        shown = label(name, 32) + (f" ({side})" if side else "")
         chart.add_scatter(
             x=band.x,
             y=band.median,
             mode="lines" if band.x.size > 1 else "markers",
-            name=label(name, 32),
-            line={
-                "color": run_colour(number),
-                "width": 2,
-                "dash": _DASHES[number // len(RUN_COLOURS) % len(_DASHES)],
-            },
-            hovertemplate=f"{label(name, 32)}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
+            name=shown,
+            line={"width": 2, **(_side_line(side) if side else _run_line(number - len(sides)))},
+            hovertemplate=f"{shown}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
         )
     if tops:
         top = sorted(tops)[int(len(tops) * 0.98) - 1 if len(tops) > 1 else 0]
         chart.update_yaxes(range=[0, top * 1.1])
     return chart
+
+
+def _side_line(side: str) -> dict[str, str]:
+    return {"color": SIDE_COLOURS[side], "dash": "solid"}
+
+
+def _run_line(number: int) -> dict[str, str]:
+    dash = _DASHES[number // len(RUN_COLOURS) % len(_DASHES)]
+    return {"color": run_colour(number), "dash": dash}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 
 import streamlit as st
@@ -42,6 +43,7 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
     )
     if not chosen:
         return
+    sides = "AB" if b.opened is not a.opened else "A"
     others = (b.opened, *chosen) if b.opened is not a.opened else chosen
     found = a.opened.ask(_compare_with, tuple((str(run.profile.path), run.stamp) for run in others))
     st.header("Each run against A")
@@ -52,9 +54,9 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
     st.caption("One run each: these numbers do not include the variation between runs.")
     every: dict[str, OpenRun] = {run.profile.path.name: run for run in (a.opened, *others)}
     curves = {name: run.ask(curve, "wall_ms") for name, run in every.items()}
-    chart = together(curves, title="step time", unit="ms")
+    chart = together(curves, title="step time", unit="ms", sides=sides)
     runs_chart(every, chart, key="compare_each", alt="Step time of each run over its steps")
-    st.html(STYLE + _table(list(every), each_row(found)))
+    st.html(STYLE + _table(list(every), sides, each_row(found)))
 
 
 def _compare_with(
@@ -71,10 +73,10 @@ def _sentence(item: AgainstFirst) -> str:
     return f"{item.name} as B: {verdict[0].lower()}{verdict[1:]}{rest}"
 
 
-def _table(names: list[str], rows: tuple[EachRow, ...]) -> str:
+def _table(names: list[str], sides: str, rows: tuple[EachRow, ...]) -> str:
     heads = "".join(
-        f'<th scope="col">{as_html(plain(name, 40))}{" (A)" if not place else ""}</th>'
-        for place, name in enumerate(names)
+        f'<th scope="col">{as_html(plain(name, 40))}{f" ({side})" if side else ""}</th>'
+        for name, side in zip_longest(names, sides, fillvalue="")
     )
     body = "".join(
         f'<tr><th scope="row">{as_html(metric_title(row.metric))}</th>'

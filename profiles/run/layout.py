@@ -17,7 +17,7 @@ RUN/
     contexts-000.parquet            contexts of a segment's first step, where asked for;
     contexts-000.json               the same as a recording to step through
     xplane/plugins/profile/...      raw captures, the layout that TensorBoard opens
-    checkpoint/                     state carried from one process to the next
+    checkpoint/                     state at the end, or before the last change
     stdout.log  stderr.log
 """
 

@@ -81,7 +81,7 @@ class ClusterOptions(_Model):
     collective_timeout_s: float | None = Field(None, gt=0, le=MAX_TIMEOUT_S)
     """Every collective that takes longer fails; None: it waits as long as its peers live."""
     checkpoint_every_steps: int = Field(0, ge=0, lt=2**31)
-    """The leader saves the training state this often; 0: only when a change asks for it."""
+    """The leader saves the training state this often; 0: only before a change and at the end."""
     restarts: int = Field(0, ge=0, le=100)
     """So often may a run that lost a process begin again from its last checkpoint."""
 

@@ -125,12 +125,14 @@ class Timeline:
 
     @property
     def drawn_categories(self) -> list[str]:
-        """The categories in which something is drawn, a collective as what it consists of."""
+        """The categories in which something is drawn, in the order in which charts stack phases. A
+        collective is drawn as what it consists of."""
         counts = np.bincount(self.category, minlength=len(self.categories))
         if len(self.waits["span"]):
             counts[self.category[self.waits["span"][0]]] -= len(self.waits["span"])
             counts[[self.categories.index(name) for name in (WAIT, TRANSFER)]] += 1
-        return [name for name, count in zip(self.categories, counts, strict=True) if name and count]
+        drawn = [n for n, count in zip(self.categories, counts, strict=True) if n and count]
+        return sorted(drawn, key=[*CATEGORIES, *drawn].index)
 
     def waited(self, spans: Ints) -> Ints:
         """Return the ns that each of these spans waited for the last rank, -1 if unknown."""

@@ -43,7 +43,9 @@ def find(text: str | Path, what: str, field: str = "") -> FileStatus:
         path = Path(text).expanduser()
         status = path.stat()
     except FileNotFoundError:
-        raise SpecError(f"{what} {_unquoted(text)} does not exist", field=field) from None
+        raise SpecError(
+            f"{what} {_unquoted(text)} does not exist", advice=_where_from(path), field=field
+        ) from None
     except (OSError, ValueError, RuntimeError) as error:
         # A null byte in a path is a ValueError, the home of an unknown user a RuntimeError.
         raise _unreadable(text, what, error, field) from None
@@ -54,6 +56,16 @@ def find(text: str | Path, what: str, field: str = "") -> FileStatus:
     else:
         kind = next((name for is_it, name in _KINDS if is_it(status.st_mode)), "something else")
     return FileStatus(path, kind, status.st_size)
+
+
+def _where_from(path: Path) -> str:
+    """What to do about a path at which there is nothing: a page does not show where it starts."""
+    if path.is_absolute():
+        return "Correct its path"
+    try:
+        return f"Correct its path, which starts at {Path.cwd()}"
+    except OSError:  # the folder was deleted
+        return "Correct its path"
 
 
 def find_file(text: str | Path, what: str, field: str = "") -> Path:

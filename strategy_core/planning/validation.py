@@ -116,7 +116,9 @@ def _check_syntax(path: Path) -> None:
     except SyntaxError as error:
         where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
         raise SpecError(
-            f"The workload file is not valid Python: {where}: {error.msg}", field="workload"
+            f"The workload file is not valid Python: {where}: {error.msg}",
+            advice="Correct that line" if error.lineno else "",
+            field="workload",
         ) from None
     except (OSError, ValueError) as error:
         raise SpecError(

@@ -199,7 +199,7 @@ class WorkerRun:
         """Save the state, from which another run can continue, and write the last records. A
         worker that left now might end a peer that is still in its last step: in a cluster all wait
         until all are done."""
-        self._save_at_end()
+        self._save("No run can continue from the end of this one")
         self._recorder.close(status)
         if self._member is not None:
             if self._is_multi_host and self._agreement is not None:
@@ -208,13 +208,13 @@ class WorkerRun:
             while not isinstance(self._commands.next(), protocol.Leave):
                 pass
 
-    def _save_at_end(self) -> None:
-        """Save the state. What prevents it does not make the run a failed one."""
+    def _save(self, otherwise: str) -> None:
+        """Save the state. What prevents it does not make the run a failed one: a note says it after
+        `otherwise`."""
         try:
             self._training.save(self._folder.checkpoint if self._is_leader else None)
         except (LabError, MemoryError) as error:
-            told = f"No run can continue from the end of this one: {error}"
-            self._recorder.write(Note("warning", told))
+            self._recorder.write(Note("warning", f"{otherwise}: {error}"))
 
     def _do_scripted_changes(self) -> None:
         if not self._training.spec.reconfigure:
@@ -245,6 +245,9 @@ class WorkerRun:
                     self._refuse_with_checkpoint(decision)
                 self._hand_over(number, spec, began_ns, decision)
                 return
+            # To build and trace takes up to a minute on a busy machine. A Stop waits 20 s for it,
+            # and then the process is killed.
+            self._save("No run can continue from here if this change does not end")
             with gc_control.postponed():
                 self._training.reconfigure(spec)
                 self._training.run_step()

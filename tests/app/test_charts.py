@@ -16,6 +16,7 @@ from strategy_lab.app.charts.memory import memory, memory_over_step
 from strategy_lab.app.charts.mesh import CorePlace, mesh
 from strategy_lab.app.charts.model_graph import Sizing, model_graph
 from strategy_lab.app.charts.phases import breakdown
+from strategy_lab.app.charts.runs import together
 from strategy_lab.app.charts.serving import closures, step_rates
 from strategy_lab.app.charts.sweep import pareto
 from strategy_lab.app.widgets.step_chart import make_selectable
@@ -26,8 +27,10 @@ from strategy_lab.profiles.reporting.palette import (
     GREY,
     PHASE_COLOURS,
     SERIES_COLOUR,
+    SIDE_COLOURS,
     device_colour,
     phase_name,
+    run_colour,
 )
 from strategy_lab.profiles.sweep.results import results
 from strategy_lab.profiles.tables.schema import CATEGORIES
@@ -233,6 +236,15 @@ def test_the_rate_of_a_short_served_run_has_no_jumps_between_whole_steps() -> No
     assert len(rates) == 5
     assert np.ptp(rates) / rates.mean() < 0.35
     assert step_rates({"worker 0": np.array([0.5])}, []).data[0].mode == "markers"
+
+
+def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None:
+    curve = np.arange(3.0), np.arange(3.0)
+    names = ["late", "usual", "slow", "slower"]
+    chart = together(dict.fromkeys(names, curve), title="step time", unit="ms", sides="AB")
+    assert [line.name for line in chart.data] == ["late (A)", "usual (B)", "slow", "slower"]
+    colours = [line.line.color for line in chart.data]
+    assert colours == [*SIDE_COLOURS.values(), run_colour(0), run_colour(1)]
 
 
 def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:

@@ -104,6 +104,16 @@ def test_axe_finds_nothing_and_the_page_fits_in_every_window(
         assert findings(page, "light") == [], "in the lists of a phone"
 
 
+@pytest.mark.parametrize("opens", ["Copy as …", "Columns", "Tags …", "Rename …", "Delete …"])
+def test_axe_finds_nothing_in_what_a_button_opens(visit: Visit, opens: str) -> None:
+    page = visit("runs", {"run": "axe-a"}, viewport=NARROWER[0], bypass_csp=True)
+    become_light(page)
+    page.get_by_role("button", name=opens, exact=True).click()
+    expect(page.get_by_test_id("stPopoverBody").or_(page.get_by_role("dialog"))).to_be_visible()
+    wait_until_drawn(page)
+    assert findings(page, "light") == []
+
+
 def expect_it_fits(page: Page, size: ViewportSize) -> None:
     """Nothing scrolls to the side, and the page begins in sight."""
     width = size["width"]

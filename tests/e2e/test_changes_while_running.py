@@ -108,6 +108,17 @@ def test_changes_in_the_worker(launch: Launch) -> None:
     assert_one_run(handle.folder)
 
 
+def test_a_run_continues_from_a_change_in_which_its_worker_was_killed(launch: Launch) -> None:
+    handle = launch()
+    has_steps(handle, 10)
+    assert answer(handle, {"devices": "cpu:4"})["status"] == "applied"
+    handle.kill()
+    assert handle.wait(MAX_WAIT_S)
+    saved = last_saved_state(handle.folder)
+    assert saved is not None
+    assert saved.step == events(handle.folder, "segment")[1]["first_step"]
+
+
 def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> None:
     handle = launch(steps=None, inject=[], capture={"limit_mb": 1, "every_step": True})
     assert handle.wait(MAX_WAIT_S)

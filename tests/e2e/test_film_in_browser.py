@@ -13,6 +13,7 @@ from strategy_core.lecture.recording import MIRRORED
 from strategy_lab import profiles
 from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.exports.film import step_page
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until
@@ -49,6 +50,8 @@ def test_the_page_plays_a_step_and_opens_another(open_page: Open, filmed: Server
     box = page.locator("iframe").bounding_box()
     assert box
     assert frame.locator("html").evaluate("node => node.scrollHeight") <= box["height"] + 1
+    colours = frame.get_by_role("list", name="Colours").get_by_role("listitem").all_inner_texts()
+    assert colours == [*(name for name in CATEGORIES if name in colours), "critical path"]
     frame.get_by_role("button", name="Play").click()
     expect(film).to_have_attribute("data-playing", "true")
     wait_until(page, lambda: time_of(film) > 0, "the film does not play")

@@ -12,7 +12,7 @@ from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_for_a_frame, wait_until, wait_until_drawn
-from tests.synthetic import HOSTILE
+from tests.synthetic import HOSTILE, TWO_HOSTS
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
@@ -198,10 +198,29 @@ def test_a_span_tells_what_it_is_and_where_its_like_are(timeline: Page) -> None:
         expect(copies.nth(1 + replica)).to_contain_text(f"replica {replica}")
 
 
-def hover_over_a(page: Page, op: str) -> None:
+def test_an_injected_delay_is_called_so(open_page: Open, traced: Server) -> None:
+    delay = {"replica": 3, "ms": 30.0}
+    traced.write_run("two-hosts", **TWO_HOSTS, steps=40, straggler=(3, 30.0), inject=[delay])
+    page = open_page(traced.address("timeline", run="two-hosts"))
+    wait_until_drawn(page)
+    before = view_of(page)
+    find = page.get_by_role("searchbox")
+    find.fill("injected")
+    expect(page.locator(".timeline .count")).to_contain_text("found")
+    find.press("Enter")
+    expect(page.locator(".timeline .count")).to_contain_text(" of ")
+    view_of(page, other_than=before)
+    hover_over_a(page, "injected", names_px=224)  # with that of the worker
+    expect(page.locator(".timeline .tip")).to_contain_text("ms · injected delay")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator(".timeline .details")).to_contain_text(re.compile("Category *injected"))
+
+
+def hover_over_a(page: Page, op: str, names_px: int = 150) -> None:
     """A hit is brought into the middle, on whatever row it is: look down the rows for it."""
     box = canvas_box(page)
-    middle = box["x"] + 150 + (box["width"] - 150) / 2
+    middle = box["x"] + names_px + (box["width"] - names_px) / 2
     for offset in range(70, int(box["height"]), 6):
         page.mouse.move(middle, box["y"] + offset)
         wait_for_a_frame(page)

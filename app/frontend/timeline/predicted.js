@@ -33,7 +33,7 @@ export function drawPredicted(context, scene) {
 }
 
 // The colours of the measured rows below stripes of the ground.
-function drawBars(context, { viewport: v, theme, predicted, search }) {
+function drawBars(context, { viewport: v, theme, predicted, search, phaseNames }) {
   const { texts, colours, spans } = predicted;
   const { start_ns: start, duration_ns: duration, row, category, op, name } = spans;
   const height = v.rowHeight - 2;
@@ -51,7 +51,8 @@ function drawBars(context, { viewport: v, theme, predicted, search }) {
       context.fillStyle = stripes;
       context.fillRect(x + 1, y + 1, width - 2, height - 2);
     }
-    const text = texts[category[i]] === "wait" ? "wait" : texts[op[i]] || texts[name[i]];
+    const phase = texts[category[i]];
+    const text = phase === "wait" ? "wait" : (phaseNames[phase] ?? (texts[op[i]] || texts[name[i]]));
     const room = Math.floor((Math.min(x + width, v.width) - Math.max(x, v.left) - 6) / CHARACTER_PX);
     if (width > LABEL_FROM_PX && room > 2) labels.push([text.length > room ? `${text.slice(0, room - 1)}…` : text, Math.max(x, v.left) + 3, y, colours[category[i]]]);
   }
@@ -286,7 +287,7 @@ export class Prediction {
       span.op && span.label !== span.op ? span.label : "",
       `predicted: ${lengthText(span.duration)} from ${fromZero(span.offset)}`,
       `measured: ${lengthText(span.measuredDuration)} from ${fromZero(span.measuredOffset)}`,
-      `${moved} · ${span.category}`,
+      `${moved} · ${this.view.data.names[span.category] ?? span.category}`,
       `${replicaText(track)} · step ${this.view.scene.predicted.step}`,
     ].filter(Boolean);
   }

@@ -78,6 +78,7 @@ export class TimelineView {
   show(data, trigger) {
     this.trigger = trigger;
     this.scene.theme = readTheme(this.host);
+    this.scene.phaseNames = data.names;
     this.scene.replicaColour = (replica) => data.replicaColours[replica % data.replicaColours.length];
     this.data = data;
     if (data.run !== this.run) {
@@ -336,11 +337,16 @@ export class TimelineView {
     return this.scene.tracks.find((track) => span.row >= track.first_row && span.row < track.first_row + track.num_rows);
   }
 
+  categoryOf(span) {
+    const category = this.categories[span.category];
+    return this.data.names[category] ?? category;
+  }
+
   hover(span, x, y) {
     this.scene.hovered = span;
     this.tip.hidden = !span;
     if (span) {
-      const lines = span.isPredicted ? this.prediction.tooltipLines(span) : tooltipLines(span, this.trackOf(span), this.categories[span.category]);
+      const lines = span.isPredicted ? this.prediction.tooltipLines(span) : tooltipLines(span, this.trackOf(span), this.categoryOf(span));
       this.tip.replaceChildren(...lines.map((text) => el("div", { text })));
       this.tip.style.left = `${Math.min(x + 14, this.viewport.width - 280)}px`;
       this.tip.style.top = `${y + 16}px`;
@@ -410,7 +416,7 @@ export class TimelineView {
     this.root.dataset.selected = span ? span.label : "";
     this.root.dataset.flows = "";
     this.scene.flows = [];
-    this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categories[span.category])] : []));
+    this.panel.replaceChildren(...(span ? [detailsOf(span, this.trackOf(span), this.categoryOf(span))] : []));
     if (span) {
       this.showLinks(span);
       this.showSlack(span);

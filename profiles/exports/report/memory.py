@@ -12,7 +12,7 @@ from strategy_lab.profiles.analysis.memory_spread import FEW, memory_spread
 from strategy_lab.profiles.analysis.step_memory import peak_sentence, step_memory
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.reporting.downsample import Series, series
-from strategy_lab.profiles.reporting.palette import GREY, replica_colour
+from strategy_lab.profiles.reporting.palette import GREY, SERIES_COLOUR, device_colour
 from strategy_lab.profiles.tables.columns import Floats, floats
 
 Curve = tuple[Floats, Floats]
@@ -58,10 +58,21 @@ def memory(facts: RunFacts) -> Section | None:
 
 
 def _lines(names: list[str], curves: list[Curve]) -> list[Series]:
+    if len(names) == 1:
+        return [_line(names[0], SERIES_COLOUR, curves[0])]
     return [
-        {"label": label, "colour": replica_colour(index), **series(*curve, max_points=MAX_POINTS)}
-        for index, (label, curve) in enumerate(zip(names, curves, strict=True))
+        _device_line(name, number, curve)
+        for number, (name, curve) in enumerate(zip(names, curves, strict=True))
     ]
+
+
+def _device_line(name: str, number: int, curve: Curve) -> Series:
+    """A line with an outline, because a device's colour may be as dark or as light as the page."""
+    return {**_line(name, device_colour(number), curve), "outline": GREY}
+
+
+def _line(name: str, colour: str, curve: Curve) -> Series:
+    return {"label": name, "colour": colour, **series(*curve, max_points=MAX_POINTS)}
 
 
 def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
@@ -74,9 +85,8 @@ def _spread(names: list[str], curves: list[Curve]) -> list[Series]:
     band = {"low": low.get("low", low["y"]), "high": high.get("high", high["y"])}
     lines = [{"label": f"median of {len(names)}", "colour": GREY, **middle, **band}]
     if spread.outstanding is not None:
-        own = series(*curves[spread.outstanding], max_points=MAX_POINTS)
-        colour = replica_colour(spread.outstanding)
-        lines.append({"label": names[spread.outstanding], "colour": colour, **own})
+        number = spread.outstanding
+        lines.append(_device_line(names[number], number, curves[number]))
     return lines
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.exports.report.spans import Packed, pack_spans
+from strategy_lab.profiles.reporting.palette import PHASE_NAMES
+from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.timeline import lay_out
 
 MAX_SPANS = 60_000
@@ -60,10 +62,12 @@ def timeline(facts: RunFacts) -> Section | None:
     only = {step for item in shown for step in item.steps}
     packed = pack_spans(facts, lay_out(facts.profile, only), [item.steps for item in shown])
     slowest = max(range(len(shown)), key=lambda index: _slowness(shown[index]))
-    data = packed.document | {"first": slowest}
+    data = packed.document | {"first": slowest, "phase_names": PHASE_NAMES}
     titles = [item.title for item in shown]
     about = _about(found, shown, packed)
-    values = {"titles": titles, "first": slowest, "about": about}
+    drawn = set(packed.document["categories"])
+    phases = [name for name in (*CATEGORIES, "other") if name in drawn]
+    values = {"titles": titles, "first": slowest, "about": about, "phases": phases}
     return Section("timeline", "Timeline", values, timeline=data)
 
 

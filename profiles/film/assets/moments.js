@@ -6,10 +6,10 @@ const isReduced = matchMedia("(prefers-reduced-motion: reduce)");
 const PHASES = {
   compute: ["compute", "computes"],
   delay: ["injected delay", "injected delay"],
+  wait: ["wait", "waits"],
+  transfer: ["transfer", "transfers"],
   pull: ["pull", "pulls its variables"],
   push: ["push", "pushes its gradients"],
-  transfer: ["transfer", "transfers"],
-  wait: ["wait", "waits"],
   input: ["input", "waits for its batch"],
   idle: ["idle", "runs no op"],
   outside: ["outside of this step", "outside of this step"],

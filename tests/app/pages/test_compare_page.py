@@ -251,6 +251,8 @@ def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(ru
     assert "slow as B: a step takes 86 % longer in B than in A in these two runs" in text
     assert "empty cannot be compared with A" in text
     assert "faster" not in text.replace("which is faster", "")
+    assert "quick (A)</th>" in text
+    assert "again (B)</th>" in text
     # The first row is the step time: that of A, then each with its change.
     row = (
         text.partition('aria-label="Each run against A"')[2]

@@ -17,6 +17,7 @@ from strategy_lab.profiles.exports import write
 from strategy_lab.profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
 from strategy_lab.profiles.imports.import_run import import_profile
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.reporting.palette import PHASE_NAMES, SERIES_COLOUR, device_colour
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import lay_out
 from tests.event_records import read_records, write_records
@@ -69,6 +70,23 @@ def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(
     assert "the largest part is the variable dense/kernel" in _section(report, "memory")
     assert "No stage of the input held up" in _section(report, "input")
     assert "Prefetch" in _section(report, "input")
+
+
+def test_phases_and_colours_are_those_of_the_pages(straggling: Profile, target: Path) -> None:
+    report = _report(straggling, target)
+    data = _data(report)
+    names = ["compute", "wait", "transfer", "input"]
+    assert _section(report, "timeline").startswith(f"Timeline {' '.join(names)} ")
+    assert data["timeline"]["phase_names"] == PHASE_NAMES
+    colours = [line["colour"] for line in data["charts"]["memory"]["series"]]
+    assert colours == [device_colour(number) for number in range(4)]
+
+
+@pytest.mark.run
+def test_the_memory_of_the_process_has_no_replicas_colour(finished_run: Path, target: Path) -> None:
+    data = _data(_report(profiles.load(finished_run), target))
+    (line,) = data["charts"]["memory"]["series"]
+    assert (line["label"], line["colour"]) == ("the process", SERIES_COLOUR)
 
 
 def test_all_definitions_with_their_formulas(straggling: Profile, target: Path) -> None:

@@ -126,6 +126,26 @@ def test_hovering_a_wait_names_its_collective(opened: SimpleNamespace) -> None:
     expect(tip).to_have_text(re.compile(r"^CollectiveReduceV2\b.*wait · (29|30)\.", re.DOTALL))
 
 
+NOTE_TEXTS = """() => {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    window.texts = [];
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+        window.texts.push(text);
+        return draw.call(this, text, ...where);
+    };
+}"""
+
+
+def test_the_timeline_calls_a_wait_by_its_name_and_not_its_op(opened: SimpleNamespace) -> None:
+    page = opened.page
+    page.evaluate(NOTE_TEXTS)
+    page.locator("#timeline-view canvas").focus()
+    page.keyboard.press("PageDown")
+    page.wait_for_function("window.texts.includes('wait')")
+    wait_for_a_frame(page)
+    assert [text for text in page.evaluate("window.texts") if text.startswith("Coll")] == []
+
+
 WIDE_TABLES = """[...document.querySelectorAll('.scroll')]
     .filter(box => box.scrollWidth > box.clientWidth + 1 && !box.querySelector('td.heat'))
     .map(box => box.querySelector('caption').textContent.trim())"""
@@ -136,6 +156,11 @@ def test_a_phone_sees_all_of_it(browser, path: Path) -> None:
         assert seen.page.evaluate("document.documentElement.scrollWidth") == 360
         # Tables do not scroll to the side, either, but matrices do.
         assert seen.page.locator("table.data").count() > 3
+        assert seen.page.evaluate(WIDE_TABLES) == []
+
+
+def test_a_projector_sees_every_column(browser, path: Path) -> None:
+    for seen in _open(browser, path, viewport={"width": 1280, "height": 720}):
         assert seen.page.evaluate(WIDE_TABLES) == []
 
 

@@ -75,7 +75,7 @@ DRAWS = {
     "mesh": {"replicas"},
     "model_graph": {"devices"},
     "phases": {"phases"},
-    "runs": {"runs"},
+    "runs": {"runs", "sides"},
     "serving": {"phases", "replicas", "sides"},
     "steps": set(),
     "waiting": {"phases", "replicas"},

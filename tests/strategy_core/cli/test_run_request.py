@@ -45,7 +45,10 @@ def test_values_are_yaml() -> None:
 
 WRONG = {
     "an unknown workload": (["--workload", "nope"], "There is no workload 'nope'. Name a .py file"),
-    "a workload file that is not there": (["--workload", "nope.py"], "nope.py does not exist"),
+    "a workload file that is not there": (
+        ["--workload", "nope.py"],
+        "does not exist. Correct its path, which starts at /",
+    ),
     "an unknown strategy": (["--strategy", "mirrord"], "invalid choice"),
     "unknown devices": (["--devices", "cpu2"], "Write 'auto'"),
     "two kinds of devices": (["--devices", "cpu:0,gpu:0"], "of one kind"),

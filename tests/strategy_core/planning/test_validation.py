@@ -15,7 +15,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b"def build_model(:\n", r"mine.py:1: invalid syntax"),
+        (b"def build_model(:\n", r"mine.py:1: invalid syntax. Correct that line."),
         (b"x = 1\n  y = 2\n", r"mine.py:2: unexpected indent"),
         (b"x = 1\0", r"mine.py: .*null bytes"),
     ],

@@ -21,6 +21,10 @@
     const tables = [], series = [{ label: chart.x_label, value: (u, v) => text(v) }], bands = [];
     for (const line of chart.series) {
       const colour = line.colour || Theme.colour(line.colour_name || "series");
+      if (line.outline) {
+        tables.push([line.x, line.y]);
+        series.push({ label: "", class: "outline", stroke: line.outline, width: 4, points: { show: false } });
+      }
       const first = series.length;
       tables.push([line.x, line.y]);
       series.push({

@@ -180,7 +180,8 @@
       if (to - from > 34 && height >= 10) {
         ctx.font = "10.5px system-ui, sans-serif";
         ctx.fillStyle = Theme.colour(`on-${category}`);
-        ctx.fillText(shorten(to - from > 220 ? name : op || name, to - from - 6), from + 3, y + height - 3.5);
+        const words = category === "wait" ? "wait" : data.phase_names[category] ?? (to - from > 220 ? name : op || name);
+        ctx.fillText(shorten(words, to - from - 6), from + 3, y + height - 3.5);
       }
     }
     flush();
@@ -225,7 +226,7 @@
     const spans = stretch.lanes[lane], row = rowOf(lane), { name, op, category } = names[spans.name[index]];
     const start = spans.start[index], length = spans.end[index] - start;
     const step = stretch.steps.find(([, from, to]) => start >= from && start < to);
-    return `${op && op !== name ? `${op}\n` : ""}${name}\n${category} · ${duration(length)}, `
+    return `${op && op !== name ? `${op}\n` : ""}${name}\n${data.phase_names[category] ?? category} · ${duration(length)}, `
       + `from ${(start / MS).toFixed(3)} ms${step ? ` in step ${step[0]}` : ""}\n${row.label} · ${row.device}`;
   }
 

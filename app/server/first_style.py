@@ -6,7 +6,8 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
-The filters of the Runs page have their height before the browser has loaded them.
+The filters of the Runs page have their height before the browser has loaded them. What a new run
+says below its title has room for two lines.
 Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
 a phone, it always shows them, over the legend. They are hidden there: drag and double tap zoom.
 
@@ -24,6 +25,7 @@ _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
 .st-key-runs_filter {{min-height:4.25rem}}
+.st-key-form_note {{min-height:2.8rem}}
 @media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;

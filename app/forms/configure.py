@@ -42,10 +42,8 @@ def configure_page() -> None:
     field_errors = FieldErrors()
     head, action = st.columns([2, 1], vertical_alignment="top")
     head.title("New run")
-    head.markdown("Choose a strategy and devices, press **Run**, and watch every replica.")
+    note = head.container(key="form_note")
     field_errors.below("")
-    if inventory is None:
-        _wait_for_devices()
     found = inventory or state.HOST_ONLY
     strategy = choose_strategy(found)
     row = strategy_catalog.row(strategy)
@@ -96,13 +94,13 @@ def configure_page() -> None:
             shortcut="Ctrl+Enter",
             disabled=waits,
         )
-        if waits:
-            st.caption("Confirm the path from the link first (below).")
-        elif field_errors.first is not None:
-            st.caption(f":material/error: Cannot run yet: {as_markdown(field_errors.first)}")
         if checked is not None:
             with copying:
                 offer_copy(checked.spec, width="stretch")
+    with note:
+        _say(waits, field_errors.first, is_looking=inventory is None)
+        if inventory is None:
+            _wait_for_devices()
     if pressed and checked is not None:
         try:
             launch(checked)
@@ -235,8 +233,19 @@ def new_run() -> None:
     st.query_params.pop("run", None)
 
 
+def _say(waits: bool, error: LabError | None, *, is_looking: bool) -> None:
+    """Why Run does nothing, below the title, where two lines are reserved: nothing moves."""
+    if waits:
+        st.caption("Confirm the path from the link first (below).")
+    elif error is not None:
+        st.caption(f":material/error: Cannot run yet: {as_markdown(error)}")
+    elif is_looking:
+        st.caption("TensorFlow is looking for GPUs and TPUs. The CPU can be used already.")
+    else:
+        st.caption("Choose a strategy and devices, press **Run**, and watch every replica.")
+
+
 @st.fragment(run_every=0.5)
 def _wait_for_devices() -> None:
-    st.caption("TensorFlow is looking for GPUs and TPUs. The CPU can be used already.")
     if state.lab().inventory() is not None:
         st.rerun()

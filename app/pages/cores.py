@@ -32,6 +32,8 @@ from strategy_lab.profiles.run.events import CoresExpanded, SegmentOpened
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.store import Profile
 
+_COLUMN_PX = 130
+"""What a core takes with a link's bytes beside it: narrower, the bytes appear on hover or tap."""
 _AXIS_NAMES = ("x", "y", "z", "cores of a chip")
 
 
@@ -79,8 +81,16 @@ def _links(profile: Profile, segment: SegmentOpened) -> MeshLinks:
 
 def show_mesh(places: Sequence[CorePlace], topology: Sequence[int], found: MeshLinks) -> None:
     """The mesh with its links, and what each axis carries."""
-    chart = mesh(places, topology, found.links)
-    draw_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
+    with st.container(key="mesh"):
+        # A link is two of the chart's traces, a line and its bytes; the cores come after them.
+        room = _COLUMN_PX * topology[0] * topology[3]
+        st.html(
+            f"<style>.st-key-mesh {{container-type:inline-size}} @container (max-width:{room}px) "
+            f"{{.st-key-mesh .trace:nth-child(-n+{2 * len(found.links)}) .textpoint "
+            "{display:none}}</style>"
+        )
+        chart = mesh(places, topology, found.links)
+        draw_chart(chart, key="cores_mesh", alt="The mesh of cores and its links")
     if found.reason:
         st.caption(f"{found.reason[0].upper()}{found.reason[1:]}.")
         return

@@ -8,7 +8,7 @@ from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.model_graph import show_model_graph
 from strategy_lab.app.widgets.op_table import show_op_table
 from strategy_lab.app.widgets.picker import run_page
-from strategy_lab.app.widgets.placement_diff import show_difference
+from strategy_lab.app.widgets.placement_diff import show_difference, show_what_changed
 from strategy_lab.app.widgets.segments import pick_segment
 from strategy_lab.app.widgets.text import as_html
 from strategy_lab.app.widgets.verdict import show_sentence
@@ -35,6 +35,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         )
         return
     show_sentence(_sentence(placed, has_variables="variables" not in opened.profile.unknown))
+    show_what_changed(opened, segment)
     show_model_graph(opened, segment.segment)
     no_variables = opened.profile.unknown.get(
         "variables", "no variable was recorded in this segment"

@@ -6,7 +6,8 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
-The filters of the Runs page have their height before the browser has loaded them.
+Filters of the Runs page, pickers of a run and key numbers have their height before the browser has
+loaded them. What a new run says below its title has room for two lines.
 Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
 a phone, it always shows them, over the legend. They are hidden there: drag and double tap zoom.
 
@@ -23,7 +24,8 @@ _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
-.st-key-runs_filter {{min-height:4.25rem}}
+:is(.st-key-runs_filter, .st-key-run_picker) {{min-height:4.25rem}}
+.st-key-form_note {{min-height:2.8rem}}
 @media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;
@@ -32,6 +34,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] {{padding:0.75rem 0 1rem !important}}
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
   {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
+  .st-key-key_numbers {{min-height:14rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from strategy_lab.app.widgets.tiles import Source, Tile, show_tiles, split_unit
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
@@ -10,7 +12,8 @@ from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 
 def show_key_numbers(facts: Facts) -> None:
     """The key numbers, as report and command line have them."""
-    show_tiles([tile_of(item) for item in key_numbers(facts)], first_is_large=True)
+    with st.container(key="key_numbers"):
+        show_tiles([tile_of(item) for item in key_numbers(facts)], first_is_large=True)
 
 
 def tile_of(item: KeyNumber) -> Tile:

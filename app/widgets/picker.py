@@ -47,7 +47,7 @@ def run_page(
             link="Open the Lab",
         )
         return None
-    with right:
+    with right.container(key="run_picker"):
         entry = pick_run(runs, key="run", label="Run", suits=suits)
     if entry is None:
         return None

@@ -28,10 +28,30 @@ WAYS: dict[How, tuple[str, str]] = {
 
 def show_difference(opened: OpenRun, segment: SegmentOpened) -> None:
     """Draws nothing for the first segment."""
-    earlier = [item for item in opened.profile.segments if item.segment < segment.segment]
-    if not earlier:
+    if (before := _before(opened, segment)) is not None:
+        show_moves(opened, before, segment)
+
+
+def show_what_changed(opened: OpenRun, segment: SegmentOpened) -> None:
+    """Say in a sentence what `show_difference` shows in tables; nothing for the first segment."""
+    before = _before(opened, segment)
+    if before is None:
         return
-    show_moves(opened, earlier[-1], segment)
+    found = opened.ask(placement_change, before.segment, segment.segment)
+    if found.reason:
+        return
+    ops = f"{units.counted(len(found.moved_ops), 'op')} changed device"
+    if len(found.moved_ops) == 1:
+        (move,) = found.moved_ops
+        short = short_names((move.before, move.after))
+        names = map(as_markdown, (move.name, short[move.before], short[move.after]))
+        ops += ": {} from {} to {}".format(*names)
+    st.markdown(f"Since segment {before.segment}, {_counted(found)}; {ops}.")
+
+
+def _before(opened: OpenRun, segment: SegmentOpened) -> SegmentOpened | None:
+    earlier = [item for item in opened.profile.segments if item.segment < segment.segment]
+    return earlier[-1] if earlier else None
 
 
 def show_moves(opened: OpenRun, before: SegmentOpened, segment: SegmentOpened) -> None:

@@ -22,6 +22,8 @@ OF_DISTRIBUTE = frozenset(
     {"Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Generator"}
 )
 """Stages that tf.distribute adds to take batches to the devices."""
+_TO_A_DEVICE = "device_prefetch"
+"""Its own dataset, which a pipeline that only ends in the same stages does not have."""
 NOT_RECORDED = "no captured step of this segment has events of tf.data's stages"
 
 
@@ -68,19 +70,31 @@ class InputStages:
     num_steps: int = 0
     stages: tuple[Stage, ...] = ()
     limiting: Stage | None = None
+    """Of the program's own stages, the one that steps wait for longest."""
+    handing_ms: float = 0.0
+    """Per step, how long the step waited while only the stages of tf.distribute were at work."""
     reason: str | None = None
 
     @property
     def sentence(self) -> str:
-        """The limiting stage and its settings, in a sentence or two."""
+        """What a step waits for: the limiting stage and its settings, or tf.distribute."""
         if self.reason:
             return f"The stages of the input are not known: {self.reason}."
         found = self.limiting
         steps = units.counted(self.num_steps, "captured step")
+        handing, mean = units.milliseconds(self.handing_ms), f"(mean of {steps})"
+        if self.handing_ms > (found.held_ms if found else 0.0):
+            text = f"A step waits {handing} while tf.distribute hands batches to devices {mean}"
+            if found is None:
+                return f"{text}, and for no stage of the program."
+            waited = units.milliseconds(found.held_ms)
+            return (
+                f"{text}. Of the program's own stages, it waits longest for {found.name}: {waited}."
+            )
         if found is None:
             return f"No stage of the input held up the {steps}."
         waited = units.milliseconds(found.held_ms)
-        text = f"The limiting stage is {found.name}: a step waits {waited} for it (mean of {steps})"
+        text = f"The limiting stage is {found.name}: a step waits {waited} for it {mean}"
         return "; ".join([text, *_settings(found)]) + "."
 
 
@@ -110,7 +124,10 @@ def input_stages(profile: Profile, segment: int) -> InputStages:
     )
     able = [stage for stage in stages if stage.held_ms and stage.path not in OF_DISTRIBUTE]
     limiting = max(able, key=lambda stage: stage.held_ms, default=None)
-    return InputStages(segment, len(steps), stages, limiting)
+    handing_ms = 0.0
+    if any(stage.dataset == _TO_A_DEVICE for stage in stages):
+        handing_ms = sum(cause.held_ms for cause in causes if cause.name in OF_DISTRIBUTE)
+    return InputStages(segment, len(steps), stages, limiting, handing_ms)
 
 
 def _dataset(path: str, dataset: str) -> str:

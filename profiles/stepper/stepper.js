@@ -8,9 +8,10 @@
   // `profiles/stepper/story.py` decides the steps, their reasons and their arrows.
   const beats = data.steps.map((step) => ({ ...step, entry: entries.get(step.entry) }));
   const lanes = makeLanes();
+  const isInLecture = window.name === "lecture"; // the frame in which a lecture shows its evidence
   let here = Math.max(0, Math.min(beats.length - 1, startStep()));
 
-  document.documentElement.classList.toggle("lecture", new URLSearchParams(location.search).has("lecture"));
+  document.documentElement.classList.toggle("lecture", isInLecture || new URLSearchParams(location.search).has("lecture"));
 
   const view = build();
   show(here);
@@ -310,6 +311,10 @@
 
   function onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (isInLecture && (event.key === "Escape" || event.key === "p")) {
+      window.parent.postMessage("back to the question", "*");
+      return;
+    }
     if (event.key === "f" || (event.key === "Escape" && document.documentElement.classList.contains("lecture"))) {
       toggleLecture();
       return;

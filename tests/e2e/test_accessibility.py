@@ -45,8 +45,32 @@ PAGES = {
     "sweep": ("sweep", {"sweep": "sweep-1"}),
     "new sweep": ("sweep", {"sweep": "New sweep"}),
     "runs": ("runs", {}),
+    **{
+        f"{name or 'lab'} of a {kind} run": (name, {"run": f"axe-{kind}"})
+        for name, kind in (
+            ("timeline", "failed"),
+            ("film", "failed"),
+            ("what_if", "failed"),
+            ("communication", "failed"),
+            ("placement", "failed"),
+            ("", "wide"),
+            ("overview", "wide"),
+            ("timeline", "wide"),
+            ("film", "wide"),
+            ("communication", "wide"),
+            ("placement", "wide"),
+        )
+    },
 }
-SELF_CONTAINED = ("report/axe-a", "report/axe-captured", "report/axe-captured/film")
+"""`wide`: of 16 replicas. `failed`: before any step was captured."""
+SELF_CONTAINED = (
+    "report/axe-a",
+    "report/axe-captured",
+    "report/axe-captured/film",
+    "report/axe-failed",
+    "report/axe-wide",
+    "report/axe-wide/film",
+)
 NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
 
 
@@ -54,7 +78,8 @@ NAMED = re.compile(r"^Overview: axe-a\b.* · Strategy Lab$")
 def runs(server: Server) -> Iterator[Server]:
     server.write_run("axe-a", steps=60, windows=1, straggler=(2, 30.0))
     server.write_run("axe-b", steps=60, windows=1, seed=4)
-    server.write_run("axe-failed", steps=60, windows=1, ending="failed")
+    server.write_run("axe-failed", steps=60, windows=0, ending="failed")
+    server.write_run("axe-wide", steps=60, windows=1, replicas=16, straggler=(5, 30.0))
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
     shutil.copytree(CAPTURED, server.runs / "axe-captured")
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)

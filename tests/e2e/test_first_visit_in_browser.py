@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Page, Route, expect
 
 from strategy_lab.app.server.assets import NEEDED
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import wait_until_drawn
+from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
 from tests.profiles.served_run import write_served_run
 
@@ -109,6 +110,29 @@ def test_no_segment_of_a_run_is_cut_off(open_page: Callable[..., Page], seen: Se
     groups = page.get_by_role("radiogroup").all()
     assert len(groups) == 2
     assert not any(group.evaluate(IS_CUT) for group in groups)
+
+
+def test_the_overview_keeps_its_places_while_parts_of_it_load(
+    open_page: Callable[..., Page], seen: Server
+) -> None:
+    """Its sentence, its key numbers and the picker of a run come later than the rest."""
+    page = open_page("about:blank", viewport={"width": 1280, "height": 720})
+    held: dict[str, Route] = {}
+    for module in ("Html", "Selectbox"):
+        page.route(re.compile(rf"/{module}\."), partial(held.__setitem__, module))
+    watch_layout(page)
+    page.goto(seen.address("overview", **SEEN), wait_until="commit")
+    title = page.get_by_role("heading", name="Overview", exact=True)
+    expect(page.get_by_role("heading", name="Why is it slow?")).to_be_visible()
+    before = title.bounding_box()
+    wait_until(page, lambda: len(held) == 2, "the page did not ask for both")
+    for module in held.values():
+        module.continue_()
+    expect(page.get_by_role("combobox", name="Run")).to_be_visible()
+    expect(page.locator(".lab-tile").first).to_be_visible()
+    wait_until_drawn(page)
+    assert title.bounding_box() == before
+    assert layout_shift(page) < GOOD
 
 
 def test_the_timeline_of_a_run_without_captures_keeps_no_place_for_them(

@@ -252,6 +252,22 @@ def test_the_form_of_a_new_run_has_the_page_to_itself(open_page: Open, server: S
 
 
 @pytest.mark.run
+def test_the_form_stays_where_it_is_when_a_reason_appears(
+    open_page: Open, free_lab: Server
+) -> None:
+    page = open_page(free_lab.address(), viewport={"width": 1280, "height": 720})
+    start_new_configuration(page)
+    batch = page.get_by_role("spinbutton", name="Global batch size")
+    before = batch.bounding_box()
+    batch.fill("255")
+    batch.press("Tab")
+    expect(page.get_by_text("Cannot run yet: global_batch_size=255")).to_be_visible()
+    assert batch.bounding_box() == before
+    page.get_by_role("button", name="Use 256").click()
+    expect(page.get_by_text("Cannot run yet")).to_have_count(0)
+    assert batch.bounding_box() == before
+
+
 @pytest.mark.timeout(900)
 def test_a_typed_path_is_the_workload_or_refused(
     open_page: Open, free_lab: Server, tmp_path: Path

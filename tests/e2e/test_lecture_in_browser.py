@@ -138,6 +138,37 @@ def test_a_phone_says_that_the_lecture_is_over(lecture: Page, phone: Open) -> No
     expect(lecture.locator(".link")).to_be_visible()
 
 
+SMALL_TEXTS = """body => {
+    const texts = [...body.querySelectorAll("*")].filter((part) => part.checkVisibility()
+        && [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
+    return texts.filter((part) => parseFloat(getComputedStyle(part).fontSize) < 18)
+        .map((part) => part.textContent.trim());
+}"""
+"""Texts that are smaller than 18 px."""
+
+
+@pytest.mark.parametrize(("number", "part"), [(1, ".lane"), (10, ".legend")])
+def test_a_recording_is_legible_from_afar_and_its_keys_lead_back_to_the_question(
+    lecture: Page, number: int, part: str
+) -> None:
+    """The contexts of a program, and the step of a run as a film."""
+    for at in range(1, number):
+        expect(lecture.get_by_text(f"{at}/11", exact=True)).to_be_visible()
+        command(lecture, "forward")
+        expect(lecture.locator(".why")).to_be_visible()
+        command(lecture, "forward")
+    expect(lecture.get_by_text(f"{number}/11", exact=True)).to_be_visible()
+    command(lecture, "forward")
+    for key in ("Escape", "p"):
+        lecture.locator("[data-command=picture]").click()
+        shown = lecture.frame_locator("iframe")
+        expect(shown.locator(part).first).to_be_visible()
+        assert shown.locator("body").evaluate(SMALL_TEXTS) == []
+        shown.locator(part).first.click()  # the keys are the frame's now
+        lecture.keyboard.press(key)
+        expect(lecture.locator("iframe")).to_have_count(0)
+
+
 def test_every_scene_fits_a_projector(lecture: Page) -> None:
     for number in range(1, 12):
         expect(lecture.get_by_text(f"{number}/11", exact=True)).to_be_visible()

@@ -71,11 +71,15 @@ def collectives(reader: Reader) -> None:
 
 def moved(reader: Reader) -> None:
     reader.open("Placement")
+    expect(reader.page.get_by_text("Since segment 0, every variable stayed")).to_be_in_viewport()
     reader.sees("What the reconfiguration moved")
 
 
 def changed_device(reader: Reader) -> None:
     reader.open("Placement")
+    expect(
+        reader.page.get_by_text(re.compile(f"1 op changed device: .*{MOVED} from CPU:3 to CPU:0"))
+    ).to_be_in_viewport()
     reader.sees("Ops that changed device")
     reader.sees("1 op changed device")
     reader.page.get_by_text("Ops that changed device").scroll_into_view_if_needed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.synthetic import HOSTILE, TWO_HOSTS
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
+CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
 View = tuple[int, int]
 """Nanoseconds into the run at the left and right edge."""
 
@@ -61,6 +63,30 @@ def test_it_opens_on_the_newest_capture(timeline: Page) -> None:
     assert start > 0
     assert (end - start) / 1e6 == pytest.approx(10 * 54, rel=0.2)
     expect(timeline.get_by_text("Click an op for its details. Drag to select")).to_be_visible()
+
+
+NOTE_HEIGHTS = """
+const { fillText } = CanvasRenderingContext2D.prototype;
+window.heights = {};
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+  window.heights[text] = y;
+  fillText.call(this, text, x, y, ...rest);
+};
+"""
+"""`heights`: by text where it was drawn last, in a canvas."""
+
+
+def test_each_replicas_device_is_on_the_line_of_its_name(open_page: Open, traced: Server) -> None:
+    """Also where the replica's ops take several rows."""
+    shutil.copytree(CAPTURED, traced.runs / "of-several-rows", dirs_exist_ok=True)
+    page = open_page("about:blank")
+    page.add_init_script(NOTE_HEIGHTS)
+    page.goto(traced.address("timeline", run="of-several-rows"))
+    view_of(page)
+    heights = page.evaluate("heights")
+    assert heights["replica 1"] - heights["replica 0"] > 40, "replica 0 has several rows"
+    for replica in (0, 1):
+        assert heights[f"CPU:{replica}"] == heights[f"replica {replica}"]
 
 
 def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:

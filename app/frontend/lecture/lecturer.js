@@ -111,7 +111,7 @@ function bars() {
 
 // The viewer's document comes with its own style and script; the sandbox keeps it from the lab.
 function wholePicture() {
-  const frame = el("iframe", { title: "The evidence: what was recorded", sandbox: "allow-scripts", srcdoc: pictureOf });
+  const frame = el("iframe", { name: "lecture", title: "The evidence: what was recorded", sandbox: "allow-scripts", srcdoc: pictureOf });
   return el("div", { class: "picture whole" }, button("picture", "Back to the question"), frame);
 }
 
@@ -160,6 +160,11 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     if (!event.repeat) command(KEYS[event.key]);
   }
+});
+
+// Keys that are pressed in the frame arrive here alone.
+window.addEventListener("message", (event) => {
+  if (isWhole && event.source === document.querySelector("iframe")?.contentWindow) togglePicture();
 });
 
 follow();

@@ -6,11 +6,10 @@ import { drawFlows } from "./flows.js";
 import { drawPath } from "./path.js";
 import { drawPredicted, drawPredictedNames } from "./predicted.js";
 import { drawRange } from "./range.js";
-import { shortDevice } from "./text.js";
+import { drawDevice, shortDevice } from "./text.js";
 import { drawUnread } from "./unread.js";
 
 const LABEL_FROM_PX = 44;
-const NARROW = 100; // of the tracks' names: no room for their devices beside them
 const CHARACTER_PX = 6.1;
 const FADED = 0.12;
 
@@ -217,17 +216,8 @@ function drawTracks(context, { viewport: v, theme, tracks, replicaColour }) {
     context.fillStyle = theme.text;
     context.font = `600 12px ${theme.font}`;
     context.fillText(known ? `replica ${track.replica}` : "shared", known ? 19 : 4, top + 8, v.left - 24);
-    if (track.num_rows * v.rowHeight > 26) {
-      context.font = `11px ${theme.font}`;
-      context.globalAlpha = 0.75;
-      context.fillText(shortDevice(track), 4, top + 24, v.left - 8);
-    } else if (v.left > NARROW) {
-      context.font = `11px ${theme.font}`;
-      context.globalAlpha = 0.75;
-      context.textAlign = "right";
-      context.fillText(shortDevice(track), v.left - 8, top + 8, v.left - 92);
-      context.textAlign = "left";
-    }
+    context.font = `11px ${theme.font}`;
+    drawDevice(context, v, shortDevice(track), top, track.num_rows);
   });
   context.globalAlpha = 1;
 }

@@ -4,7 +4,7 @@ import { textOn } from "../shared/colour.js";
 import { el, setText } from "../shared/dom.js";
 import { fixed, number } from "../shared/format.js";
 import { niceTicks, tickText } from "../shared/scale.js";
-import { lengthText, replicaText, shortDevice } from "./text.js";
+import { drawDevice, lengthText, replicaText, shortDevice } from "./text.js";
 
 const RULER = 22;
 const SPACE = 14;
@@ -147,15 +147,10 @@ export function drawPredictedNames(context, { viewport: v, theme, predicted, tra
     context.font = `italic 600 12px ${theme.font}`;
     context.fillText(replicaText(track), isKnown ? 19 : 4, top + 8, v.left - 24);
     context.font = `italic 11px ${theme.font}`;
-    context.globalAlpha = 0.75;
     const measured = tracks[track.track];
-    const device = measured && !measured.isOne ? `, ${shortDevice(measured)}` : "";
-    if (track.num_rows * v.rowHeight > 26) context.fillText(`predicted${device}`, 4, top + 24, v.left - 8);
-    else if (v.left > 100) {
-      context.textAlign = "right";
-      context.fillText("predicted", v.left - 8, top + 8, v.left - 92);
-      context.textAlign = "left";
-    }
+    const hasDevice = measured && !measured.isOne && track.num_rows * v.rowHeight > 26;
+    const device = hasDevice ? `, ${shortDevice(measured)}` : "";
+    drawDevice(context, v, `predicted${device}`, top, track.num_rows);
   });
   context.globalAlpha = 1;
 }

@@ -17,6 +17,23 @@ export function shortDevice({ device, title, isOne, is_marked: isMarked }) {
 
 export const replicaText = ({ replica }) => (replica === null ? "shared" : `replica ${replica}`);
 
+const NARROW = 100; // of the tracks' names: no room for their devices beside them
+const NAME_PX = 84; // of "replica 15", its colour and a gap
+
+/** A track's device beside its name; a longer text is below, if the track has a second row. */
+export function drawDevice(context, v, text, top, rows) {
+  const room = v.left - NAME_PX - 8;
+  const hasSecondRow = rows * v.rowHeight > 26;
+  context.globalAlpha = 0.75;
+  if (hasSecondRow && (v.left <= NARROW || context.measureText(text).width > room)) {
+    context.fillText(text, 4, top + 24, v.left - 8);
+  } else if (v.left > NARROW) {
+    context.textAlign = "right";
+    context.fillText(text, v.left - 8, top + 8, room);
+    context.textAlign = "left";
+  }
+}
+
 export function trackText(track) {
   const device = shortDevice(track);
   return device ? `${replicaText(track)} · ${device}` : replicaText(track);

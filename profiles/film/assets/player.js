@@ -2,6 +2,7 @@
 const AUTO_S = 15; // a film at automatic speed lasts about this long
 const SLOW_S = 4; // what moves in a collective is shown for at least this long
 const SPEEDS = [["auto", null], ["1/100", 1e7], ["1/1,000", 1e6], ["1/10,000", 1e5]];
+const IS_IN_LECTURE = window.name === "lecture"; // the frame in which a lecture shows its evidence
 const LEAST_HEIGHT = 190; // of the picture, px
 const MARGIN = 8;
 const KEYS = "Space plays and stops, the arrow keys go from event to event, Home and End to the ends, L loops.";
@@ -66,6 +67,7 @@ class Player {
     onHeightChange(() => this.fitHeight());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     new MutationObserver(() => this.draw()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    document.documentElement.classList.toggle("lecture", IS_IN_LECTURE);
     document.addEventListener("keydown", (event) => this.onKey(event));
     this.draw();
   }
@@ -220,6 +222,8 @@ class Player {
       " ": () => this.toggle(), ArrowRight: () => this.step(1), ArrowLeft: () => this.step(-1),
       Home: () => this.seek(0), End: () => this.seek(length), l: () => this.setLoop(!this.isLooping),
     };
+    const back = () => window.parent.postMessage("back to the question", "*");
+    if (IS_IN_LECTURE) Object.assign(actions, { Escape: back, p: back });
     const action = actions[event.key];
     if (!action || (event.key === " " && event.target.tagName === "BUTTON")) return;
     event.preventDefault();

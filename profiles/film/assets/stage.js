@@ -41,6 +41,7 @@ class Stage {
   // `perSecond`: nanoseconds of the step in a second of the film; `now`: seconds, for the glow.
   draw(time, perSecond, now, height) {
     const [context, width] = fit(this.canvas, height);
+    if (!width) return; // a frame that has no layout yet
     const places = placeNodes(width, height);
     places.free = Math.min(...places.nodes.flatMap(({ x, y }) => [x, width - x, y, height - y])) - 2; // to the nearest edge
     Object.assign(this, { context, width, time, perSecond, now, theme: readTheme(), places });

@@ -1,5 +1,6 @@
 // The scrubber: the step of each node as a row of phases, the critical path through them, the playhead.
-const AXIS = 20;
+const TEXT = window.name === "lecture" ? 1.65 : 1; // legible from afar in a lecture
+const AXIS = 20 * TEXT;
 const TOP = 2; // the first title is higher than a low row
 
 class Track {
@@ -21,14 +22,14 @@ class Track {
 
   draw(time) {
     const rows = scene.nodes.filter(({ states }) => states.length);
-    const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : 17;
-    const every = row < 9 ? 2 : 1; // the row of a title that fits
+    const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : TEXT > 1 ? 22 : 17;
     const bottom = rows.length * row;
     const [context, width] = fit(this.canvas, TOP + bottom + AXIS);
     context.translate(0, TOP);
     const theme = readTheme();
-    const shown = rows.length > 8 ? 8.5 : 11.5;
-    this.left = width < 500 ? 22 : 70;
+    const shown = rows.length > 8 ? 8.5 : 11.5 * TEXT;
+    const every = Math.ceil(shown / row); // the row of a title that fits
+    this.left = width < 500 ? 22 : 70 * TEXT;
     const x = (at) => this.left + (at / length) * (width - this.left - 6);
     context.font = `${shown}px ${theme.font}`;
     context.textBaseline = "middle";
@@ -73,12 +74,12 @@ class Track {
   }
 
   drawAxis(context, theme, top, x, width) {
-    const rough = length / Math.max(2, width / 110);
+    const rough = length / Math.max(2, width / (110 * TEXT));
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
     context.fillStyle = theme.soft;
     context.textAlign = "center";
-    context.font = `11px ${theme.font}`;
+    context.font = `${11 * TEXT}px ${theme.font}`;
     for (let at = 0; at <= length; at += step) {
       const text = `${Number((at / 1e6).toPrecision(6))} ms`;
       const half = context.measureText(text).width / 2;

@@ -134,10 +134,20 @@ def test_an_injected_delay_explains_its_part_and_no_more(tmp_path: Path) -> None
     found = found_in(tmp_path / "run", straggler=(1, 90.0), inject=[delay])["straggler"]
     assert found.sentence.endswith("The lab injected 30.0 ms into replica 1.")
     assert re.match(
-        r"The injected delay explains 30\.0 ms of (89|90)\.\d ms: remove it to measure the rest\. "
-        r"Its own work takes longer\.",
+        r"The injected delay explains 30\.0 ms of the (89|90)\.\d ms by which replica 1 is late: "
+        r"remove it to measure the rest\. Its own work takes longer\.",
         found.advice,
     )
+
+
+def test_of_several_late_replicas_the_one_is_named_whose_lateness_a_delay_explains_in_part(
+    tmp_path: Path,
+) -> None:
+    options = {"straggler": (3, 90.0), "also_late": (1, 60.0)}
+    delays = [{"replica": 3, "ms": 90.0}, {"replica": 1, "ms": 30.0}]
+    found = found_in(tmp_path / "run", inject=delays, **options)["straggler"]
+    assert "replica 3 is late because of the injected delay" in found.sentence.lower()
+    assert "by which replica 1 is late: remove it" in found.advice
 
 
 def test_an_injected_delay_explains_no_other_replica(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
@@ -13,6 +15,7 @@ from strategy_lab.profiles.capture import xspace
 from strategy_lab.profiles.capture.convert import WindowOf, to_tables
 from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
+from strategy_lab.profiles.tables.schema import TABLES
 from tests.profiles.capture.xspace_builder import CaptureBuilder
 from tests.synthetic import write_run
 
@@ -52,6 +55,35 @@ def test_the_limiting_stage_is_named_with_its_wait_and_settings() -> None:
     assert found.sentence == (
         "The limiting stage is MapAndBatch: a step waits 4.52 ms for it (mean of 3 captured "
         "steps); it makes 2 at a time, chosen by tf.data."
+    )
+
+
+@pytest.mark.parametrize("is_distributed", [True, False])
+def test_a_step_that_waits_for_tf_distribute_blames_no_stage_of_the_program(
+    is_distributed: bool, tmp_path: Path
+) -> None:
+    """The same stages that the program itself made are not those of tf.distribute."""
+    held_ms = {"Iterator::Root::Prefetch::Generator": 16.0, "Iterator::Root::Prefetch::Map": 0.5}
+    causes = [
+        {"kind": "input-stage", "name": name, "count": 1, "total_ms": ms, "held_ms": ms}
+        for name, ms in held_ms.items()
+    ]
+    run = write_run(tmp_path / "run", windows=1, window_steps=4, causes=causes)
+    added = [{"name": name, "dataset": None} for name in held_ms]
+    if is_distributed:
+        added.append({"name": "Iterator::Root::Prefetch", "dataset": "device_prefetch"})
+    for file in run.rglob("input_stages.parquet"):
+        rows = pq.read_table(file).to_pylist()
+        rows += [row | new for row in rows for new in added]
+        pq.write_table(pa.Table.from_pylist(rows, schema=TABLES["input_stages"]), file)
+    found = input_stages(profiles.load(run), 0)
+    assert found.limiting is not None
+    assert found.limiting.name == "Map"
+    assert found.sentence.startswith(
+        "A step waits 16.0 ms while tf.distribute hands batches to devices (mean of 4 captured "
+        "steps). Of the program's own stages, it waits longest for Map: 0.500 ms."
+        if is_distributed
+        else "The limiting stage is Map: a step waits 0.500 ms for it"
     )
 
 

@@ -89,11 +89,15 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     if delays_ms:
         names = units.listed([item.name for item in unexplained])
         lead = f"The injected delay does not explain {names}. "
-    expected_ms = expected_by_delay(facts.stragglers, delays_ms).get(unexplained[0].replica, 0.0)
-    if 0.0 < expected_ms < unexplained[0].late_ms:
-        part, whole = map(units.milliseconds, (expected_ms, unexplained[0].late_ms))
-        lead = f"The injected delay explains {part} of {whole}: remove it to measure the rest. "
-    longer_ms = _input_behind(facts, unexplained[0])
+    worst = unexplained[0]
+    expected_ms = expected_by_delay(facts.stragglers, delays_ms).get(worst.replica, 0.0)
+    if 0.0 < expected_ms < worst.late_ms:
+        part, whole = map(units.milliseconds, (expected_ms, worst.late_ms))
+        lead = (
+            f"The injected delay explains {part} of the {whole} by which {worst.name} is late: "
+            "remove it to measure the rest. "
+        )
+    longer_ms = _input_behind(facts, worst)
     if longer_ms is not None:
         return (
             f"{lead}Its batch takes {units.milliseconds(longer_ms)} longer than those of the "

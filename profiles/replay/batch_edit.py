@@ -19,7 +19,7 @@ from strategy_lab.profiles.replay.batch_free import copy_ns, gradient_entries, p
 from strategy_lab.profiles.replay.edits import Edit, Times, as_the_recorded, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.step_graph import HOST, HOST_GAP, StepGraph
+from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.tables.columns import Bools
 
 FIXED_NS = 60_000.0
@@ -58,8 +58,7 @@ class OtherBatch:
         as_the_recorded(graph, times, before_ns)
         times.work_ns[of_category(graph, ("input",))] *= ratio
         if self.does_wait:
-            asked = of_category(graph, (HOST,)) & (graph.nodes.launch == HOST_GAP)
-            times.work_ns[asked] *= ratio
+            times.work_ns[graph.is_wait_for_batch] *= ratio
 
 
 def other_batch(known: Replays, batch: int) -> OtherBatch:

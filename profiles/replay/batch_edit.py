@@ -47,8 +47,12 @@ class OtherBatch:
         title = f"with a global batch of {self.batch:,} instead of {self.recorded:,}"
         return f"{title} ({self.source})" if self.source else title
 
+    @property
+    def times_examples(self) -> float:
+        return self.batch / self.recorded
+
     def apply(self, graph: StepGraph, times: Times) -> None:
-        ratio = self.batch / self.recorded
+        ratio = self.times_examples
         chosen = passes_of(graph) & ~packing_of(graph)
         before_ns = times.work_ns.copy()
         work_ns = before_ns[chosen]

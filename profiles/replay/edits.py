@@ -68,6 +68,16 @@ class UncertainEdit(Edit, Protocol):
         ...
 
 
+@runtime_checkable
+class ExamplesEdit(Edit, Protocol):
+    """An edit after which a step has another number of examples."""
+
+    @property
+    def times_examples(self) -> float:
+        """Examples of a step with it over those of a step without it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RemoveDelay:
     """The lab's injected delays take no time, and what ran after them on idle CPU cores less.

@@ -17,7 +17,7 @@ from strategy_lab.profiles.tables.columns import Bools, Floats, Ints
 HOST = "host"
 END = "end"
 """Op of the last node: the host learns that the step is over."""
-INPUT, TAKE = "input", "take"
+INPUT, TAKE = "wait for a batch", "take a batch"
 """Ops of the host's nodes: it waits for a batch; its own Python that takes one."""
 ENTER = "enter"
 """Category of a collective's entry, which takes no time of its own."""

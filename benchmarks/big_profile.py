@@ -1,13 +1,17 @@
 """How long analyses of a profile of 10,000,000 spans take, and their memory.
 
-    python -m benchmarks.big_profile [--quick] [--spans 10000000] [--spans-per-step 400]
+    python -m benchmarks.big_profile [--quick] [--only ANALYSIS] [--rounds 3] [--spans 10000000]
+        [--spans-per-step 400]
 
 Each analysis is a fresh process, interpreter start and printing included: `summary`, self times of
 ops by SQL, the report, a comparison with itself, a baseline of it, the film of a step, and the
 timeline (layout, then the whole run cut to 1,400 pixels, one capture window cut likewise, and a
-search). A capture window has 10 steps: those of a small model make 2,500 windows, of one with
-10,000 spans a step 100. The floor is what PyArrow alone needs to read the two columns of that
-query. On a busy machine compare processor seconds.
+search). Of the replay: a what-if with the critical path, what differences between replicas cost,
+the gains of the findings, and the slack of a step's ops. The graph that it needs is made from the
+first captured step: each op waits for the one before it on its device. A capture window has 10
+steps: those of a small model make 2,500 windows, of one with 10,000 spans a step 100. The floor is
+what PyArrow alone needs to read the two columns of that query. On a busy machine compare processor
+seconds.
 Bounds: 3 s and 1.5 GB each.
 """
 
@@ -22,7 +26,15 @@ import tempfile
 import time
 from pathlib import Path
 
+import pyarrow as pa
+
+from strategy_lab.profiles.capture.graph import Node, write_graph
+from strategy_lab.profiles.run.events import WindowCaptured
+from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
+
+SPANS = ("step", "device", "name", "op", "start_ns")
 
 STEPS_PER_WINDOW = 10
 BOUND_S = 3.0
@@ -51,6 +63,15 @@ files += sorted(worker.glob("window-*/spans.parquet"))[16 * len(files):]
 tables = [pq.ParquetFile(file).read(["op", "duration_ns"]) for file in files]
 print(sum(table.num_rows for table in tables))
 """
+SLACK = """
+import sys
+from strategy_lab.profiles.tables.store import Profile
+from strategy_lab.profiles.timeline import lay_out
+from strategy_lab.profiles.timeline.slack import step_slack
+
+profile = Profile.load(sys.argv[1])
+print(step_slack(profile, lay_out(profile), int(sys.argv[2])).slack_ns)
+"""
 BY_OP = "select op, count(*), sum(duration_ns) from spans group by 1 order by 3 desc"
 
 
@@ -60,6 +81,7 @@ def main() -> None:
     parser.add_argument("--spans", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--spans-per-step", type=int, default=400)
+    parser.add_argument("--only", action="append", metavar="ANALYSIS", help="repeatable")
     options = parser.parse_args()
     spans, rounds = (100_000, 1) if options.quick else (options.spans, options.rounds)
     per_step = options.spans_per_step
@@ -73,6 +95,7 @@ def main() -> None:
             checksums=True,
             ops_per_step=per_step // 4 - 3,
         )
+        captured_step = _add_graph(run)
         lab = [sys.executable, "-m", "strategy_core"]
         analyses = {
             "summary": [*lab, "summary", str(run), "--json"],
@@ -82,15 +105,44 @@ def main() -> None:
             "baseline": [*lab, "baseline", str(run), "-o", f"{scratch}/a.json"],
             "film": [*lab, "export", str(run), "--format", "film", "-o", f"{scratch}/film.html"],
             "timeline": [sys.executable, "-c", TIMELINE, str(run)],
+            "what-if": [*lab, "what-if", str(run), "--faster", "compute=2", "--critical-path"],
+            "slowdowns": [*lab, "what-if", str(run), "--slowdowns"],
+            "gains": [*lab, "summary", str(run), "--gains"],
+            "slack": [sys.executable, "-c", SLACK, str(run), str(captured_step)],
             "floor": [sys.executable, "-c", FLOOR, str(run)],
         }
-        for name, command in analyses.items():
+        for name in options.only or analyses:
+            command = analyses[name]
             measured = []
             for _ in range(rounds):
                 for made in ("a.html", "film.html"):  # an export overwrites no file
                     Path(scratch, made).unlink(missing_ok=True)
                 measured.append(_measure(command))
             _report(name, measured)
+
+
+def _add_graph(run: Path) -> int:
+    """Write the graph of the run's first captured step, which made-up runs do not have.
+
+    Returns the step.
+    """
+    profile = Profile.load(run)
+    worker = WorkerFolder(run / "worker-0-0", 0, 0)
+    window = next(item for item in profile.events(WindowCaptured))
+    spans = pa.concat_tables(
+        profile.parts("spans", SPANS, lambda rows: rows, [window.first_step])
+    ).unify_dictionaries()
+    rows = sorted(spans.to_pylist(), key=lambda row: row["start_ns"])
+    nodes: dict[tuple[str, str], Node] = {}
+    before: dict[str, str] = {}
+    for row in rows:
+        device, name, op = row["device"], row["name"], row["op"]
+        if device and op and row["step"] == window.first_step and (device, name) not in nodes:
+            inputs = (before[device],) if device in before else ()
+            nodes[device, name] = Node(len(nodes), 0, name, op, device, inputs)
+            before[device] = name
+    write_graph(list(nodes.values()), worker.graph(0))
+    return window.first_step
 
 
 def _measure(command: list[str]) -> tuple[float, float, int]:

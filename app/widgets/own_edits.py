@@ -24,6 +24,7 @@ from strategy_lab.profiles.replay.spec_edits import refused_xla
 from strategy_lab.profiles.replay.straggler import average_straggler
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
 
 Chosen = tuple[str, str, float]
@@ -83,9 +84,13 @@ def _choose(opened: OpenRun, segment: int) -> Chosen:
         kinds = opened.ask(_kinds, segment)
         what = columns[1].selectbox("Ops of this kind", kinds, key="what_if_kind")
     elif name == _ALGORITHM:
-        what = columns[1].selectbox("Algorithm", ALGORITHMS, key="what_if_algorithm")
+        recorded = opened.ask(_recorded, segment).cross_device_ops
+        others = [each for each in ALGORITHMS if each != recorded]
+        what = columns[1].selectbox("Algorithm", others, key="what_if_algorithm")
     if name in _NUMBERS:
         least, usual, step = _NUMBERS[name]
+        if name == _BATCH:
+            usual = 2 * (opened.ask(_recorded, segment).global_batch_size or usual)
         value = columns[2].number_input(
             "to" if name in (_BATCH, _PACKS) else "times",
             min_value=least,
@@ -114,6 +119,10 @@ def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) 
         opened, segment, {"Show on the timeline": opened.ask(_text, segment, chosen)}
     )
     return title
+
+
+def _recorded(profile: Profile, segment: int) -> SegmentOpened:
+    return replays(profile, segment).recording.segment
 
 
 def _predicted(profile: Profile, segment: int, chosen: tuple[Chosen, ...]) -> WhatIf:

@@ -19,9 +19,13 @@ ASYNC = "ExecutorState::ProcessAsync::"
 """The executor issues an asynchronous op (`...Start`), or the op completes (`...Done`)."""
 
 GET_NEXT = re.compile(
-    r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)|IteratorGetNextOp::DoCompute"
+    r"EagerLocalExecute: (IteratorGetNext|OptionalGetValue)"
+    r"|IteratorGetNext(AsOptional)?Op::DoCompute"
 )
-"""A call that waits for a batch."""
+"""A call that takes a batch; as an optional, if the dataset may end."""
+BATCH_WAITS = ("Op::DoCompute", "IteratorGetNext")
+"""In the names of those that wait until the batch is there: the first is inside of the second, or
+of a traced function."""
 
 STAGE = "Iterator::"
 """A stage of tf.data processes one element: `Iterator::Root::Prefetch::Map`."""

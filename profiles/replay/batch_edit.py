@@ -19,7 +19,7 @@ from strategy_lab.profiles.replay.batch_free import copy_ns, gradient_entries, p
 from strategy_lab.profiles.replay.edits import Edit, Times, as_the_recorded, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.step_graph import HOST, HOST_GAP, StepGraph
+from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.tables.columns import Bools
 
 FIXED_NS = 60_000.0
@@ -47,8 +47,12 @@ class OtherBatch:
         title = f"with a global batch of {self.batch:,} instead of {self.recorded:,}"
         return f"{title} ({self.source})" if self.source else title
 
+    @property
+    def times_examples(self) -> float:
+        return self.batch / self.recorded
+
     def apply(self, graph: StepGraph, times: Times) -> None:
-        ratio = self.batch / self.recorded
+        ratio = self.times_examples
         chosen = passes_of(graph) & ~packing_of(graph)
         before_ns = times.work_ns.copy()
         work_ns = before_ns[chosen]
@@ -58,8 +62,7 @@ class OtherBatch:
         as_the_recorded(graph, times, before_ns)
         times.work_ns[of_category(graph, ("input",))] *= ratio
         if self.does_wait:
-            asked = of_category(graph, (HOST,)) & (graph.nodes.launch == HOST_GAP)
-            times.work_ns[asked] *= ratio
+            times.work_ns[graph.is_wait_for_batch] *= ratio
 
 
 def other_batch(known: Replays, batch: int) -> OtherBatch:

@@ -18,6 +18,11 @@ import pyarrow as pa
 from strategy_lab.profiles.capture.graph import INPUT_OPS, SENDS, Node
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.dependencies import dependencies
+from strategy_lab.profiles.replay.host_events import (
+    Returned,
+    input_times,
+    last_request,
+)
 from strategy_lab.profiles.replay.recording import LEADER, Recording, StepRows
 from strategy_lab.profiles.replay.step_event import Event, demand_of
 from strategy_lab.profiles.replay.step_graph import (
@@ -26,7 +31,6 @@ from strategy_lab.profiles.replay.step_graph import (
     ENTER,
     ENTRY,
     HOST,
-    HOST_GAP,
     INLINE,
     NO_GAP,
     SMALL_BYTES,
@@ -64,8 +68,11 @@ class StepBuilder:
         """Return the graph of a captured step."""
         begin, until = self._recording.bounds[step]
         spans = self._rows["spans"].get(step)
-        host = _host_events(spans, begin, until)
-        ops = self._op_events(spans, begin, host)
+        host: list[Event] = []
+        ops: list[Event] = []
+        if spans is not None:
+            taken, host = input_times(spans, begin, until)
+            ops = self._op_events(spans, begin, taken)
         received = self._receives(step, begin, ops)
         timed = self._recording.timed.get(step, ())
         elsewhere = [each for each in timed if each.worker != LEADER]
@@ -87,18 +94,14 @@ class StepBuilder:
             timed=frozenset(each.replica for each in elsewhere),
         )
 
-    def _op_events(self, spans: pa.Table | None, begin: int, host: list[Event]) -> list[Event]:
-        """Return the ops that the step's functions ran; those of the input belong to it."""
-        if spans is None:
-            return []
-        of_input = Intervals.union(
-            (
-                np.array([event.start for event in host], np.int64),
-                np.array([event.end for event in host], np.int64),
-            )
-        )
+    def _op_events(self, spans: pa.Table, begin: int, taken: Intervals) -> list[Event]:
+        """Return the ops that the step's functions ran; those of the input belong to it.
+
+        Args:
+          taken: when the host itself takes batches.
+        """
         starts = ints(spans, "start_ns") - begin
-        inside = of_input.contains(starts).tolist()
+        inside = taken.contains(starts).tolist()
         columns = (
             starts.tolist(),
             ints(spans, "duration_ns").tolist(),
@@ -200,6 +203,7 @@ class StepBuilder:
                 all_there, all_there + transfer * 1e6, *own, "collective", replica, device or ""
             )
             leave.bytes, leave.launch, leave.node = size, NO_GAP, node.index
+            leave.function = node.function
             groups[instance, turn, ranks].append((enter, leave))
         for (_, _, ranks), pairs in groups.items():
             entries = [enter for enter, _ in pairs]
@@ -219,20 +223,25 @@ class StepBuilder:
         last_on_thread: dict[tuple[int, str], Event] = {}
         first_of: dict[tuple[int, str], Event] = {}
         last_of: dict[int, Event] = {}
-        ended = _Ended(host)
+        returned = Returned(events, bool(self._reads))
         for event in events:
             if event.category == HOST:
+                ends = returned.at(event.start)
+                event.before += ends
+                for function in {each.function for each in ends}:  # another call may follow
+                    for key in [each for each in first_of if each[0] == function]:
+                        del first_of[key]
                 continue
             if event.category != "collective":
                 awaited = self._before.get(event.node, ())
                 event.before += [latest[each] for each in awaited if each in latest]
                 if any(each in self._reads and each not in latest for each in awaited):
                     # The read of a batch inside the step is one of the host's requests.
-                    event.before += ended.host_before(event.start)
+                    event.before += last_request(host, event.start)
                 key = (event.function, event.device)
                 if key not in first_of and event.launch == WAKE:
                     first_of[key], event.launch = event, ENTRY
-                    event.before += ended.host_before(event.start)
+                    event.before += last_request(host, event.start)
                     if event.function not in last_of:
                         event.before += [
                             last
@@ -248,6 +257,7 @@ class StepBuilder:
                     if event.launch == WAKE and _is_last(before, event.before):
                         event.launch = INLINE
                 last_on_thread[event.thread, event.device] = event
+            returned.add(event)
             if event.category != ENTER:
                 latest[event.node] = event
                 known = last_of.get(event.function)
@@ -257,17 +267,6 @@ class StepBuilder:
 
 def _is_last(before: Event, every: list[Event]) -> bool:
     return before.end >= max(each.end for each in every)
-
-
-class _Ended:
-    """The host's nodes by their end."""
-
-    def __init__(self, host: list[Event]) -> None:
-        self._host = host
-
-    def host_before(self, start: float) -> list[Event]:
-        found = [event for event in self._host if event.end <= start]
-        return found[-1:]
 
 
 def _output_bytes(node: Node) -> float:
@@ -288,31 +287,6 @@ def _receive(peer: Node, sent: float, arrived: float, replica: int, size: float)
         node=peer.index,
         function=peer.function,
     )
-
-
-def _host_events(spans: pa.Table | None, begin: int, until: int) -> list[Event]:
-    """Return the times in which the host asks for a batch, each after the one before."""
-    if spans is None:
-        return []
-    asked = [
-        (start - begin, start - begin + length)
-        for start, length, category, op in zip(
-            ints(spans, "start_ns").tolist(),
-            ints(spans, "duration_ns").tolist(),
-            texts(spans, "category"),
-            texts(spans, "op"),
-            strict=True,
-        )
-        if category == "input" and not op
-    ]
-    starts, ends = np.array(asked, np.int64).reshape(-1, 2).T
-    joined = Intervals.union((starts, np.minimum(ends, until - begin)))
-    found: list[Event] = []
-    for start, end in zip(joined.starts.tolist(), joined.ends.tolist(), strict=True):
-        event = Event(start, end, "input", "input", HOST, launch=HOST_GAP)
-        event.before = found[-1:]
-        found.append(event)
-    return found
 
 
 def _could_wait(event: Event, before: Event) -> bool:

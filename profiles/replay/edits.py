@@ -12,13 +12,17 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.step_graph import (
+    END,
     END_GAP,
     ENTER,
     ENTRY,
     HOST,
     HOST_GAP,
+    INPUT,
+    TAKE,
     StepGraph,
 )
 from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
@@ -61,6 +65,16 @@ class UncertainEdit(Edit, Protocol):
     @property
     def extremes(self) -> tuple[Edit, ...]:
         """The same change with the least and the most of it."""
+        ...
+
+
+@runtime_checkable
+class ExamplesEdit(Edit, Protocol):
+    """An edit after which a step has another number of examples."""
+
+    @property
+    def times_examples(self) -> float:
+        """Examples of a step with it over those of a step without it."""
         ...
 
 
@@ -114,6 +128,8 @@ def _longest_of_a_replica(graph: StepGraph, work_ns: Floats, chosen: Bools) -> f
 class InputFree:
     """The batch is there when the step asks for it.
 
+    The host's own Python stays: what it takes until it asks, and to hand the batch to the replicas.
+
     Cores that idle during a long wait make what follows slower, as during a delay (`RemoveDelay`):
     after waits of 350 ms the rest of a step took 46 ms, and 32 ms without them. After shorter waits
     it took as long as without, so that none of it counts, and the interval goes to 8 % of the wait.
@@ -128,15 +144,15 @@ class InputFree:
         return (InputFree(recovered=_MOST_RECOVERED),)
 
     def apply(self, graph: StepGraph, times: Times) -> None:
-        chosen = of_category(graph, ("input",)) | (
-            of_category(graph, (HOST,)) & (graph.nodes.launch == HOST_GAP)
-        )
+        chosen = of_category(graph, ("input",)) | graph.is_wait_for_batch
         if not chosen.any():
             raise ReplayError("The recorded steps have no time in which they ask for a batch")
-        removed_ns = float(times.work_ns[chosen].sum())
+        nodes = graph.nodes
+        waits = Intervals.union(
+            (nodes.start_ns[chosen].astype(np.int64), nodes.end_ns[chosen].astype(np.int64))
+        )
         times.work_ns[chosen] = 0.0
-        times.gap_ns[chosen & (graph.nodes.launch == HOST_GAP)] = 0.0
-        _recover(graph, times, min(removed_ns, graph.wall_ns), self.recovered)
+        _recover(graph, times, float((waits.ends - waits.starts).sum()), self.recovered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +190,7 @@ class Faster:
     def apply(self, graph: StepGraph, times: Times) -> None:
         chosen = self._chosen(graph)
         if not chosen.any():
-            kinds = sorted({*graph.nodes.op} - {"", "end", "input"})
+            kinds = sorted({*graph.nodes.op} - {"", END, INPUT, TAKE})
             raise ReplayError(
                 f"No op of kind {self.kind!r} is in the recorded steps",
                 advice=f"Choose communication, compute, or one of {', '.join(kinds[:30])}",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.replay.batch_edit import OtherBatch
 from strategy_lab.profiles.replay.edits import Edit, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays
@@ -42,18 +41,16 @@ def gain_of(profile: Profile, finding: Finding) -> Gain | str:
         found = predict(replays(profile, finding.segment), [edit])
     except ReplayError as error:
         return str(error)
-    times = edit.batch / edit.recorded if isinstance(edit, OtherBatch) else 1.0
-    is_within = found.least_ms <= found.measured_ms * times <= found.most_ms
     return Gain(
         step_ms=found.predicted_ms,
         low_ms=found.low_ms,
         high_ms=found.high_ms,
         measured_ms=found.measured_ms,
         error=found.replay_error,
-        times_examples=times,
+        times_examples=found.times_examples,
         is_bound=removal.is_bound,
-        is_within_error=is_within,
-        sentence=finding_sentence(found, removal, times),
+        is_within_error=found.is_within_error,
+        sentence=finding_sentence(found, removal),
     )
 
 

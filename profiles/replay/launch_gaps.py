@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy_lab.profiles.replay.simulate import simulate
-from strategy_lab.profiles.replay.step_graph import ENTRY, HOST_GAP, NO_GAP, StepGraph
+from strategy_lab.profiles.replay.step_graph import ENTRY, HOST, HOST_GAP, NO_GAP, StepGraph
 from strategy_lab.profiles.tables.columns import Floats
 
 FEWEST = 3
@@ -23,16 +23,25 @@ Key = tuple[int, str]
 
 
 def gap_keys(graph: StepGraph) -> list[Key]:
-    """Return the kind of each node's gap: how it is launched, and its op or device."""
+    """Return the kind of each node's gap: how it is launched, and its op or device.
+
+    Of a device's first op also whether it waits for the host's request, and of that how often the
+    host has asked since the step began or a function returned.
+    """
     nodes = graph.nodes
     kinds: list[Key] = []
-    inputs = 0
-    for launch, op, device in zip(nodes.launch.tolist(), nodes.op, nodes.device, strict=True):
+    asked: dict[bool, int] = {True: 0, False: 0}
+    for at, (launch, op, device) in enumerate(
+        zip(nodes.launch.tolist(), nodes.op, nodes.device, strict=True)
+    ):
+        if launch in (ENTRY, HOST_GAP):
+            of_host = [nodes.category[each] == HOST for each in graph.waits_for[at]]
         if launch == ENTRY:
-            kinds.append((launch, device))
+            kinds.append((launch, f"{device} {any(of_host)}"))
         elif launch == HOST_GAP:
-            kinds.append((launch, str(inputs)))
-            inputs += 1
+            has_returned = not all(of_host)
+            kinds.append((launch, f"{asked[has_returned]} {has_returned}"))
+            asked[has_returned] += 1
         else:
             kinds.append((launch, op))
     return kinds

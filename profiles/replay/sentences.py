@@ -59,29 +59,24 @@ def gain_sentence(found: WhatIf) -> str:
     No length is named if the replay's error is as large as the gain.
     """
     if found.is_within_error:
-        return _unknown("without it", found, found.measured_ms)
+        return _unknown("without it", found)
     return f"Without it a captured step takes {_instead(found)} ({_how_sure(found)})."
 
 
-def finding_sentence(found: WhatIf, removal: Removal, times_examples: float) -> str:
-    """A finding's gain in a sentence.
+def finding_sentence(found: WhatIf, removal: Removal) -> str:
+    """A finding's gain in a sentence: `found` is the step with the change that `removal` names.
 
-    Args:
-      found: the step with the change that `removal` names.
-      times_examples: examples of a step with the change over those of a step without it. If it is
-        not 1, the sentence compares the time of an example.
+    If the step has another number of examples, the sentence compares the time of an example.
     """
     if removal.change in ("no-delay", "average-replica"):
         return gain_sentence(found)
     edit = found.edits[0]
-    same_ms = found.measured_ms * times_examples
-    if found.least_ms <= same_ms <= found.most_ms:
-        return _unknown(edit, found, same_ms)
-    if times_examples != 1.0:
-        faster = same_ms / found.predicted_ms
+    if found.is_within_error:
+        return _unknown(edit, found)
+    if found.times_examples != 1.0:
         return (
             f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)}, so "
-            f"{faster:.2f} times as many examples per second ({_how_sure(found)})."
+            f"{found.speedup:.2f} times as many examples per second ({_how_sure(found)})."
         )
     if removal.is_bound:
         return (
@@ -93,11 +88,12 @@ def finding_sentence(found: WhatIf, removal: Removal, times_examples: float) -> 
     )
 
 
-def _unknown(edit: str, found: WhatIf, same_ms: float) -> str:
+def _unknown(edit: str, found: WhatIf) -> str:
+    same_ms = units.milliseconds(found.same_ms)
     now = (
-        f"it takes {units.milliseconds(same_ms)} now"
-        if same_ms == found.measured_ms
-        else f"with {units.milliseconds(same_ms)} it has as many examples per second as now"
+        f"it takes {same_ms} now"
+        if found.times_examples == 1.0
+        else f"with {same_ms} it has as many examples per second as now"
     )
     return (
         f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
@@ -127,13 +123,15 @@ def in_another_run(found: WhatIf) -> str:
 
 
 def times_as_fast(found: WhatIf) -> str:
-    """`2.03 times as fast (1.69 to 2.26 in the recorded steps)`."""
+    """`2.03 times as fast (1.69 to 2.26 in the recorded steps)`; of another batch, `1.81 times as
+    many examples per second (...)`."""
     slow, fast = (
-        found.measured_ms / end_ms if end_ms > 0 else float("inf")
+        found.same_ms / end_ms if end_ms > 0 else float("inf")
         for end_ms in (found.most_ms, found.least_ms)
     )
     ends = f"{slow:.2f} to {fast:.2f}" if math.isfinite(fast) else f"at least {slow:.2f}"
-    return f"{found.speedup:.2f} times as fast ({ends} in the recorded steps)"
+    what = "as fast" if found.times_examples == 1.0 else "as many examples per second"
+    return f"{found.speedup:.2f} times {what} ({ends} in the recorded steps)"
 
 
 def _in_this_run(found: WhatIf) -> str:

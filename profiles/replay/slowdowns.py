@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.replay.edits import Times
 from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.replay.replays import Replays
+from strategy_lab.profiles.replay.replays import Replay, Replays
+from strategy_lab.profiles.replay.simulate import simulate
 from strategy_lab.profiles.replay.step_graph import HOST_GAP, StepGraph
-from strategy_lab.profiles.replay.what_if import edited_schedule
 from strategy_lab.profiles.tables.columns import Floats
 
+Factors = dict[tuple[str, int], tuple[list[int], float]]
 _WORK = ("compute", "input", "other", "delay", "collective", "transfer")
 _BY_MEDIAN = ("delay", "collective", "transfer")
 LEAST = 1.005
@@ -38,21 +38,6 @@ class Slowdowns:
     """S_w"""
 
 
-@dataclass(frozen=True, slots=True)
-class Ideal:
-    """Every replica takes as long for the ops of a type as the usual one, but for some."""
-
-    but_for_op: str | None = None
-    """Ops of this type stay as they are."""
-    but_for_replica: int | None = None
-    title: str = "ideal"
-
-    def apply(self, graph: StepGraph, times: Times) -> None:
-        for (op, replica), (places, factor) in _factors(graph, times.work_ns).items():
-            if op != self.but_for_op and replica != self.but_for_replica:
-                times.work_ns[places] *= factor
-
-
 def slowdowns(known: Replays) -> Slowdowns:
     """Return S, S_t and S_w. A segment of one replica has S = 1.
 
@@ -65,19 +50,20 @@ def slowdowns(known: Replays) -> Slowdowns:
             "other workers are not recorded",
             advice="Use --without-straggler, or record the same replicas in one process (mirrored)",
         )
-    ops = sorted({op for step in steps for op, _ in _factors(step.graph, step.work_ns)})
+    factors = [_factors(step.graph, step.work_ns) for step in steps]
+    ops = sorted({op for each in factors for op, _ in each})
     replicas = sorted({int(each) for step in steps for each in step.graph.nodes.replica} - {-1})
     whole: list[float] = []
     by_op: dict[str, list[float]] = defaultdict(list)
     by_replica: dict[int, list[float]] = defaultdict(list)
-    for step in steps:
-        ideal = edited_schedule(step, [Ideal()]).length_ns
+    for step, known_factors in zip(steps, factors, strict=True):
+        ideal = _ideal_ns(step, known_factors)
         whole.append(step.schedule.length_ns / ideal)
         for op in ops:
-            by_op[op].append(edited_schedule(step, [Ideal(op)]).length_ns / ideal)
+            by_op[op].append(_ideal_ns(step, known_factors, but_for_op=op) / ideal)
         for replica in replicas:
-            but_for = Ideal(but_for_replica=replica)
-            by_replica[replica].append(edited_schedule(step, [but_for]).length_ns / ideal)
+            length_ns = _ideal_ns(step, known_factors, but_for_replica=replica)
+            by_replica[replica].append(length_ns / ideal)
     medians = {name: float(np.median(values)) for name, values in by_op.items()}
     noticed = sorted(medians.items(), key=lambda item: -item[1])
     return Slowdowns(
@@ -87,7 +73,22 @@ def slowdowns(known: Replays) -> Slowdowns:
     )
 
 
-def _factors(graph: StepGraph, work_ns: Floats) -> dict[tuple[str, int], tuple[list[int], float]]:
+def _ideal_ns(
+    step: Replay,
+    factors: Factors,
+    but_for_op: str | None = None,
+    but_for_replica: int | None = None,
+) -> float:
+    """Return the length of a step in which replicas take as long for the ops of a type as the usual
+    one, but for one type or one replica, which stays as it is."""
+    work_ns = step.work_ns.copy()
+    for (op, replica), (places, factor) in factors.items():
+        if op != but_for_op and replica != but_for_replica:
+            work_ns[places] *= factor
+    return simulate(step.graph, work_ns, step.gap_ns, step.cores).length_ns
+
+
+def _factors(graph: StepGraph, work_ns: Floats) -> Factors:
     """By type of op and replica its nodes, and the factor that makes them ideal."""
     nodes = graph.nodes
     places: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))

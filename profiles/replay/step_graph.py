@@ -17,6 +17,8 @@ from strategy_lab.profiles.tables.columns import Bools, Floats, Ints
 HOST = "host"
 END = "end"
 """Op of the last node: the host learns that the step is over."""
+INPUT, TAKE = "wait for a batch", "take a batch"
+"""Ops of the host's nodes: it waits for a batch; its own Python that takes one."""
 ENTER = "enter"
 """Category of a collective's entry, which takes no time of its own."""
 SMALL_BYTES = 1024
@@ -99,6 +101,12 @@ class StepGraph:
     def is_timed(self) -> Bools:
         """Which nodes are phases of a replica whose ops are not recorded."""
         return np.isin(self.nodes.replica, list(self.timed))
+
+    @cached_property
+    def is_wait_for_batch(self) -> Bools:
+        """Which nodes are the host's waits for a batch."""
+        pairs = zip(self.nodes.category, self.nodes.op, strict=True)
+        return np.array([pair == (HOST, INPUT) for pair in pairs])
 
     @property
     def length_ns(self) -> Floats:

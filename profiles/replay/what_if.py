@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD
-from strategy_lab.profiles.replay.edits import Edit, Times, UncertainEdit
+from strategy_lab.profiles.replay.edits import Edit, ExamplesEdit, Times, UncertainEdit
 from strategy_lab.profiles.replay.replays import Replay, Replays, replays
 from strategy_lab.profiles.replay.simulate import Schedule, simulate
 from strategy_lab.profiles.tables.columns import Floats
@@ -64,17 +64,24 @@ class WhatIf:
     """Standard deviation of the logarithm of a run's step time over runs of one spec."""
     num_other_runs: int
     """Runs of this spec that tell it; 0: it is assumed."""
+    times_examples: float = 1.0
+    """Examples of a step with the edits over those of a step without them."""
+
+    @property
+    def same_ms(self) -> float:
+        """Length of a step with the edits that takes as long for an example as a measured one."""
+        return self.measured_ms * self.times_examples
 
     @property
     def speedup(self) -> float:
-        """`T_measured / T_predicted`."""
-        return self.measured_ms / self.predicted_ms if self.predicted_ms > 0 else float("inf")
+        """`T_measured / T_predicted`, of the time of an example if their number changes."""
+        return self.same_ms / self.predicted_ms if self.predicted_ms > 0 else float("inf")
 
     @property
     def is_within_error(self) -> bool:
-        """Whether the interval of the recorded steps holds the measured step: the edit may change
+        """Whether the interval of the recorded steps holds what was measured: the edit may change
         nothing."""
-        return self.least_ms <= self.measured_ms <= self.most_ms
+        return self.least_ms <= self.same_ms <= self.most_ms
 
 
 def what_if(profile: Profile, segment: int, edits: Sequence[Edit]) -> WhatIf:
@@ -116,6 +123,9 @@ def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
         most_ms=most,
         run_spread=known.spread.spread if known.spread else ASSUMED_SPREAD,
         num_other_runs=known.spread.num_runs if known.spread else 0,
+        times_examples=math.prod(
+            edit.times_examples for edit in edits if isinstance(edit, ExamplesEdit)
+        ),
     )
 
 

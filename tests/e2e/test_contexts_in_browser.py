@@ -171,7 +171,7 @@ def test_two_recordings_beside_each_other_show_program_and_lanes_on_a_projector(
 
 
 def test_a_program_is_ended_soon_after_its_last_tab(open_page: Opened, server: Server) -> None:
-    program = f"# {time.time_ns()}\ndef demonstrate(strategy):\n    while True: pass\n"
+    program = endless(str(time.time_ns()))
     address = server.address("contexts", demo="merge_call")
     pages = [open_page(address, own_context=True) for _ in range(2)]
     for page in pages:
@@ -195,8 +195,7 @@ def test_a_third_program_waits_for_its_turn_and_says_its_place(
     address = server.address("contexts", demo="merge_call")
     pages = [open_page(address, own_context=True) for _ in range(3)]
     for number, page in enumerate(pages):
-        endless = f"# {number}\ndef demonstrate(strategy):\n    while True: pass\n"
-        change(page, lambda _source, endless=endless: endless)
+        change(page, lambda _source, number=number: endless(str(number)))
         if number < 2:
             wait_until(lambda number=number: len(recorders(server)) > number)
     expect(pages[2].get_by_text("number 1 in the queue")).to_be_visible()
@@ -206,6 +205,13 @@ def test_a_third_program_waits_for_its_turn_and_says_its_place(
     pages[1].goto(server.address("runs"))  # another page counts as leaving, too
     pages[2].close()
     wait_until(lambda: not recorders(server))
+
+
+def endless(name: str) -> str:
+    """A program of that name that does not end, and leaves the cores to the other processes."""
+    return (
+        f"# {name}\nimport time\n\n\ndef demonstrate(strategy):\n    while True: time.sleep(0.1)\n"
+    )
 
 
 def change(

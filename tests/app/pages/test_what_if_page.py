@@ -48,6 +48,24 @@ def test_several_edits_are_added_and_removed(finished_run: Path) -> None:
     assert OVERLAPPED in said(page)
 
 
+def test_another_batch_is_compared_by_examples(finished_run: Path) -> None:
+    page = open_page("what_if", finished_run.parent, run=finished_run.name)
+    page.selectbox(key="what_if_own").select("Global batch size")
+    page = rerun(page)
+    size = next(each for each in page.number_input if each.label == "to")
+    assert f"with a global batch of {size.value:.0f} instead of {size.value / 2:.0f}" in said(page)
+    assert "times as many examples per second (" in said(page)
+
+
+def test_the_recorded_algorithm_is_not_offered_as_another(finished_run: Path) -> None:
+    page = open_page("what_if", finished_run.parent, run=finished_run.name)
+    page.selectbox(key="what_if_own").select("Algorithm of the all-reduce")
+    page = rerun(page)
+    offered = page.selectbox(key="what_if_algorithm").options
+    assert "collective-ring" not in offered
+    assert f"with gradients reduced by {offered[0]}" in said(page)
+
+
 def test_what_cannot_be_predicted_is_not_added(finished_run: Path) -> None:
     page = open_page("what_if", finished_run.parent, run=finished_run.name)
     page.selectbox(key="what_if_own").select("XLA")

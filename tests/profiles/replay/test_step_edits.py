@@ -22,6 +22,7 @@ from strategy_lab.profiles.replay.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
+from strategy_lab.profiles.replay.sentences import times_as_fast
 from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
 from strategy_lab.profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
@@ -246,6 +247,16 @@ def test_overlapped_collectives_take_what_the_backward_pass_does_not_hide(
     found = predict(of, [edit])
     assert found.predicted_ms == pytest.approx(predicted_ms or 13 + edit.latency_ns / MS)
     assert found.least_ms <= found.predicted_ms < found.most_ms < of.measured_ms
+
+
+def test_another_batch_is_compared_by_examples(known: Replays) -> None:
+    """Four times the batch is slower for each step, and faster for each example."""
+    found = predict(known, [other_batch(known, 256)])
+    assert found.times_examples == 4
+    assert found.measured_ms < found.least_ms
+    assert not found.is_within_error
+    faster = 4 * found.measured_ms / found.predicted_ms
+    assert times_as_fast(found).startswith(f"{faster:.2f} times as many examples per second (")
 
 
 def test_overlap_hides_no_more_than_all_of_the_passes() -> None:

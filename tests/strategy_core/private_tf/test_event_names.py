@@ -63,6 +63,13 @@ def test_events_begin_with_the_name(names: tuple[set[str], set[str]], pattern: s
     assert any(found.startswith(name) for found in names[0]), f"no event begins with {name}"
 
 
+@pytest.mark.parametrize("wait", event_names.BATCH_WAITS)
+def test_a_wait_for_a_batch_is_a_call_that_takes_one(
+    names: tuple[set[str], set[str]], wait: str
+) -> None:
+    assert any(event_names.GET_NEXT.match(name) and wait in name for name in names[0])
+
+
 @pytest.mark.parametrize("stat", ["STEP_NUMBER", "STEP_ID", "INSTANCE_KEY", "NODE", "KERNEL"])
 def test_events_have_the_stat(names: tuple[set[str], set[str]], stat: str) -> None:
     assert getattr(event_names, stat) in names[1]

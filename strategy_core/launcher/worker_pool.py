@@ -31,6 +31,7 @@ class WorkerPool:
         self._inventory: Inventory | None = None
         self._is_closed = False
         self._num_holds = 0
+        self._has_had_spare = self._is_importing = False
         self.refill()
 
     @property
@@ -38,7 +39,7 @@ class WorkerPool:
         """Whether the next run would have to wait for TensorFlow's import."""
         spare = self._spare
         if spare is None or spare.poll() is not None:
-            return "none"
+            return "starting" if self._is_importing else "none"
         return "ready" if spare.ready else "starting"
 
     def inventory(self) -> Inventory | None:
@@ -75,11 +76,19 @@ class WorkerPool:
 
     def refill(self) -> None:
         """Start a spare worker if it is missing. Not while a run starts: both imports would take
-        longer."""
+        longer.
+
+        In place of the second one, a process is started that imports TensorFlow once more, and
+        from which this one and all later ones are forked.
+        """
         with self._lock:
             if self._is_closed or not self._has_spare or self._num_holds:
                 return
-            if self._spare is None or self._spare.poll() is not None:
+            if self._spare is not None and self._spare.poll() is None:
+                return
+            self._is_importing = self._has_had_spare and self._spawner.prepare_forks(self.refill)
+            if not self._is_importing:
+                self._has_had_spare = True
                 self._spare = self._spawner.spawn()
 
     @contextlib.contextmanager

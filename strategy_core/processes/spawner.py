@@ -7,17 +7,19 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from strategy_core.processes import descendants, reaper
+from strategy_core.processes.fork_client import ForkClient
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.orphan_cleanup import OrphanCleanup
 from strategy_core.processes.worker_process import WorkerProcess
 
-WORKER_COMMAND = tuple(module_command("strategy_core.worker.main"))
+WORKER_MODULE = "strategy_core.worker.main"
+WORKER_COMMAND = tuple(module_command(WORKER_MODULE))
 _STARTED_WITHIN_S = 60.0
 
 
@@ -34,6 +36,8 @@ class Spawner:
 
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
         self._command = [*command, "--nice", str(nice)]
+        self._can_be_forked = sys.platform == "linux" and tuple(command) == WORKER_COMMAND
+        self._forks: ForkClient | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = descendants.new_mark()
         self._cleanup: OrphanCleanup | None = None
@@ -43,6 +47,14 @@ class Spawner:
         """A new process; it enters the namespaces of `network` if that is given."""
         return self._thread.submit(self._spawn, network).result()
 
+    def prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
+        """Start a process from which later workers are forked, without an import of their own.
+
+        Returns whether it imports TensorFlow now. At the end of that, `on_end_of_import` is called
+        in another thread.
+        """
+        return self._thread.submit(self._prepare_forks, on_end_of_import).result()
+
     def close(self) -> None:
         """End every process that was started, and its descendants.
 
@@ -51,6 +63,8 @@ class Spawner:
         processes that carry this spawner's mark.
         """
         self._thread.shutdown()
+        if self._forks is not None:
+            self._forks.close()
         if self._cleanup is not None:
             self._cleanup.close()
 
@@ -58,6 +72,9 @@ class Spawner:
         self._cleanup = self._cleanup or OrphanCleanup(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}_"
+        forked = self._forked(network, mark)
+        if forked is not None:
+            return forked
         command = [*self._command, *(network.arguments if network else [])]
         namespaces = network.namespaces if network else ()
         if sys.platform == "linux":
@@ -66,6 +83,33 @@ class Spawner:
         command += ["--parent", str(os.getpid())]
         popen, stderr = _start(command, namespaces, environment)
         return WorkerProcess(popen, stderr, mark)
+
+    def _forked(self, network: NamespaceHandle | None, mark: str) -> WorkerProcess | None:
+        """A worker forked from the fork server; None if it must be executed."""
+        forks, environment = self._forks, worker_environment(os.environ)
+        # Some variables count only while TensorFlow is imported.
+        if forks is None or not forks.is_ready() or forks.own_environment != environment:
+            return None
+        arguments = self._command[len(WORKER_COMMAND) :]
+        namespaces = network.namespaces if network else ()
+        try:
+            marked = environment | {descendants.VARIABLE: mark}
+            child, stderr, pid = forks.fork(arguments, namespaces, marked)
+        except OSError:
+            return None
+        return WorkerProcess(child, stderr, mark, pid)
+
+    def _prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
+        if not self._can_be_forked:
+            return False
+        if self._forks is None:
+            # Its forks have this mark, too, where the system reads a process's environment: that of
+            # the time when the process was executed.
+            mark = f"{self._mark}-forks_"
+            self._forks = ForkClient(
+                WORKER_MODULE, worker_environment(os.environ), mark, on_end_of_import
+            )
+        return self._forks.state == "importing"
 
 
 def _start_with_reaper(

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Literal
 
 from strategy_core.processes import descendants, fork_server
 from strategy_core.processes.import_path import module_command
@@ -79,13 +79,12 @@ class ForkClient:
         self,
         module: str,
         environment: Mapping[str, str],
-        mark: str,
         on_end_of_import: Callable[[], None],
     ) -> None:
         self.own_environment = dict(environment)
-        """That of the import, without the mark."""
-        self.state = "importing"
-        """`importing`, `ready`, or `gone`."""
+        """That of the import."""
+        self.state: Literal["importing", "ready", "gone"] = "importing"
+        """`gone`: closed, or the import failed."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._connection = ours
         with theirs:
@@ -97,9 +96,13 @@ class ForkClient:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**environment, descendants.VARIABLE: mark},
+                # The system shows this environment of each fork, too. With a mark in it, a reaper
+                # would be killed with the marked processes, before it has ended what is below it.
+                env=descendants.without_mark(environment),
                 start_new_session=True,
             )
+        self.has_imported = threading.Event()
+        """Set at the end of the import, however that ended."""
         self._on_end_of_import = on_end_of_import
         threading.Thread(target=self._await_import, name="fork server", daemon=True).start()
 
@@ -150,11 +153,16 @@ class ForkClient:
     def is_ready(self) -> bool:
         return self.state == "ready" and self._process.poll() is None
 
+    def has_died(self) -> bool:
+        """Whether it has ended after it was ready: another one may do better."""
+        return self.state == "ready" and self._process.poll() is not None
+
     def _await_import(self) -> None:
         with contextlib.suppress(OSError):
             is_ready = self._connection.recv(64) == fork_server.READY
             if self.state == "importing":
                 self.state = "ready" if is_ready else "gone"
+        self.has_imported.set()
         self._on_end_of_import()
 
 

@@ -18,8 +18,7 @@ from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.orphan_cleanup import OrphanCleanup
 from strategy_core.processes.worker_process import WorkerProcess
 
-WORKER_MODULE = "strategy_core.worker.main"
-WORKER_COMMAND = tuple(module_command(WORKER_MODULE))
+WORKER_COMMAND = tuple(module_command("strategy_core.worker.main"))
 _STARTED_WITHIN_S = 60.0
 
 
@@ -36,7 +35,8 @@ class Spawner:
 
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
         self._command = [*command, "--nice", str(nice)]
-        self._can_be_forked = sys.platform == "linux" and tuple(command) == WORKER_COMMAND
+        self._module = _module_of(command) if sys.platform == "linux" else None
+        """What a fork server imports; None: workers are executed."""
         self._forks: ForkClient | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = descendants.new_mark()
@@ -47,13 +47,18 @@ class Spawner:
         """A new process; it enters the namespaces of `network` if that is given."""
         return self._thread.submit(self._spawn, network).result()
 
-    def prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
+    def prepare_forks(self, on_end_of_import: Callable[[], None] = lambda: None) -> bool:
         """Start a process from which later workers are forked, without an import of their own.
 
-        Returns whether it imports TensorFlow now. At the end of that, `on_end_of_import` is called
-        in another thread.
+        Returns whether it imports TensorFlow now. If this call started it, `on_end_of_import` is
+        called at the end of the import, in another thread.
         """
         return self._thread.submit(self._prepare_forks, on_end_of_import).result()
+
+    def wait_for_forks(self, timeout_s: float) -> None:
+        """Wait for the end of that import, if there is one."""
+        if self._forks is not None:
+            self._forks.has_imported.wait(timeout_s)
 
     def close(self) -> None:
         """End every process that was started, and its descendants.
@@ -90,7 +95,7 @@ class Spawner:
         # Some variables count only while TensorFlow is imported.
         if forks is None or not forks.is_ready() or forks.own_environment != environment:
             return None
-        arguments = self._command[len(WORKER_COMMAND) :]
+        arguments = self._command[len(WORKER_COMMAND) :]  # those after the module
         namespaces = network.namespaces if network else ()
         try:
             marked = environment | {descendants.VARIABLE: mark}
@@ -100,16 +105,17 @@ class Spawner:
         return WorkerProcess(child, stderr, mark, pid)
 
     def _prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
-        if not self._can_be_forked:
+        if self._module is None:
             return False
-        if self._forks is None:
-            # Its forks have this mark, too, where the system reads a process's environment: that of
-            # the time when the process was executed.
-            mark = f"{self._mark}-forks_"
-            self._forks = ForkClient(
-                WORKER_MODULE, worker_environment(os.environ), mark, on_end_of_import
-            )
+        if self._forks is None or self._forks.has_died():
+            environment = worker_environment(os.environ)
+            self._forks = ForkClient(self._module, environment, on_end_of_import)
         return self._forks.state == "importing"
+
+
+def _module_of(command: Sequence[str]) -> str | None:
+    """The module that a command executes; None if it executes something else."""
+    return command[-1] if list(command) == module_command(command[-1]) else None
 
 
 def _start_with_reaper(

@@ -54,7 +54,7 @@ def repeat(args: argparse.Namespace, spec: RunSpec, choose: Callable[[], Path]) 
     # Before the plan, which is kept once it is written.
     checked = [validation.check(each) for each in specs]
     plan = _saved_plan(args.output, choose, specs)
-    with Launcher() as launcher:
+    with Launcher(forks=True) as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
             handle = launcher.launch(checked[specs.index(asked)], run)

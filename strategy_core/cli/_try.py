@@ -46,7 +46,7 @@ def try_it(
     tried = try_change(profile, segment, changes, runs, num_pairs=num_pairs)
     refuse_beside_a_run(runs)
     _say(f"Tries {tried.title}: {num_pairs} runs without it and {num_pairs} with it, in turns")
-    with Launcher() as launcher:
+    with Launcher(forks=True) as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
             handle = launcher.launch(tried.launched(asked), run)

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     if args.resume is None:
         sweep = keep_name(sweep, runs)
     _tell_plan(sweep)
-    with Launcher() as launcher:
+    with Launcher(forks=True) as launcher:
         sweeping = Sweeping(sweep, runs, launcher.launch, _tell_run)
         with signals_stop(sweeping.cancel, launcher.close):
             found = sweeping.go()

@@ -40,14 +40,16 @@ __all__ = ["Launcher", "RunHandle"]
 class Launcher:
     """Launches runs, one at a time by default. Safe to use from many threads.
 
-    `spare` keeps a worker waiting with TensorFlow imported; `nice` lowers the priority of workers
-    below this process; `max_active` is how many runs may share the machine.
+    `spare` keeps a worker waiting with TensorFlow imported; `forks` imports it once for all runs,
+    of which there will be many; `nice` lowers the priority of workers below this process;
+    `max_active` is how many runs may share the machine.
     """
 
     def __init__(
         self,
         *,
         spare: bool = False,
+        forks: bool = False,
         nice: int = 0,
         max_active: int = 1,
         stop_grace_s: float = STOP_GRACE_S,
@@ -58,7 +60,7 @@ class Launcher:
         self._lock = threading.Lock()
         self._active: list[RunHandle] = []
         self._is_closed = False
-        self._workers = WorkerPool(worker_command, has_spare=spare, nice=nice)
+        self._workers = WorkerPool(worker_command, has_spare=spare, nice=nice, does_fork=forks)
 
     @property
     def spare_state(self) -> SpareState:
@@ -80,7 +82,7 @@ class Launcher:
         return self._workers.wait_for_spare(timeout_s)
 
     def without_spare(self) -> contextlib.AbstractContextManager[None]:
-        """Start no spare worker meanwhile: its imports would slow the steps of a short run."""
+        """Start no spare worker meanwhile: it would slow the steps of short runs."""
         return self._workers.without_spare()
 
     def launch(
@@ -91,7 +93,8 @@ class Launcher:
     ) -> RunHandle:
         """Start a run in a new folder, from a checkpoint if one is given; raises LabError.
 
-        Returns at once: without a ready spare worker, the run's events begin seconds later.
+        Returns at once: without a ready spare worker, the run's events begin seconds later. The
+        first one of a launcher that `forks` waits for the import.
         """
         folder = Path(run_folder)
         with self._starting(folder):

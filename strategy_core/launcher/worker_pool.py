@@ -1,4 +1,8 @@
-"""The worker processes of a launcher: new ones, and a spare one with TensorFlow imported."""
+"""The worker processes of a launcher: new ones, and a spare one with TensorFlow imported.
+
+After a launcher's first run its workers are forked from one process that has imported TensorFlow.
+A spare worker, a cluster's processes and a change that needs fresh ones then wait for no import.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ from strategy_core.processes.worker_process import WorkerProcess
 from strategy_lab.profiles.errors import LabError
 
 _LOOK_EVERY_S = 0.02
+_IMPORT_S = 120.0
+"""Limit for a fork server's import; a worker is executed after it."""
 
 SpareState = Literal["none", "starting", "ready"]
 
@@ -23,14 +29,19 @@ SpareState = Literal["none", "starting", "ready"]
 class WorkerPool:
     """Its methods may be called from any thread."""
 
-    def __init__(self, command: Sequence[str], *, has_spare: bool, nice: int) -> None:
+    def __init__(
+        self, command: Sequence[str], *, has_spare: bool, nice: int, does_fork: bool = False
+    ) -> None:
+        """`does_fork`: have the first worker forked, too, and wait for the import it needs."""
         self._has_spare = has_spare
+        self._does_fork = does_fork
         self._spawner = Spawner(command, nice=nice)
         self._lock = threading.Lock()
         self._spare: WorkerProcess | None = None
         self._inventory: Inventory | None = None
         self._is_closed = False
         self._num_holds = 0
+        self._has_had_spare = self._is_importing = False
         self.refill()
 
     @property
@@ -38,7 +49,7 @@ class WorkerPool:
         """Whether the next run would have to wait for TensorFlow's import."""
         spare = self._spare
         if spare is None or spare.poll() is not None:
-            return "none"
+            return "starting" if self._is_importing else "none"
         return "ready" if spare.ready else "starting"
 
     def inventory(self) -> Inventory | None:
@@ -62,6 +73,7 @@ class WorkerPool:
         A process in a network of its own is always a new one: it has to enter its namespaces
         before TensorFlow starts threads. Raises LabError when the launcher is closed.
         """
+        self._await_forks()
         with self._lock:
             if self._is_closed:
                 raise LabError("This launcher is closed and starts no more workers")
@@ -73,18 +85,36 @@ class WorkerPool:
             return spare, True
         return self._spawner.spawn(), False
 
+    def _await_forks(self) -> None:
+        """Before one of many runs: wait for the one import that the others then do not need."""
+        with self._lock:
+            has_spare = self._spare is not None and self._spare.poll() is None
+            is_one_of_many = self._does_fork or self._num_holds > 0
+            if self._is_closed or has_spare or not is_one_of_many:
+                return
+            self._spawner.prepare_forks()
+        self._spawner.wait_for_forks(_IMPORT_S)
+
     def refill(self) -> None:
         """Start a spare worker if it is missing. Not while a run starts: both imports would take
-        longer."""
+        longer.
+
+        In place of the second one, a process is started that imports TensorFlow once more, and
+        from which this one and all later ones are forked.
+        """
         with self._lock:
             if self._is_closed or not self._has_spare or self._num_holds:
                 return
-            if self._spare is None or self._spare.poll() is not None:
+            if self._spare is not None and self._spare.poll() is None:
+                return
+            self._is_importing = self._has_had_spare and self._spawner.prepare_forks(self.refill)
+            if not self._is_importing:
+                self._has_had_spare = True
                 self._spare = self._spawner.spawn()
 
     @contextlib.contextmanager
     def without_spare(self) -> Iterator[None]:
-        """Start no spare worker meanwhile: its imports would slow the steps of a short run."""
+        """Start no spare worker meanwhile: it would slow the steps of short runs."""
         with self._lock:
             self._num_holds += 1
         try:

@@ -2,6 +2,8 @@
 
 protocol          commands and messages between launcher and worker
 spawner           launcher: starts workers
+fork_client       launcher: starts a fork server, and asks it for workers
+fork_server       has TensorFlow imported; forks workers with their reapers
 worker_process    launcher: sends commands to one worker, receives its messages
 command_reader    worker: receives commands in a thread
 parent_death      worker: ends with its launcher

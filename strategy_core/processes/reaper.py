@@ -23,7 +23,8 @@ it lives it cannot tell which worker an orphan is of. The worker cannot be it ei
 death is the moment in question. A control group (cgroup v2) would do, but few users may write to
 theirs.
 
-Only the standard library, and no package of the lab: it starts in milliseconds.
+Only the standard library, and no package of the lab: it starts in milliseconds. A fork server has
+it imported, and forks it (`fork_server`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -48,29 +49,50 @@ _SWEEP_S = 10.0
 
 
 def main() -> NoReturn:
-    """Start the worker, wait for its end or the launcher's, and end as the worker did.
+    launcher, status_fd, variable, *command = sys.argv[1:]
+    name, _, value = variable.partition("=")
+
+    def execute(reaper: int) -> NoReturn:
+        environment = os.environ | {name: value}
+        os.execve(command[0], [*command, "--parent", str(reaper)], environment)
+
+    _end_like(supervise(int(launcher), int(status_fd), execute))
+
+
+def supervise(
+    parent: int, status_fd: int, become_worker: Callable[[int], None], keep_fd: int | None = None
+) -> int:
+    """Start the worker, wait for its end or the parent's, and end its descendants.
 
     Signals are blocked first: one that came before `_wait_for` would end this process alone.
+
+    Args:
+      parent: process id of the parent; this process ends with it.
+      status_fd: where the worker writes its process id.
+      become_worker: called with this process's id in the worker's process; does not return.
+      keep_fd: a descriptor that stays open here, above all others.
+
+    Returns:
+      The worker's status as `waitpid` has it.
     """
-    launcher, status_fd, variable, *command = sys.argv[1:]
     signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_PDEATHSIG, _LAUNCHER_ENDED)
-    if os.getppid() != int(launcher):
+    if os.getppid() != parent:
         os._exit(1)  # it ended before PR_SET_PDEATHSIG took effect
-    worker = _start(command, int(status_fd), variable)
-    _close_descriptors()
+    worker = _start(status_fd, become_worker)
+    _close_descriptors(keep_fd)
     status = _wait_for(worker)
     _end_descendants()
-    _end_like(status)
+    return status
 
 
-def _start(command: list[str], status_fd: int, variable: str) -> int:
-    """Fork and execute the worker; returns its process id. `variable` is `NAME=VALUE`.
+def _start(status_fd: int, become_worker: Callable[[int], None]) -> int:
+    """Fork the worker; returns its process id.
 
-    The worker writes its id to `status_fd` itself, just before `execve`: if it does not come that
+    The worker writes its id to `status_fd` itself, just before it begins: if it does not come that
     far, the launcher reads an end of file and no id.
     """
     reaper = os.getpid()
@@ -89,19 +111,20 @@ def _start(command: list[str], status_fd: int, variable: str) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
         os.set_inheritable(status_fd, False)
         os.write(status_fd, b"%d\n" % os.getpid())
-        name, _, value = variable.partition("=")
-        environment = os.environ | {name: value}
-        os.execve(command[0], [*command, "--parent", str(reaper)], environment)
+        become_worker(reaper)
     finally:  # never return: this is a copy of the reaper, which would go on as a second one
         os._exit(127)
 
 
-def _close_descriptors() -> None:
+def _close_descriptors(kept: int | None) -> None:
     """Close this copy of the worker's descriptors, so that its pipes end with the worker."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    os.closerange(3, max(int(name) for name in os.listdir("/proc/self/fd")) + 1)  # noqa: PTH208
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        if int(name) > 2 and int(name) != kept:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(int(name))
 
 
 def _wait_for(worker: int) -> int:

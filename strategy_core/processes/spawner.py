@@ -7,11 +7,12 @@ import selectors
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO
 
 from strategy_core.processes import descendants, reaper
+from strategy_core.processes.fork_client import ForkClient
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.namespace_handle import NamespaceHandle
 from strategy_core.processes.orphan_cleanup import OrphanCleanup
@@ -34,6 +35,9 @@ class Spawner:
 
     def __init__(self, command: Sequence[str] = WORKER_COMMAND, *, nice: int = 0) -> None:
         self._command = [*command, "--nice", str(nice)]
+        self._module = _module_of(command) if sys.platform == "linux" else None
+        """What a fork server imports; None: workers are executed."""
+        self._forks: ForkClient | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = descendants.new_mark()
         self._cleanup: OrphanCleanup | None = None
@@ -43,6 +47,19 @@ class Spawner:
         """A new process; it enters the namespaces of `network` if that is given."""
         return self._thread.submit(self._spawn, network).result()
 
+    def prepare_forks(self, on_end_of_import: Callable[[], None] = lambda: None) -> bool:
+        """Start a process from which later workers are forked, without an import of their own.
+
+        Returns whether it imports TensorFlow now. If this call started it, `on_end_of_import` is
+        called at the end of the import, in another thread.
+        """
+        return self._thread.submit(self._prepare_forks, on_end_of_import).result()
+
+    def wait_for_forks(self, timeout_s: float) -> None:
+        """Wait for the end of that import, if there is one."""
+        if self._forks is not None:
+            self._forks.has_imported.wait(timeout_s)
+
     def close(self) -> None:
         """End every process that was started, and its descendants.
 
@@ -51,6 +68,8 @@ class Spawner:
         processes that carry this spawner's mark.
         """
         self._thread.shutdown()
+        if self._forks is not None:
+            self._forks.close()
         if self._cleanup is not None:
             self._cleanup.close()
 
@@ -58,6 +77,9 @@ class Spawner:
         self._cleanup = self._cleanup or OrphanCleanup(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}_"
+        forked = self._forked(network, mark)
+        if forked is not None:
+            return forked
         command = [*self._command, *(network.arguments if network else [])]
         namespaces = network.namespaces if network else ()
         if sys.platform == "linux":
@@ -66,6 +88,34 @@ class Spawner:
         command += ["--parent", str(os.getpid())]
         popen, stderr = _start(command, namespaces, environment)
         return WorkerProcess(popen, stderr, mark)
+
+    def _forked(self, network: NamespaceHandle | None, mark: str) -> WorkerProcess | None:
+        """A worker forked from the fork server; None if it must be executed."""
+        forks, environment = self._forks, worker_environment(os.environ)
+        # Some variables count only while TensorFlow is imported.
+        if forks is None or not forks.is_ready() or forks.own_environment != environment:
+            return None
+        arguments = self._command[len(WORKER_COMMAND) :]  # those after the module
+        namespaces = network.namespaces if network else ()
+        try:
+            marked = environment | {descendants.VARIABLE: mark}
+            child, stderr, pid = forks.fork(arguments, namespaces, marked)
+        except OSError:
+            return None
+        return WorkerProcess(child, stderr, mark, pid)
+
+    def _prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
+        if self._module is None:
+            return False
+        if self._forks is None or self._forks.has_died():
+            environment = worker_environment(os.environ)
+            self._forks = ForkClient(self._module, environment, on_end_of_import)
+        return self._forks.state == "importing"
+
+
+def _module_of(command: Sequence[str]) -> str | None:
+    """The module that a command executes; None if it executes something else."""
+    return command[-1] if list(command) == module_command(command[-1]) else None
 
 
 def _start_with_reaper(

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO, Protocol
 
 import psutil
 
@@ -25,21 +25,33 @@ _REAPER_S = 15.0
 """Limit for a reaper to end what its worker has left."""
 
 
+class Child(Protocol):
+    """What is used of a `subprocess.Popen`, or of a fork of a fork server."""
+
+    pid: int
+
+    @property
+    def stdin(self) -> IO[bytes] | None: ...
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def kill(self) -> None: ...
+
+
 class WorkerProcess:
     """A child process that speaks the worker protocol. Safe to use from many threads."""
 
-    def __init__(
-        self, popen: subprocess.Popen[bytes], stderr: BinaryIO, mark: str, pid: int | None = None
-    ) -> None:
-        self.pid = pid or popen.pid
-        """Process id of the worker; `popen` is its reaper if it has one."""
+    def __init__(self, child: Child, stderr: BinaryIO, mark: str, pid: int | None = None) -> None:
+        self.pid = pid or child.pid
+        """Process id of the worker; `child` is its reaper if it has one."""
         self.started_ns = process_started_ns(self.pid) or 0
         self.ready: Message | None = None
         """The message that TensorFlow is imported; None until it comes."""
         self.said_ready = threading.Event()
         self.peak_bytes: int | None = None
         """Largest resident memory seen by `sample_memory`."""
-        self._popen = popen
+        self._child = child
         self._stderr = stderr
         self._mark = mark
         self._write_lock = threading.Lock()
@@ -66,11 +78,11 @@ class WorkerProcess:
 
     def send(self, command: protocol.Command) -> bool:
         """Write a command; False if the process has ended."""
-        assert self._popen.stdin is not None
+        assert self._child.stdin is not None
         try:
             with self._write_lock:
-                self._popen.stdin.write(protocol.command_line(command))
-                self._popen.stdin.flush()
+                self._child.stdin.write(protocol.command_line(command))
+                self._child.stdin.flush()
         except (OSError, ValueError):
             return False
         return True
@@ -84,17 +96,17 @@ class WorkerProcess:
         """
         with contextlib.suppress(ProcessLookupError, PermissionError):
             # Once the worker's parent has ended, the id may be that of another process.
-            if self._popen.poll() is None:
+            if self._child.poll() is None:
                 os.killpg(self.pid, signal.SIGKILL)
 
     def poll(self) -> int | None:
         """Exit code, negative for a signal; None while the process runs."""
-        return self._popen.poll()
+        return self._child.poll()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait for the end; returns the exit code, None if the time is over before."""
         try:
-            return self._popen.wait(timeout_s)
+            return self._child.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
@@ -152,12 +164,12 @@ class WorkerProcess:
         Reading until the end of the pipe is not enough: a child that the user's code forked holds
         a copy of it, so the end would come only with that child.
         """
-        assert self._popen.stdout is not None
-        fd, unread = self._popen.stdout.fileno(), b""
+        assert self._child.stdout is not None
+        fd, unread = self._child.stdout.fileno(), b""
         with selectors.DefaultSelector() as selector:
             selector.register(fd, selectors.EVENT_READ)
             while True:
-                has_ended = self._popen.poll() is not None
+                has_ended = self._child.poll() is not None
                 if not selector.select(0 if has_ended else _LOOK_EVERY_S):
                     if has_ended:
                         return
@@ -175,7 +187,7 @@ class WorkerProcess:
             if self.state() in ("zombie", "dead", "gone"):
                 looks_left -= 1
                 if not looks_left:
-                    self._popen.kill()
+                    self._child.kill()
 
     def _tell(self, message: Message) -> None:
         with self._listen_lock:

@@ -34,14 +34,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         pipe.write(protocol.message_line(message))
         pipe.flush()
 
-    with gc_control.importing():
-        from strategy_core.private_tf.autograph_files import (
-            name_generated_files,
-            remove_generated_files,
-        )
-        from strategy_core.runtime import logical_devices
-        from strategy_core.worker import training_worker  # TensorFlow: seconds
-        from strategy_core.worker.server_worker import ServerRun, serves
+    prepare()
+    from strategy_core.private_tf.autograph_files import (
+        name_generated_files,
+        remove_generated_files,
+    )
+    from strategy_core.runtime import logical_devices
+    from strategy_core.worker import training_worker
+    from strategy_core.worker.server_worker import ServerRun, serves
 
     name_generated_files(os.environ.get(descendants.VARIABLE, ""))
     say({"ready": True, "inventory": logical_devices.inventory().to_json()})
@@ -59,6 +59,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     # `run` is still held: what a user's own iterators would take to be deleted is not waited for
     # either.
     os._exit(code)
+
+
+def prepare() -> None:
+    """Import TensorFlow, which takes seconds; a fork server does so before it forks workers."""
+    with gc_control.importing():
+        import strategy_core.private_tf.autograph_files
+        import strategy_core.worker.server_worker
+        import strategy_core.worker.training_worker
+
+        assert strategy_core
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

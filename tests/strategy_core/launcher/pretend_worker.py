@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -202,13 +203,18 @@ class PretendedRun:
         return 0
 
 
-def main() -> None:
+def prepare() -> None:
+    """Nothing to import before a fork."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--nice", type=int, default=0)
     parser.add_argument("--enter", default="")
-    namespaces.enter_all(parser.parse_args().enter)
-    parent_death.tie_to(parser.parse_args().parent)
+    args = parser.parse_args(argv)
+    namespaces.enter_all(args.enter)
+    parent_death.tie_to(args.parent)
     stack_probe.answer_from_now_on()
     pipe = parent_death.take_protocol()
     commands = CommandReader(parent_death.take_stdin())

@@ -16,24 +16,46 @@ import pytest
 
 from strategy_core.launcher import worker_pool
 from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_core.processes.import_path import module_command
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records, run_records
-from tests.processes import children_of, is_living
+from tests.processes import all_below, command_of, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 PRETENDED = (sys.executable, "-P", str(Path(__file__).parent / "pretend_worker.py"))
+FORKED = tuple(module_command("tests.strategy_core.launcher.pretend_worker"))
+"""As a module, from which a fork server forks workers."""
 HANG_S = 3.0
 """Long enough for a worker on a busy machine to do a step meanwhile."""
 
 
-@pytest.fixture(scope="module")
-def pretended() -> Iterator[Launcher]:
-    with Launcher(spare=True, stop_grace_s=MAX_WAIT_S, worker_command=PRETENDED) as launcher:
+@pytest.fixture(scope="module", params=["executed", "forked"])
+def pretended(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Launcher]:
+    """A launcher whose workers are executed, or one whose workers are forked after the first."""
+    is_forked = request.param == "forked"
+    if is_forked and sys.platform != "linux":
+        pytest.skip("workers are forked on Linux alone")
+    command = FORKED if is_forked else PRETENDED
+    with Launcher(spare=True, stop_grace_s=MAX_WAIT_S, worker_command=command) as launcher:
+        if is_forked:
+            folder = tmp_path_factory.mktemp("first") / "run"
+            assert launcher.launch(RunSpec(devices="cpu:2", steps=3), folder).wait(MAX_WAIT_S)
+            assert launcher.wait_for_spare(MAX_WAIT_S)
+            # The server, a reaper and the spare worker.
+            assert len(pretended_workers("fork_server")) == 3
         yield launcher
+
+
+def pretended_workers(command: str = "") -> list[psutil.Process]:
+    """Processes below this one that execute a pretended worker, or are forked to be one."""
+    lines = [(each, " ".join(command_of(each))) for each in all_below()]
+    return [each for each, line in lines if "pretend_worker" in line and command in line]
 
 
 @pytest.fixture
@@ -299,7 +321,7 @@ def test_a_spare_worker_that_died_is_not_used(
     pretended: Launcher, launch: Callable[..., RunHandle]
 ) -> None:
     assert pretended.wait_for_spare(MAX_WAIT_S)
-    idle = children_of(command=PRETENDED[-1])
+    idle = pretended_workers()
     assert idle
     for process in idle:
         process.kill()
@@ -309,6 +331,26 @@ def test_a_spare_worker_that_died_is_not_used(
     assert handle.status == "finished"
     records = read_records(handle.folder / "launcher.jsonl")
     assert records[0]["from_spare"] is False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
+def test_a_launcher_of_many_runs_forks_all_of_them(tmp_path: Path) -> None:
+    """Each would import TensorFlow otherwise; so would a new process that has it, if one ends."""
+    servers = []
+    with Launcher(forks=True, worker_command=FORKED) as launcher:
+        for turn in ("first", "second", "after a kill"):
+            handle = launcher.launch(RunSpec(devices="cpu:2", steps=1_000_000), tmp_path / turn)
+            wait_until(lambda: (handle.step or 0) > 2)  # noqa: B023 - called at once
+            _, server, *_ = psutil.Process(handle.pids[0]).parents()
+            assert "fork_server" in " ".join(server.cmdline())
+            servers.append(server.pid)
+            handle.stop()
+            assert handle.wait(MAX_WAIT_S)
+            assert handle.status == "stopped"
+            if turn == "second":
+                server.kill()
+                wait_until(lambda: not is_living(server.pid))  # noqa: B023 - called at once
+    assert servers[0] == servers[1] != servers[2]
 
 
 def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:
@@ -349,7 +391,7 @@ def test_stop_ends_a_run_whatever_its_code_leaves_behind(
 def reaper_of(worker: int) -> psutil.Process:
     reaper = psutil.Process(worker).parent()
     assert reaper is not None
-    assert "reaper.py" in " ".join(reaper.cmdline())
+    assert re.search("reaper.py|fork_server", " ".join(reaper.cmdline()))
     return reaper
 
 

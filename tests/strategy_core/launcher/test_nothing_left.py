@@ -17,12 +17,14 @@ from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.status import derive_status
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.processes import all_below, children_of, is_living
+from tests.processes import all_below, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
 PRETENDED = Path(__file__).parent / "pretend_worker.py"
 ROOT = Path(__file__).parents[3]
+
+FORKED = "tests.strategy_core.launcher.pretend_worker"
 
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
@@ -31,36 +33,47 @@ from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_core.launcher.launcher import Launcher
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
-launcher = Launcher(spare=True, worker_command=(sys.executable, "-P", sys.argv[1]))
+launcher = Launcher(spare=True, worker_command=[sys.executable, "-P", *sys.argv[1].split()])
+if sys.argv[1].startswith("-m"):
+    launcher.launch(RunSpec(devices="cpu:2", steps=3), sys.argv[2] + "-first").wait(60)
+    launcher.wait_for_spare(60)  # this one and the next are forked
 spec = RunSpec(devices="cpu:2", steps=100000, workload_options={"accident": sys.argv[3]})
 # From a thread that ends, as those of a web page do: the worker must not notice.
 thread = threading.Thread(target=launcher.launch, args=(spec, sys.argv[2]))
 thread.start()
 thread.join()
 launcher.wait_for_spare(60)
+print("ready", flush=True)
 time.sleep(3600)
 """
 
 
 @contextmanager
-def launching(run: Path, accident: str) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
+def launching(
+    run: Path, accident: str, worker: str
+) -> Iterator[tuple[subprocess.Popen[bytes], list[int]]]:
     """A process that launches and waits, and the pids of everything below it."""
-    command = [sys.executable, "-c", LAUNCH_AND_WAIT, str(PRETENDED), str(run), accident]
-    with subprocess.Popen(command, start_new_session=True) as process:
+    command = [sys.executable, "-c", LAUNCH_AND_WAIT, worker, str(run), accident]
+    with subprocess.Popen(
+        command,
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as process:
         try:
-            wait_until(lambda: process.poll() is not None or has_come_far(process, run))
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n", "the next spare waits"
+            wait_until(lambda: process.poll() is not None or has_come_far(run))
             assert process.poll() is None
             yield process, [below.pid for below in all_below(process.pid)]
         finally:
             process.kill()
 
 
-def has_come_far(process: subprocess.Popen[bytes], run: Path) -> bool:
-    """A worker is in its run, and the next spare waits beside it."""
+def has_come_far(run: Path) -> bool:
+    """A worker is in its run."""
     events = run / "worker-0-0" / "events.jsonl"
-    if not events.exists() or events.read_bytes().count(b'"kind":"step"') < 3:
-        return False
-    return len(children_of(process.pid, command=str(PRETENDED))) == 2
+    return events.exists() and events.read_bytes().count(b'"kind":"step"') >= 3
 
 
 def child_pid(run: Path) -> int:
@@ -84,12 +97,13 @@ ENDS = [
 ]
 
 
+@pytest.mark.parametrize("worker", [str(PRETENDED), f"-m {FORKED}"], ids=["executed", "forked"])
 @pytest.mark.parametrize(("how", "accident"), ENDS)
 def test_workers_end_with_their_launcher(
-    tmp_path: Path, how: signal.Signals, accident: str
+    tmp_path: Path, how: signal.Signals, accident: str, worker: str
 ) -> None:
     run = tmp_path / "run"
-    with launching(run, accident) as (process, pids):
+    with launching(run, accident, worker) as (process, pids):
         if "child" in accident:
             pids.append(child_pid(run))
         os.kill(process.pid, how)

@@ -26,7 +26,7 @@ from strategy_lab.profiles.analysis.retracing import Retracing, retracing
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.events import Environment
+from strategy_lab.profiles.run.events import Environment, Failed
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -105,6 +105,8 @@ class Facts:
     """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
     """Why the run failed, of its last segment; None if it did not."""
+    failed: Failed | None = None
+    """The event that has this reason; None if no worker wrote one."""
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -155,13 +157,21 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
             ("all-idle", number), lambda: all_idle_ms(profile, number)
         ),
         is_one_of_several=len(profile.segments) > 1,
-        failure=_failure(profile, segment),
+        failure=(failure := _failure(profile, segment)),
+        failed=_failed(profile, failure),
     )
 
 
 def _failure(profile: Profile, segment: SegmentOpened) -> str | None:
     is_last = segment.segment == profile.segments[-1].segment
     return profile.status.message if is_last and profile.status.state == "failed" else None
+
+
+def _failed(profile: Profile, failure: str | None) -> Failed | None:
+    if failure is None:
+        return None
+    told = [event for event in profile.events(Failed) if event.message in failure]
+    return told[-1] if told else None
 
 
 def finding(

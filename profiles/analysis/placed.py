@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
 
 if TYPE_CHECKING:
@@ -51,6 +52,9 @@ class Placed:
     """Large variables on a device that no replica has, the largest first."""
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
+    copied_ms: float | None = None
+    """Mean time of a captured step in which the replica that waits longest is sent the variables
+    of `off_device`; None if no such copy was captured."""
 
 
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
@@ -65,13 +69,13 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
     variables = _variables(rows.filter(pa.array(is_large & is_variable)))
     own = {*segment.replica_devices, *(d for cores in segment.core_devices or () for d in cores)}
     away = {(each.device, each.bytes, each.name): each for each in variables}
+    off_device = sorted(
+        (each for each in away.values() if own and each.device not in own),
+        key=lambda each: (-each.bytes, each.name),
+    )
     return Placed(
-        off_device=tuple(
-            sorted(
-                (each for each in away.values() if own and each.device not in own),
-                key=lambda each: (-each.bytes, each.name),
-            )
-        ),
+        off_device=tuple(off_device),
+        copied_ms=_copied_ms(profile, segment, off_device) if off_device else None,
         dense_gradients=_dense(
             profile,
             segment.segment,
@@ -94,6 +98,31 @@ def _variables(rows: pa.Table) -> list[PlacedVariable]:
         for name, device, size in zip(*columns, strict=True)
         if device
     ]
+
+
+def _copied_ms(
+    profile: Profile, segment: SegmentOpened, off_device: Sequence[PlacedVariable]
+) -> float | None:
+    """A copy of a variable is a transfer of its size from its device: transfers have no names that
+    tell."""
+    wanted = ("segment", "step", "bytes", "send_device", "recv_device", "start_ns", "duration_ms")
+    rows = of_segment(profile.columns("transfers", wanted), segment.segment)
+    steps = step_times(profile, segment.segment)
+    of_variable = {(each.device, each.bytes) for each in off_device}
+    sent = zip(texts(rows, "send_device"), floats(rows, "bytes").tolist(), strict=True)
+    is_copy = np.fromiter((each in of_variable for each in sent), np.bool_, rows.num_rows)
+    starts, lengths = ints(rows, "start_ns"), floats(rows, "duration_ms")
+    copies = is_copy & np.isin(ints(rows, "step"), steps.step[steps.settled]) & (lengths >= 0)
+    if not copies.any():
+        return None
+    num_steps = len(set(ints(rows, "step")[copies].tolist()))
+    ends = starts + (np.nan_to_num(lengths) * 1e6).astype(np.int64)
+    per_device = []
+    for device in segment.replica_devices:
+        there = copies & is_one_of(rows, "recv_device", (device,))
+        copied = Intervals.union((starts[there], ends[there]))
+        per_device.append(float((copied.ends - copied.starts).sum()) / 1e6 / num_steps)
+    return max(per_device, default=None)
 
 
 def _dense(

@@ -129,7 +129,8 @@ def _kind_of(line: bytes) -> str:
 def _reason(error: ValueError) -> str:
     """Return what is wrong with a line, without quoting its contents."""
     if not isinstance(error, msgspec.ValidationError):
-        return _NO_JSON if isinstance(error, msgspec.DecodeError) else str(error)
+        is_no_json = isinstance(error, (msgspec.DecodeError, UnicodeDecodeError))
+        return _NO_JSON if is_no_json else str(error)
     match = _WHERE.fullmatch(str(error))
     what, where = match.groups() if match else (str(error), None)
     if what.startswith(("Invalid value", "Invalid enum value")):

@@ -452,6 +452,10 @@ class Failed(Recorded, frozen=True, tag="failed"):
     """Traceback of the error; empty if there is none."""
     follows: bool = False
     """It only reports another worker's end; the lost worker or its launcher knows the cause."""
+    place: Text = ""
+    """The program's line that the error came from, such as `train.py:12`; empty if unknown."""
+    strategies: Count | None = None
+    """Strategies with several replicas that the program had, if their collectives met."""
 
 
 FinishedStatus = Literal["finished", "stopped", "replaced"]

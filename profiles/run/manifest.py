@@ -165,6 +165,8 @@ def _read(run: Path) -> RunIdentity | None:
     file = run / RUN_FILE
     try:
         if not file.is_file():  # opening a named pipe would block forever
+            if file.exists():
+                raise ValueError("it is not a file")
             return None
         size = file.stat().st_size
         if size > LARGEST_RUN_FILE_BYTES:

@@ -15,6 +15,11 @@ PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""
 
+SHAPES_OF_MEMBERS = re.compile(
+    r"expected shape (\[[^\]]*\]) but another member in the group expected shape (\[[^\]]*\])"
+)
+"""Of the same error: the shapes of the two members."""
+
 XLA_ACROSS_DEVICES = re.compile(
     r"Trying to access resource .* located in device \S+ from device ", re.DOTALL
 )

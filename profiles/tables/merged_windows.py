@@ -166,7 +166,7 @@ def read_copy(
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
         return (path, table) if only is None or is_fit(name, table) else None
-    except (OSError, msgspec.MsgspecError, RecursionError, UnreadableTableError):
+    except (OSError, ValueError, RecursionError, UnreadableTableError):
         return None  # the windows have the same rows
 
 
@@ -179,7 +179,7 @@ def steps_of_copy(
     """
     try:
         copy = _copy_of(name, files, recorded)
-    except (OSError, msgspec.MsgspecError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return None
     return copy.steps or None if copy and copy.fits == _proof(name, copy) else None
 

@@ -32,6 +32,9 @@ PLACE_BEFORE = re.compile(
 )
 """Around the cause in its line: the node, and the transformation of tf.data."""
 
+FRAME = re.compile(r'^ *File "(?P<path>[^"\n]+)", line (?P<line>\d+), in ', re.MULTILINE)
+"""A line of a stack in a message: of the op that failed, or of Python in an op."""
+
 XLA_NODE = re.compile(r"\{\{node ([^}]+)\}\}|node `([^`]+)`")
 XLA_PREFIX = re.compile(r"^Failed getting HLO text: '?")
 """In what XLA refuses: the op, and what `experimental_get_compiler_ir` puts before the reason."""

@@ -22,15 +22,15 @@ from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.planning import strategy_catalog
 from strategy_core.processes.resource_use import ResourceSampler, own_times
 from strategy_core.recorder.examples import num_examples
+from strategy_core.recorder.failure import failed_by
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
-from strategy_core.runtime.error_message import type_and_cause
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Failed, FinishedStatus, Note, SegmentOpened
+from strategy_lab.profiles.run.events import FinishedStatus, Note, SegmentOpened
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.run.topology import has_coordinator
@@ -129,7 +129,7 @@ class ProgramRecorder:
         if isinstance(error, KeyboardInterrupt):
             self.close("stopped")
         else:
-            self.recorder.write(Failed(type_and_cause(error)))
+            self.recorder.write(failed_by(error))
 
     def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)

@@ -18,7 +18,12 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from strategy_core.runtime.gc_control import postponed
-from strategy_core.runtime.library_files import is_framework_file, is_library_file
+from strategy_core.runtime.library_files import (
+    is_framework_file,
+    is_lab_file,
+    is_library_file,
+    is_program_file,
+)
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
@@ -42,8 +47,6 @@ _LINE_CHARACTERS = 100
 _MAX_FRAMES = 200
 """Limit on the frames that one sample looks at, so that a deep recursion does not prolong it."""
 
-_FOLDERS = ("strategy_core", "strategy_lab", "profiles", "app")
-_LAB = tuple(str(Path(__file__).parents[2] / name) for name in _FOLDERS)
 # Methods that copy a tensor to the host.
 _READ_BACK = frozenset(
     {"numpy", "_numpy", "__array__", "__float__", "__int__", "__bool__", "__index__", "__format__"}
@@ -133,7 +136,7 @@ def place_of(frame: FrameType) -> Place:
         path, name = current.f_code.co_filename, current.f_code.co_name
         if name == _TRACING:
             kind = "tracing"
-        if program is None and not _is_library(path):
+        if program is None and is_program_file(path):
             program = current
         current = current.f_back
     if not kind:
@@ -161,7 +164,7 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
     current: FrameType | None = innermost
     while current is not None and current is not program:
         path, name = current.f_code.co_filename, current.f_code.co_name
-        if path.startswith(_LAB):
+        if is_lab_file(path):
             return "call"  # what the lab itself reads is no work of the program
         if is_framework_file(path):
             is_read_back |= name in _READ_BACK
@@ -170,7 +173,3 @@ def _kind(innermost: FrameType, program: FrameType | None) -> str:
     if is_read_back:
         return "read-back"
     return "call" if is_tensorflow or program is None else "python"
-
-
-def _is_library(path: str) -> bool:
-    return path.startswith(_LAB) or is_library_file(path)

@@ -6,12 +6,25 @@ import os
 import sys
 import sysconfig
 from functools import lru_cache
+from pathlib import Path
 
 _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
 """Packages that are also used from a checkout, a Bazel build or `pip install --target`."""
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Folders of installed packages, also of the system's, which a virtual environment may use."""
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
+_FOLDERS = ("strategy_core", "strategy_lab", "profiles", "app")
+_LAB = tuple(str(Path(__file__).parents[2] / name) for name in _FOLDERS)
+
+
+def is_program_file(path: str) -> bool:
+    """Return whether a source file is neither a library's nor the lab's."""
+    return not is_lab_file(path) and not is_library_file(path)
+
+
+def is_lab_file(path: str) -> bool:
+    """Return whether a source file is the lab's own."""
+    return path.startswith(_LAB)
 
 
 @lru_cache(maxsize=4096)

@@ -166,11 +166,8 @@ def _times(count: int) -> str:
 
 
 def failed_by(error: BaseException) -> Failed:
-    """The event of the exception that ended the program."""
-    from strategy_core.cluster.lost_peer import is_about_lost_peer
-    from strategy_core.runtime.error_message import type_and_cause
-    from strategy_lab.profiles.run.events import Failed
+    """The event of the exception that ended the program, without the lab's frames."""
+    from strategy_core.recorder import failure
 
     clean(error, set())
-    detail = "".join(traceback.format_exception(error))
-    return Failed(type_and_cause(error), detail, is_about_lost_peer(error))
+    return failure.failed_by(error)

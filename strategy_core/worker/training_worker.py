@@ -6,6 +6,7 @@ A change counts as made when its first step is done; until then it may still be 
 from __future__ import annotations
 
 import signal
+import sys
 import time
 import traceback
 from collections import deque
@@ -38,6 +39,7 @@ from strategy_core.recorder.recorder import Recorder
 from strategy_core.runtime import gc_control, logical_devices
 from strategy_core.runtime.environment import environment
 from strategy_core.runtime.error_message import cause
+from strategy_core.runtime.error_place import place_of_error
 from strategy_core.training.trainer import Training
 from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.events import CommandAnswered, Failed, FinishedStatus, Note
@@ -374,7 +376,9 @@ class WorkerRun:
 
     def _fail(self, message: str, follows: bool = False) -> None:
         """Say why the run cannot go on: on the pipe too, for a full disk takes no event."""
-        failed = Failed(isolation_hint.with_advice(message), traceback.format_exc(), follows)
+        error = sys.exc_info()[1]
+        place = "" if error is None else place_of_error(error)
+        failed = Failed(isolation_hint.with_advice(message), traceback.format_exc(), follows, place)
         self._say({"failed": msgspec.to_builtins(failed)})
         with suppress(RunFolderError):
             self._recorder.write(failed)

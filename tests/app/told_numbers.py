@@ -104,7 +104,7 @@ def check_documents(run: Path, scratch: Path) -> None:
     assert last["busbw_gbps"] == values["busbw"]
     assert last["loss"]["last"] == values["loss"]
     assert last["efficiency"]["parallel"] == values["parallel_efficiency"]
-    assert last["straggler"]["late_ms"] == values["slowest"]
+    assert (last["straggler"] or {}).get("late_ms") == values.get("slowest")
     assert {each["replica"]: each["wait_ms"] for each in last["replicas"]} == waits
 
     agents = Answers(run.parent)

@@ -12,10 +12,12 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
 from strategy_lab.profiles.replay.edits import InputFree
 from strategy_lab.profiles.replay.what_if import what_if
+from strategy_lab.profiles.run.events import Failed
 from tests.foreign.both_ways import runner
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
 
+CALL = r"program\.py:\d+"
 FAILING = {
     "two-strategies": "shared-collective-key",
     "shapes-differ": "shared-collective-key",
@@ -111,6 +113,31 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
 @pytest.mark.parametrize("kind", FAILING)
 def test_why_a_program_failed_is_named(kind: str, recorded: Recorded) -> None:
     assert [item.key for item in recorded(kind)] == [FAILING[kind]]
+
+
+def test_tensors_of_different_shapes_are_distinguished_from_two_strategies(
+    recorded: Recorded,
+) -> None:
+    (differ,), (two,) = recorded("shapes-differ"), recorded("two-strategies")
+    assert re.match(f"The run ended at {CALL} because the members of a coll", differ.sentence)
+    assert differ.sentence.endswith("([1024] and [960]): the replicas' tensors differ.")
+    assert "one shape in all replicas" in differ.advice
+    assert "strategy" not in differ.advice
+    assert "the program has 2 strategies" in two.sentence
+    assert "one strategy for the whole program" in two.advice
+
+
+@pytest.mark.parametrize("kind", ["compiled-step", "compiled-fit"])
+def test_the_line_that_ran_the_compiled_step_is_named(kind: str, recorded: Recorded) -> None:
+    (told,) = recorded(kind)
+    assert re.match(f"The run ended at {CALL} because XLA compiled", told.sentence)
+
+
+@pytest.mark.parametrize("kind", ["shapes-differ", "compiled-fit"])
+def test_the_run_has_the_traceback_of_the_program(kind: str, planted: Planted) -> None:
+    (failed,) = planted(kind).events(Failed)
+    assert failed.detail.startswith("Traceback (most recent call last)")
+    assert "tests/planted/program.py" in failed.detail
 
 
 @pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])

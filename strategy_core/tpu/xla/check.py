@@ -70,8 +70,9 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
         result.num_ops += 1
         if node.op in found.scopes or node.op in _CALLS or _is_only_text(node):
             continue
-        told = _look_up(node, scope.ops[node.name], is_soft)
-        if told is not None and not is_measurement(scope.ops[node.name]):
+        op = scope.ops[node.name]
+        told = _look_up(node, op, is_soft)
+        if told is not None and not is_measurement(op) and not _is_text_of_print(op):
             raw.append(told)
         if told is not None and told.outcome != "slow":
             stubbed.setdefault(scope.name, set()).add(node.name)
@@ -101,6 +102,13 @@ def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> TpuFinding | None:
     if node.op not in _FREE and any(v.type == _FLOAT64 for v in node.attr.values()):
         return _finding("slow", op, advice.FLOAT64)
     return None
+
+
+def _is_text_of_print(op: tf.Operation) -> bool:
+    """Whether `tf.print` made this op for its text: what a TPU does with the print says it all."""
+    users = [each for output in op.outputs for each in output.consumers()]
+    is_format = op.type == "StringFormat"
+    return is_format and bool(users) and all(each.type == "PrintV2" for each in users)
 
 
 def _is_only_text(node: Any) -> bool:

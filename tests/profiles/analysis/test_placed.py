@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
+CPU_1 = "/job:localhost/replica:0/task:0/device:CPU:1"
 CPU_7 = "/job:localhost/replica:0/task:0/device:CPU:7"
 TABLE_BYTES = 2_560_000
 
@@ -24,7 +26,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "run", replicas=2, steps=20, windows=1)
 
 
-def placed_of(run: Path, monkeypatch: pytest.MonkeyPatch, *rows: dict[str, Any]) -> Placed:
+def placed_of(
+    run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *rows: dict[str, Any],
+    transfers: Sequence[dict[str, Any]] = (),
+) -> Placed:
     """The answer for a run with these placement rows, and a span of each op that takes 2 ms."""
     profile = profiles.load(run)
     step = profile.table("steps")["step"][5].as_py()
@@ -38,6 +45,9 @@ def placed_of(run: Path, monkeypatch: pytest.MonkeyPatch, *rows: dict[str, Any])
     made = {
         "placement": pa.Table.from_pylist([usual | row for row in rows], TABLES["placement"]),
         "spans": pa.Table.from_pylist(spans, TABLES["spans"]),
+        "transfers": pa.Table.from_pylist(
+            [usual | {"step": step} | each for each in transfers], TABLES["transfers"]
+        ),
     }
     real = Profile.table
     monkeypatch.setattr(
@@ -81,6 +91,22 @@ def test_a_large_variable_on_a_device_without_a_replica_is_away(
     rows = (variable(CPU_0), variable(CPU_7), variable(CPU_7, 8))
     (away,) = placed_of(run, monkeypatch, *rows).off_device
     assert (away.device, away.bytes) == (CPU_7, TABLE_BYTES)
+
+
+def copy(device: str, start_ms: float, ms: float, size: int = TABLE_BYTES) -> dict[str, Any]:
+    ends = {"send_device": CPU_7, "recv_device": device}
+    return ends | {"bytes": size, "start_ns": int(start_ms * 1e6), "duration_ms": ms}
+
+
+def test_copies_of_a_variable_that_is_away_count_for_the_replica_that_waits_longest(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies at one time count once, and other tensors from that device do not."""
+    sent = [copy(CPU_0, 0, 2), copy(CPU_0, 1, 2), copy(CPU_1, 0, 2.5), copy(CPU_1, 5, 9, 4096)]
+    found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent)
+    assert found.copied_ms == pytest.approx(3.0)
+    found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent[3:])
+    assert found.copied_ms is None
 
 
 def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_copies_have_the_rows_of_the_windows_and_are_read_instead(
 
 
 @pytest.mark.parametrize("file", ["spans.parquet", "index.json"])
-@pytest.mark.parametrize("damage", ["flip", "cut", "folder", "deleted"])
+@pytest.mark.parametrize("damage", ["flip", "cut", "folder", "deleted", "no text"])
 def test_a_damaged_copy_changes_no_row(written: Path, run: Path, file: str, damage: str) -> None:
     path = run / "worker-0-0" / "merged-000000" / file
     content = path.read_bytes()
@@ -71,6 +71,8 @@ def test_a_damaged_copy_changes_no_row(written: Path, run: Path, file: str, dama
         path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
     elif damage == "cut":
         path.write_bytes(content[:middle])
+    elif damage == "no text":
+        path.write_bytes(b'{"\xdd\xdd"' + content[1:])
     else:
         path.unlink()
         if damage == "folder":

@@ -75,6 +75,9 @@ second()
     )
     assert ended.returncode == 1
     assert tensorflow_names.SHAPES_DIFFER in ended.stderr
+    found = tensorflow_names.SHAPES_OF_MEMBERS.search(ended.stderr)
+    assert found is not None
+    assert set(found.groups()) == {"[3]", "[5]"}
 
 
 def test_python_that_raises_inside_an_op() -> None:

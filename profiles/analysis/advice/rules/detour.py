@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.causes import Cause
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
 from strategy_lab.profiles.reporting import units
@@ -49,8 +49,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             "detour",
             f"{cause.detail or cause.name} of replica {cause.replica} runs on "
             f"{short(cause.device)}, not on its own device: in each step {moved} are moved "
-            f"between the two, and it takes {units.milliseconds(cause.held_ms)} of "
-            f"{units.milliseconds(wall)}.",
+            f"between the two, and it takes {of_a_step(facts, cause.held_ms, wall)}.",
             "Remove the tf.device(...) around this op, so that the strategy places it.",
             cost,
             op=cause.name,

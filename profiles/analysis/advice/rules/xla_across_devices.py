@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_lab.profiles.analysis.advice.place import place_of_failure
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.run.tensorflow_names import XLA_ACROSS_DEVICES
 
@@ -35,9 +36,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield finding(
         facts,
         KEY,
-        "The run ended because XLA compiled a step with the variables of several devices: a "
-        "function with jit_compile=True calls strategy.run, as Keras's compile(jit_compile=True) "
-        "makes it under a strategy.",
+        f"The run ended{place_of_failure(facts)} because XLA compiled a step with the variables "
+        "of several devices: a function with jit_compile=True calls strategy.run, as Keras's "
+        "compile(jit_compile=True) makes it under a strategy.",
         "Put jit_compile=True on the function that each replica runs, or leave it away; in Keras, "
         "do not pass jit_compile=True under a strategy.",
         None,

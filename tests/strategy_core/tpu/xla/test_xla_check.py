@@ -86,7 +86,7 @@ def _with_shape(v):
     [
         (lambda _: tf.random.gamma([10], 0.5) * 2, {"RandomGamma"}),
         (_sparse_product, {"SparseTensorDenseMatMul"}),
-        (_printed, {"PrintV2", "StringFormat"}),
+        (_printed, {"PrintV2"}),
         (_with_shape, {"EagerPyFunc"}),
         (tf.strings.as_string, {"AsString"}),
         (lambda v: tf.cast(v, tf.complex128) * 2, {"Cast", "Const", "Mul"}),
@@ -162,7 +162,7 @@ def test_without_soft_placement_the_host_takes_nothing(strategy, variable):
         found = _checked(strategy, lambda: _printed(variable))
     finally:
         tf.config.set_soft_device_placement(True)
-    assert found == {"refused": {"PrintV2", "StringFormat"}}
+    assert found == {"refused": {"PrintV2"}}
 
 
 def test_a_warning_names_the_line_the_op_and_the_way_out():

@@ -1,0 +1,34 @@
+"""Finds the line of the program that an error came from."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from strategy_core.private_tf import error_texts
+from strategy_core.runtime.library_files import is_program_file
+
+
+def place_of_error(error: BaseException) -> str:
+    """Return the program's innermost line as `train.py:12`; empty if no line of it is known.
+
+    TensorFlow's message has the stack that made the op that failed, and that of Python in an op.
+    The traceback has the call that ran the graph, which is further out.
+    """
+    for stack in (_in_message(error), _in_traceback(error)):
+        own = [(path, line) for path, line in stack if is_program_file(path)]
+        if own:
+            path, line = own[-1]
+            return f"{Path(path).name}:{line}"
+    return ""
+
+
+def _in_message(error: BaseException) -> Iterator[tuple[str, int]]:
+    for found in error_texts.FRAME.finditer(str(error)):
+        yield found["path"], int(found["line"])
+
+
+def _in_traceback(error: BaseException) -> Iterator[tuple[str, int]]:
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        yield frame.f_code.co_filename, line

@@ -10,6 +10,7 @@ from typing import Any
 
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server.opened import open_run
+from strategy_lab.profiles.analysis.no_capture import why_no_capture
 from strategy_lab.profiles.cache import KeptNewest
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.identity import identity_of
@@ -72,6 +73,7 @@ class Timelines:
             "version": kept.version,
             "origin": str(timeline.origin_ns),
             "running": not profile.status.is_over,
+            "no_capture": " ".join(why_no_capture(profile)),
             "length_ns": timeline.length_ns,
             "num_spans": timeline.num_spans,
             "num_recorded": opening.num_recorded if opening else timeline.num_spans,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.no_capture import why_no_capture
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.columns import floats, ints
@@ -77,16 +78,10 @@ ANNOTATE_STEPS = (
 
 def why_no_film(profile: Profile) -> tuple[str, str]:
     """Return why the run has no step to film, and what to do."""
-    if not profile.status.is_over:
-        return "No step is captured yet.", "The first capture follows soon after the start."
-    if not profile.segments:
-        return "This run recorded no step.", "It ended before its strategy was created."
     if profile.is_imported:
         reason = profile.unknown.get("steps", "the profile has no steps")
         return f"A film needs a step: {reason}.", ANNOTATE_STEPS
-    if has_servers(profile.segments[-1]):
+    is_over = profile.status.is_over
+    if is_over and profile.segments and has_servers(profile.segments[-1]):
         return "No worker of this run recorded a step.", "Run more steps."
-    return (
-        "A film needs a captured step, and this run has none.",
-        "Turn on “Capture every step in full” in the Lab and run it again.",
-    )
+    return why_no_capture(profile)

@@ -32,6 +32,7 @@ _MORE_STEPS = (
     "Record the run again with “Capture every step in full” (in the Lab; "
     "--set capture.every_step=true)"
 )
+_ANY_STEP = "Run it again, and let it do some steps"
 _TABLES = ("spans", "transfers", "collectives")
 StepRows = dict[str, dict[int, pa.Table]]
 """Rows of the first worker, by table (`_TABLES`) and step; a step without rows is left out."""
@@ -113,7 +114,7 @@ def _read(profile: Profile, segment: int) -> Recording:
     if len(bounds) < FEWEST_STEPS:
         raise ReplayError(
             _too_few(profile, segment, len(bounds)),
-            advice=_MORE_STEPS,
+            advice=_MORE_STEPS if step_times(profile, segment).count else _ANY_STEP,
         )
     timed: Timed = {}
     if opened.num_workers > 1:

@@ -162,8 +162,7 @@ export class TimelineView {
     this.viewport.length = described.length_ns;
     this.viewport.setTracks(described.tracks);
     this.root.dataset.spans = String(described.num_spans);
-    const none = described.running ? "No full capture yet: the first one follows soon after the start of the run." : "No step of this run was captured in full. Turn on “Capture every step in full” in the Lab and run it again.";
-    this.advice = described.read ? unreadText(described) : described.num_spans ? HOW_TO : none;
+    this.advice = described.read ? unreadText(described) : described.num_spans ? HOW_TO : described.no_capture;
     setText(this.message, this.advice);
     this.canvas.hidden = this.tools.hidden = !described.num_spans;
     this.drawLegend();

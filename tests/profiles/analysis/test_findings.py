@@ -111,6 +111,11 @@ def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
     )
 
 
+def test_advice_on_several_late_replicas_says_which_one_it_means(tmp_path: Path) -> None:
+    found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
+    assert found.advice.startswith("Replica 1 is the latest. Its own work takes longer.")
+
+
 def test_a_delay_that_the_lab_injected_is_named_and_nothing_else_is_blamed(tmp_path: Path) -> None:
     delay = {"replica": 1, "ms": 30.0}
     found = found_in(tmp_path / "run", straggler=(1, 30.0), inject=[delay])["straggler"]

@@ -1,4 +1,4 @@
-"""What a fork server forks in tests: says what it finds, and ends as it is told on stdin."""
+"""What a fork server forks in tests: says what it finds, and ends as its stdin asks."""
 
 from __future__ import annotations
 

@@ -97,6 +97,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             f"The injected delay explains {part} of the {whole} by which {worst.name} is late: "
             "remove it to measure the rest. "
         )
+    elif len(unexplained) > 1:
+        lead += f"{worst.name[0].upper()}{worst.name[1:]} is the latest. "
     longer_ms = _input_behind(facts, worst)
     if longer_ms is not None:
         return (

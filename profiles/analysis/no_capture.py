@@ -1,0 +1,20 @@
+"""Why a run has no captured step, as timeline, step film and replay say it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
+
+
+def why_no_capture(profile: Profile) -> tuple[str, str]:
+    """Return why no step of a run is captured, and what to do or to expect."""
+    if not profile.status.is_over:
+        return "No step is captured yet.", "The first capture follows soon after the start."
+    if not any(len(source.steps) for source in profile.sources):
+        return "This run recorded no step.", "It ended before its first step. Run it again."
+    return (
+        "No step of this run was captured in full.",
+        "Turn on “Capture every step in full” in the Lab and run it again.",
+    )

@@ -1,0 +1,40 @@
+"""A run without captured steps says why, and what helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.no_capture import why_no_capture
+from strategy_lab.profiles.film import why_no_film
+from strategy_lab.profiles.replay.recording import ReplayError, read_recording
+from tests.synthetic import write_run
+
+
+def test_a_run_that_ended_before_its_first_step_is_to_be_run_again(tmp_path: Path) -> None:
+    """More captures would not have helped."""
+    profile = profiles.load(write_run(tmp_path / "run", steps=0, windows=0, ending="failed"))
+    said = "This run recorded no step.", "It ended before its first step. Run it again."
+    assert why_no_capture(profile) == why_no_film(profile) == said
+    with pytest.raises(ReplayError, match="This run recorded no step") as refusal:
+        read_recording(profile, 0)
+    assert refusal.value.advice == "Run it again, and let it do some steps"
+
+
+def test_a_run_without_captures_is_to_be_captured(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
+    why, advice = why_no_capture(profile)
+    assert why == "No step of this run was captured in full."
+    assert "Capture every step in full" in advice
+    with pytest.raises(ReplayError, match="no captured step") as refusal:
+        read_recording(profile, 0)
+    assert "Capture every step in full" in str(refusal.value.advice)
+
+
+def test_a_run_that_goes_on_is_to_be_waited_for(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
+    running = replace(profile, status=replace(profile.status, state="running"))
+    assert why_no_capture(running)[1] == "The first capture follows soon after the start."

@@ -49,7 +49,8 @@ NUM_OWN = 5
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     args = _arguments(argv)
     parent_death.tie_to(args.parent)
-    for number in (signal.SIGINT, signal.SIGHUP):
+    # It ends with its launcher alone. What ends a job may signal each of its processes.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     module = importlib.import_module(args.module)
     module.prepare()
@@ -95,6 +96,7 @@ def _fork(
     try:
         connection.close()
         os.setsid()  # as of a reaper that is executed
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # one that is ignored would not be awaited
         _, _, _, pid_pipe, end_pipe, *_ = descriptors
         os.write(end_pipe, b"%d\n" % os.getpid())
 

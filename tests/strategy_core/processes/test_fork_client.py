@@ -94,6 +94,17 @@ def test_a_killed_reaper_takes_its_worker_along(forks: ForkClient) -> None:
     assert end(fork(forks)[0], "0") == 0, "the server goes on"
 
 
+def test_a_sigterm_to_all_leaves_the_server_and_reaches_the_worker(forks: ForkClient) -> None:
+    """What ends a job signals each of its processes. The launcher decides what ends."""
+    child, _, _, _ = fork(forks)
+    reaper = psutil.Process(child.pid)
+    reaper.parent().terminate()  # type: ignore[union-attr]
+    assert child.poll() is None
+    reaper.terminate()
+    assert child.wait(MAX_WAIT_S) == -signal.SIGTERM
+    assert end(fork(forks)[0], "0") == 0
+
+
 def test_forks_end_with_their_server(forks: ForkClient) -> None:
     child, _, pid, _ = fork(forks)
     psutil.Process(child.pid).parent().kill()  # type: ignore[union-attr]

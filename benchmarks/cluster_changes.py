@@ -4,7 +4,8 @@
 
 A run of two workers of each strategy, changed in turns for a minute (with `--quick` half of it). In
 place: another batch, a delay, both as they were. The other side, in the same run: a change of how
-gradients are packed, or of how weights are cut, takes fresh processes.
+gradients are packed, or of how weights are cut, takes fresh processes. A second run has a launcher
+that executes each process, the first one's are forked, as in a lab after its first run.
 """
 
 from __future__ import annotations
@@ -48,15 +49,24 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     turns_take_s = QUICK_TURNS_TAKE_S if parser.parse_args().quick else TURNS_TAKE_S
     for strategy in CLUSTERS:
-        told: dict[str, list[float]] = defaultdict(list)
-        with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-            for what, seconds in measured(launcher, Path(folder) / "run", strategy, turns_take_s):
-                told[what].append(seconds)
-        print(line(f"{strategy}: {FRESH}", told[FRESH]), flush=True)
+        forked = _told(strategy, turns_take_s, does_fork=True)
+        executed = _told(strategy, turns_take_s, does_fork=False)[FRESH]
+        print(line(f"{strategy}: {FRESH}, forked", forked[FRESH]), flush=True)
+        print(line(f"{strategy}: {FRESH}, executed", executed))
+        print(f"  {median_ratio(executed, forked[FRESH])} times as long as forked")
         for what in IN_PLACE:
-            print(line(f"{strategy}: {what}", told[what]))
-            ratio = median_ratio(told[FRESH], told[what])
+            print(line(f"{strategy}: {what}", forked[what]))
+            ratio = median_ratio(forked[FRESH], forked[what])
             print(f"  {FRESH} take as long as this, times {ratio}", flush=True)
+
+
+def _told(strategy: str, turns_take_s: float, *, does_fork: bool) -> dict[str, list[float]]:
+    """Seconds of each change of a run."""
+    told: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder, Launcher(forks=does_fork) as launcher:
+        for what, seconds in measured(launcher, Path(folder) / "run", strategy, turns_take_s):
+            told[what].append(seconds)
+    return told
 
 
 def measured(

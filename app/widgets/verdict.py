@@ -62,9 +62,9 @@ def show_findings(
     )
     if not found:
         known = facts.breakdown.source is not None
-        reason = facts.steps.unknown.get(
-            "replicas", "this segment has neither a capture window nor per-replica timestamps"
-        )
+        reason = facts.steps.unknown.get("replicas", facts.breakdown.reason)
+        if not facts.steps.step.size:
+            reason = "no step was recorded"
         st.markdown(
             "No finding: no straggler, and neither input nor communication takes much of a step."
             if known

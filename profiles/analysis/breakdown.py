@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
     from strategy_lab.profiles.tables.store import Profile
 
-NO_DATA = "the segment has neither a capture window nor per-replica marks"
+NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
 NO_OPS = "its captures hold no op of a replica's graph"
 NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
 

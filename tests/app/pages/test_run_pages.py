@@ -78,7 +78,7 @@ def test_the_overview_begins_with_the_answer(runs: Path) -> None:
 def test_a_missing_number_says_why(runs: Path) -> None:
     text = text_of(open_page("overview", runs, run="nothing-per-replica"))
     assert "needs a capture window" in text
-    assert "neither a capture window nor per-replica marks" in text
+    assert "neither a capture window nor per-replica timestamps" in text
 
 
 def test_the_failure_stands_on_top_with_what_was_recorded(runs: Path) -> None:

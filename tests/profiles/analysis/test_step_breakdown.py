@@ -77,7 +77,7 @@ def test_without_marks_and_captures_it_is_unknown_and_says_so(tmp_path: Path) ->
     profile = profiles.load(write_run(tmp_path / "run", marks=False, windows=0, steps=30))
     found = step_breakdown(profile, profile.segments[0])
     assert found.source is None
-    assert found.reason == "the segment has neither a capture window nor per-replica marks"
+    assert found.reason == "the segment has neither a capture window nor per-replica timestamps"
     assert [replica.compute_ms for replica in found.replicas] == [None] * 4
     assert found.mean_ms("compute") is None
 

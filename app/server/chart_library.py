@@ -12,7 +12,7 @@ from pathlib import Path
 
 SENTENCE = ".lab-headline"
 QUIET_MS = 50
-"""Elements that belong to the sentence follow it within this time on a machine of two cores."""
+"""Key numbers and findings come in several messages; a longer pause is after the last of them."""
 
 
 def start_script(static: Path, name: str) -> str:

@@ -8,6 +8,8 @@ opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
 Filters of the Runs page, pickers of a run and key numbers have their height before the browser has
 loaded them. What a new run says below its title has room for two lines.
+A table has its height before the browser has loaded what draws it, and what is for narrow or wide
+windows alone is hidden in the others from the start.
 Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
 a phone, it always shows them, over the legend. They are hidden there: drag and double tap zoom.
 
@@ -17,15 +19,41 @@ the browser compute the styles of all others again, 200 times in a first visit.
 
 from __future__ import annotations
 
+NARROW = "48rem"
+"""Widest window that shows lists instead of tables."""
+RESERVED_ROWS = 30
+"""So many rows of a table are reserved at most."""
 _WIDTH = "300px"
 _HEADER = "3.75rem"
 _SIDEBAR = "[data-testid=stSidebar]"
 _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
+_ROW_PX = 35
+
+
+def grid_px(num_rows: float) -> int:
+    """Height of a grid of so many rows below its head."""
+    return round(3 + _ROW_PX * (1 + num_rows))
+
+
+_RESERVED = "\n".join(
+    f'[class*="st-key-grid_rows_{rows:02d}_"] {{min-height:{grid_px(rows)}px}}'
+    for rows in range(1, RESERVED_ROWS + 1)
+)
+"""By the key of a table's place, which names its rows (`widgets.table`)."""
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
 :is(.st-key-runs_filter, .st-key-run_picker) {{min-height:4.25rem}}
 .st-key-form_note {{min-height:2.8rem}}
+{_RESERVED}
+@media (max-width:{NARROW}) {{
+  [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
+    {{display:none !important}}
+}}
+@media not (max-width:{NARROW}) {{
+  [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])
+    {{display:none !important}}
+}}
 @media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;

@@ -11,8 +11,8 @@ from operator import attrgetter
 
 import streamlit as st
 
+from strategy_lab.app.server.first_style import NARROW
 from strategy_lab.app.server.opened import OpenRun, open_run
-from strategy_lab.app.widgets.html_table import NARROW
 from strategy_lab.app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_lab.app.widgets.picker import LAST_RUN, pick_run
 from strategy_lab.app.widgets.runs_folder import RunEntry

@@ -2,7 +2,8 @@
 
 Streamlit's grid has one height per row and no line breaks: at 390 px it shows two or three columns,
 and the others only after scrolling to the side. So each grid has a list beside it, for phones: what
-is in a container `wide_...` is not shown there, what is in `narrow_...` only there.
+is in a container `wide_...` is not shown there, what is in `narrow_...` only there
+(`server.first_style`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
+from strategy_lab.app.server.first_style import NARROW
 from strategy_lab.app.widgets.text import as_html
 from strategy_lab.profiles.reporting import units
 
-NARROW = "48rem"
-"""Widest window that shows lists instead of tables."""
 MOST_ROWS = 20
 """Of a longer grid, the list has its beginning."""
 WIDER = " on a wider screen."
@@ -29,8 +29,6 @@ STYLE = f"""
 .lab-table .text {{text-align:left}}
 .lab-table tbody th {{font-weight:400; white-space:normal; overflow-wrap:anywhere; min-width:9rem}}
 @media (max-width:{NARROW}) {{
-  [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
-    {{display:none !important}}
   .lab-table {{font-size:.9rem}}
   .lab-table :is(table, tbody, tr, tbody :is(th, td)) {{display:block}}
   .lab-table thead {{display:none}}
@@ -42,10 +40,6 @@ STYLE = f"""
   .lab-table tbody td {{display:grid; grid-template-columns:minmax(7rem,2fr) 3fr; gap:.6rem}}
   .lab-table tbody td:empty {{display:none}}
   .lab-table tbody td::before {{content:attr(data-label); opacity:.75}}
-}}
-@media not (max-width:{NARROW}) {{
-  [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])
-    {{display:none !important}}
 }}
 """
 """Every page has it. The `data-label` of a cell is its column's title."""

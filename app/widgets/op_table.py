@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from strategy_lab.app.server.first_style import grid_px
 from strategy_lab.app.widgets.html_table import MOST_ROWS
 from strategy_lab.app.widgets.table import phone_list
 from strategy_lab.app.widgets.text import plain
@@ -17,6 +18,7 @@ from strategy_lab.profiles.tables.store import Profile
 SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function", "source_line")
 LISTED = ("name", "op", "device", "replica", "bytes")
 """On a phone."""
+SHOWN_ROWS = 11
 ANY = "any"
 COLUMNS = {
     "kind": st.column_config.TextColumn("Kind", width="small"),
@@ -51,7 +53,9 @@ def show_op_table(profile: Profile, segment: int) -> None:
     shown = _with_short_devices(found.select(list(SHOWN)), short)
     listed = shown.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
     more = ". Search for a name, or choose a device or type."
-    place = phone_list("ops_table", listed, COLUMNS, more=more, num_rows=shown.num_rows)
+    place = phone_list(
+        "ops_table", listed, COLUMNS, shown_rows=SHOWN_ROWS, more=more, num_rows=shown.num_rows
+    )
     place.dataframe(
         shown,
         column_config=COLUMNS,
@@ -59,7 +63,7 @@ def show_op_table(profile: Profile, segment: int) -> None:
         lazy=True,
         placeholder="",
         key="ops_table",
-        height=420,
+        height=grid_px(SHOWN_ROWS),
     )
 
 

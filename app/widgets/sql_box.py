@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from strategy_lab.app.widgets.html_table import MOST_ROWS
-from strategy_lab.app.widgets.table import phone_list
+from strategy_lab.app.widgets.table import USUAL_ROWS, phone_list
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.tables.schema import TABLES
@@ -81,12 +81,13 @@ def _show_answer(answer: Answer) -> None:
     if answer.rows is None:
         st.error(as_markdown(answer.error, 2000))
         return
-    rows = f"{answer.rows.num_rows:,} rows"
+    told = f"{answer.rows.num_rows:,} rows"
     if answer.is_cut:
-        rows = f"The first {rows}; there are more"
-    st.caption(f"{rows} · {as_markdown(answer.query, 120)}")
+        told = f"The first {told}; there are more"
+    st.caption(f"{told} · {as_markdown(answer.query, 120)}")
     listed = answer.rows.slice(0, MOST_ROWS).to_pydict()
-    place = phone_list("sql_answer", listed, {}, num_rows=answer.rows.num_rows)
+    rows = answer.rows.num_rows
+    place = phone_list("sql_answer", listed, {}, shown_rows=min(rows, USUAL_ROWS), num_rows=rows)
     place.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
 
 

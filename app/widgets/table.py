@@ -10,9 +10,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from strategy_lab.app.server.first_style import RESERVED_ROWS, grid_px
 from strategy_lab.app.widgets.html_table import grid_as_html, row_title
 
-_ROW_PX = 35
+USUAL_ROWS = 10
+"""So many rows Streamlit shows of a table without a height."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +79,27 @@ def show_selectable_table(
 
 
 def phone_list(
-    key: str, values: Mapping[str, Sequence[object]], configs: Mapping[str, Any], **options: Any
+    key: str,
+    values: Mapping[str, Sequence[object]],
+    configs: Mapping[str, Any],
+    *,
+    shown_rows: int = 1,
+    **options: Any,
 ) -> DeltaGenerator:
     """Draw the list that a phone shows; return the place of the grid that wide windows show.
 
-    `options` are those of `grid_as_html`.
+    Room for `shown_rows` is reserved there, so that nothing moves once the browser has loaded what
+    draws grids. `options` are those of `grid_as_html`.
     """
     with st.container(key=f"narrow_{key}"):
         st.html(grid_as_html(values, configs, **options))
-    return st.container(key=f"wide_{key}")
+    reserved = min(max(shown_rows, 1), RESERVED_ROWS)
+    return st.container(key=f"wide_{key}").container(key=f"grid_rows_{reserved:02d}_{key}")
 
 
 def height_px(num_rows: int, most_rows: int) -> int:
     """Height of a table; half of a row below the last one shows that it scrolls."""
-    shown = max(num_rows, 1) if num_rows <= most_rows else most_rows + 0.5
-    return round(3 + _ROW_PX * (1 + shown))
+    return grid_px(max(num_rows, 1) if num_rows <= most_rows else most_rows + 0.5)
 
 
 def _values(items: Sequence[Any], columns: Mapping[str, Column]) -> dict[str, list[object]]:
@@ -109,10 +117,12 @@ def _show(
     most_rows: int | None,
     **options: Any,
 ) -> Any:
+    num_rows = len(next(iter(values.values()), []))
     if most_rows is not None:
-        options["height"] = height_px(len(next(iter(values.values()), [])), most_rows)
+        options["height"] = height_px(num_rows, most_rows)
+    shown = min(num_rows, USUAL_ROWS if most_rows is None else most_rows)
     configs = _configs(columns)
-    return phone_list(key, values, configs).dataframe(
+    return phone_list(key, values, configs, shown_rows=shown).dataframe(
         pd.DataFrame(values),
         column_config=configs,
         hide_index=True,

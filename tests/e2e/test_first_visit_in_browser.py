@@ -135,6 +135,29 @@ def test_the_overview_keeps_its_places_while_parts_of_it_load(
     assert layout_shift(page) < GOOD
 
 
+@pytest.mark.parametrize("path", ["communication", "placement"])
+def test_tables_have_their_places_before_the_browser_can_draw_them(
+    path: str, open_page: Callable[..., Page], seen: Server
+) -> None:
+    page = open_page("about:blank", viewport={"width": 1280, "height": 720})
+    held: list[Route] = []
+    page.route(re.compile(r"/DataFrame\."), lambda route: held.append(route))  # noqa: PLW0108
+    page.goto(seen.address(path, **SEEN), wait_until="commit")
+    last = page.get_by_role("heading").last
+    grids = page.locator("[class*=st-key-grid_rows_]")
+    expect(grids.first).to_be_visible()
+    page.locator("[data-test-script-state=notRunning]").wait_for()
+    wait_until(page, lambda: held, "the page did not ask for what draws tables")
+    heading, before = last.text_content(), last.bounding_box()
+    heights = [grid.bounding_box() for grid in grids.all()]
+    for module in held:
+        module.continue_()
+    wait_until_drawn(page)
+    assert last.text_content() == heading
+    assert [grid.bounding_box() for grid in grids.all()] == heights
+    assert last.bounding_box() == before
+
+
 def test_the_timeline_of_a_run_without_captures_keeps_no_place_for_them(
     open_page: Callable[..., Page], server: Server
 ) -> None:

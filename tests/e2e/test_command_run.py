@@ -210,7 +210,7 @@ def test_two_specs_are_run_in_turns_and_compared(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """In this process, whose spare worker saves an import of TensorFlow."""
-    monkeypatch.setattr(_repeat, "Launcher", lambda: nullcontext(launcher))
+    monkeypatch.setattr(_repeat, "Launcher", lambda **_: nullcontext(launcher))
     other = tmp_path / "other.yaml"
     other.write_text("devices: cpu:2\nworkload: digits-mlp\nglobal_batch_size: 32\nsteps: 8\n")
     asked = ["run", *QUICK, "--steps", "8", "--repeat", "1", "--interleave", str(other)]

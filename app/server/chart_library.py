@@ -12,7 +12,7 @@ from pathlib import Path
 
 SENTENCE = ".lab-headline"
 QUIET_MS = 50
-"""Key numbers and findings come in several messages; a longer pause is after the last of them."""
+"""So long nothing must be added: key numbers and findings come in several messages."""
 
 
 def start_script(static: Path, name: str) -> str:

@@ -480,7 +480,7 @@ class Launched(Recorded, frozen=True, tag="launched"):
     pid_started_ns: TimeNs
     """Start time of the process, so that a reused pid is not mistaken for it."""
     from_spare: bool
-    """Whether TensorFlow was imported already when the run came."""
+    """Whether the spare worker took the run: it was ready, or importing TensorFlow."""
     task: Name | None = None
     """What the process is in a cluster: `worker 1`, `parameter server 0`."""
     address: Name | None = None

@@ -1,7 +1,8 @@
 """The worker processes of a launcher: new ones, and a spare one with TensorFlow imported.
 
-After a launcher's first run its workers are forked from one process that has imported TensorFlow.
-A spare worker, a cluster's processes and a change that needs fresh ones then wait for no import.
+With a spare worker, all after the first are forked from one process that has imported TensorFlow.
+So are all workers of a launcher that `does_fork`. Spare workers, the processes of a cluster and a
+change that needs fresh ones then wait for no import.
 """
 
 from __future__ import annotations

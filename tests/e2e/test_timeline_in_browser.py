@@ -204,14 +204,19 @@ def test_the_wheel_zooms_where_the_pointer_is(timeline: Page) -> None:
     assert after[0] - before[0] > before[1] - after[1]
 
 
-def test_a_span_tells_what_it_is_and_where_its_like_are(timeline: Page) -> None:
-    before = view_of(timeline)
-    find = timeline.get_by_role("searchbox")
-    find.fill("matmul")
-    expect(timeline.locator(".timeline .count")).to_contain_text("found")
+def go_to_the_first(page: Page, words: str) -> None:
+    """Search for words, and move the view to the first span that is found."""
+    before = view_of(page)
+    find = page.get_by_role("searchbox")
+    find.fill(words)
+    expect(page.locator(".timeline .count")).to_contain_text("found")
     find.press("Enter")
-    expect(timeline.locator(".timeline .count")).to_contain_text(" of ")
-    view_of(timeline, other_than=before)
+    expect(page.locator(".timeline .count")).to_contain_text(" of ")
+    view_of(page, other_than=before)
+
+
+def test_a_span_tells_what_it_is_and_where_its_like_are(timeline: Page) -> None:
+    go_to_the_first(timeline, "matmul")
     hover_over_a(timeline, "MatMul")
     timeline.mouse.down()
     timeline.mouse.up()
@@ -229,13 +234,7 @@ def test_an_injected_delay_is_called_so(open_page: Open, traced: Server) -> None
     traced.write_run("two-hosts", **TWO_HOSTS, steps=40, straggler=(3, 30.0), inject=[delay])
     page = open_page(traced.address("timeline", run="two-hosts"))
     wait_until_drawn(page)
-    before = view_of(page)
-    find = page.get_by_role("searchbox")
-    find.fill("injected")
-    expect(page.locator(".timeline .count")).to_contain_text("found")
-    find.press("Enter")
-    expect(page.locator(".timeline .count")).to_contain_text(" of ")
-    view_of(page, other_than=before)
+    go_to_the_first(page, "injected")
     hover_over_a(page, "injected", names_px=224)  # with that of the worker
     expect(page.locator(".timeline .tip")).to_contain_text("ms · injected delay")
     page.mouse.down()

@@ -9,9 +9,26 @@ from hypothesis import strategies as st
 
 from strategy_lab.profiles.replay.simulate import simulate
 from strategy_lab.profiles.replay.step_graph import END_GAP, WAKE, Nodes, StepGraph
+from strategy_lab.profiles.run.events import SegmentOpened
 
 Drawn = tuple[float, tuple[int, ...]]
 """Length of a node in ns, and the nodes that it waits for."""
+
+
+def two_replicas(devices: Sequence[str] = ()) -> SegmentOpened:
+    """A segment of two replicas on these devices, whose gradients cross in a ring."""
+    return SegmentOpened(
+        segment=0,
+        strategy="mirrored",
+        num_replicas=2,
+        num_workers=1,
+        global_batch_size=64,
+        first_step=0,
+        started_ns=0,
+        replica_devices=list(devices),
+        cross_device_ops="collective-ring",
+        spec={},
+    )
 
 
 def step_of(

@@ -17,8 +17,8 @@ from strategy_lab.profiles.replay.recording import Recording, StepRows
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict
-from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.schema import TABLES
+from tests.profiles.replay.drawn_steps import two_replicas
 
 MS = 1_000_000
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
@@ -44,20 +44,10 @@ def graphs_of(
             kind = "IteratorGetNext" if name == "Read" else "MatMul"
             awaited = (inputs[name],) if name in inputs else ()
             nodes.append(Node(len(nodes), 0, name, kind, device, awaited))
-    opened = SegmentOpened(
-        segment=0,
-        strategy="mirrored",
-        num_replicas=2,
-        num_workers=1,
-        global_batch_size=64,
-        first_step=0,
-        started_ns=0,
-        replica_devices=DEVICES,
-        cross_device_ops="collective-ring",
-        spec={},
-    )
     bounds = {step: (0, round(wall_ms * MS)) for step in range(NUM_STEPS)}
-    recording = Recording(opened, Graph(nodes, DEVICES), tuple(bounds), bounds, np.inf)
+    recording = Recording(
+        two_replicas(DEVICES), Graph(nodes, DEVICES), tuple(bounds), bounds, np.inf
+    )
     blank = dict.fromkeys(TABLES["spans"].names)
     rows = [
         blank | {"name": name, "category": "input", "start_ns": start, "duration_ns": length}

@@ -23,8 +23,7 @@ from strategy_lab.profiles.replay.sentences import (
 )
 from strategy_lab.profiles.replay.step_graph import StepGraph
 from strategy_lab.profiles.replay.what_if import predict, what_if
-from strategy_lab.profiles.run.events import SegmentOpened
-from tests.profiles.replay.drawn_steps import step_of
+from tests.profiles.replay.drawn_steps import step_of, two_replicas
 from tests.synthetic import write_run
 
 DATA = Path(__file__).parents[2] / "data"
@@ -47,19 +46,7 @@ def late_step(number: int, gap_ns: float = 0.0) -> StepGraph:
 
 
 def replays_of(steps: list[StepGraph]) -> Replays:
-    opened = SegmentOpened(
-        segment=0,
-        strategy="mirrored",
-        num_replicas=2,
-        num_workers=1,
-        global_batch_size=64,
-        first_step=0,
-        started_ns=0,
-        replica_devices=[],
-        cross_device_ops="collective-ring",
-        spec={},
-    )
-    recording = Recording(opened, Graph([], []), (), {}, 2.0)
+    recording = Recording(two_replicas(), Graph([], []), (), {}, 2.0)
     return Replays(recording, replay_graphs(steps, 2.0))
 
 

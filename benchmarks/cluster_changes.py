@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring.paired import median_ratio
+from benchmarks.measuring.paired import median_ratio, ratio_of_medians
 from benchmarks.measuring.waiting import is_kind, line, wait_for
 from benchmarks.reconfigure import change
 from strategy_core.launcher.launcher import Launcher
@@ -53,7 +53,7 @@ def main() -> None:
         executed = _told(strategy, turns_take_s, does_fork=False)[FRESH]
         print(line(f"{strategy}: {FRESH}, forked", forked[FRESH]), flush=True)
         print(line(f"{strategy}: {FRESH}, executed", executed))
-        print(f"  {median_ratio(executed, forked[FRESH])} times as long as forked")
+        print(f"  {ratio_of_medians(executed, forked[FRESH])} times as long as forked")
         for what in IN_PLACE:
             print(line(f"{strategy}: {what}", forked[what]))
             ratio = median_ratio(forked[FRESH], forked[what])

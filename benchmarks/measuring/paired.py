@@ -34,6 +34,13 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     return _with_spread(float(np.median(ratios)), np.median(ratios[picks], axis=1))
 
 
+def ratio_of_medians(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    """Of two sides that ran after each other and have no pairs; bootstrap over each side."""
+    above, below = np.asarray(ours), np.asarray(theirs)
+    spread = _medians(above, seed=0) / _medians(below, seed=1)
+    return _with_spread(float(np.median(above) / np.median(below)), spread)
+
+
 def total_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
     """The ratio of the sums, for a cost that comes seldom; bootstrap over pairs."""
     above, below = np.asarray(ours), np.asarray(theirs)
@@ -78,8 +85,12 @@ def _middle(values: np.ndarray) -> float:
     return float(np.sort(values)[cut : len(values) - cut].mean()) if len(values) else 0.0
 
 
-def _picks(num_pairs: int) -> np.ndarray:
-    return np.random.default_rng(0).integers(0, num_pairs, (_RESAMPLES, num_pairs))
+def _picks(num: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, num, (_RESAMPLES, num))
+
+
+def _medians(values: np.ndarray, seed: int) -> np.ndarray:
+    return np.median(values[_picks(len(values), seed)], axis=1)
 
 
 def _with_spread(value: float, resampled: np.ndarray) -> Ratio:

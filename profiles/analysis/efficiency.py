@@ -1,8 +1,11 @@
 """How much of the replicas' time is useful, and does adding replicas pay?
 
-POP's metrics, useful = compute + injected delay, which emulates a slow device:
-LB = mean useful / max useful, CommE = max useful / runtime,
-PE = LB * CommE (Performance Optimisation and Productivity Centre of Excellence, 2020).
+Metrics of TALP for GPUs (Barcelona Supercomputing Center), which are those of the POP
+Centre of Excellence with one factor more. useful = compute + injected delay, which emulates a slow
+device; active = useful + wait + transfer:
+LB = mean useful / max useful, CommE = max useful / max active, OrchE = max active / runtime,
+PE = LB * CommE * OrchE. With POP's CommE = max useful / runtime, a step that waits for its input or
+for the host's Python would have a bad communication.
 Strong scaling T1 / (N * TN) at one global batch, weak scaling thrN / (N * thr1) at one batch
 per replica.
 """
@@ -21,10 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Ratios between 0 and 1; None where a replica's time is unknown."""
+    """Ratios between 0 and 1; None where a replica's time is unknown.
+
+    `communication` and `orchestration` are None where only wait or transfer are unknown.
+    """
 
     load_balance: float | None
     communication: float | None
+    orchestration: float | None
     parallel: float | None
     reason: str | None = None
 
@@ -40,25 +47,31 @@ class Scaling:
 
 
 def efficiency(breakdown: StepBreakdown) -> Efficiency:
-    """POP's efficiencies of a segment."""
+    """Efficiencies of a segment."""
     if not breakdown.is_in_sync:
-        return Efficiency(
-            None, None, None, "each worker does its own steps, so none waits for another"
-        )
-    useful = [
-        None if replica.compute_ms is None else replica.compute_ms + (replica.delay_ms or 0.0)
-        for replica in breakdown.replicas
-    ]
-    runtime = [replica.wall_ms for replica in breakdown.replicas]
-    known_useful = [value for value in useful if value is not None]
-    known_runtime = [value for value in runtime if value is not None]
-    if len(known_useful) < len(useful) or len(known_runtime) < len(runtime) or not useful:
-        return Efficiency(None, None, None, breakdown.reason or "a replica's time is unknown")
-    longest, wall = max(known_useful), max(known_runtime)
+        return _unknown("each worker does its own steps, so none waits for another")
+    useful, active, runtime = [], [], []
+    for replica in breakdown.replicas:
+        if replica.compute_ms is None or replica.wall_ms is None:
+            return _unknown(breakdown.reason or "a replica's time is unknown")
+        useful.append(replica.compute_ms + (replica.delay_ms or 0.0))
+        runtime.append(replica.wall_ms)
+        if replica.wait_ms is not None and replica.transfer_ms is not None:
+            active.append(useful[-1] + replica.wait_ms + replica.transfer_ms)
+    if not useful:
+        return _unknown(breakdown.reason or "a replica's time is unknown")
+    longest, wall = max(useful), max(runtime)
     if longest <= 0 or wall <= 0:
-        return Efficiency(None, None, None, "no computation of a replica was recorded")
-    balance = sum(known_useful) / len(known_useful) / longest
-    return Efficiency(balance, longest / wall, balance * longest / wall)
+        return _unknown("no computation of a replica was recorded")
+    balance = sum(useful) / len(useful) / longest
+    parallel = balance * longest / wall
+    if len(active) < len(useful):
+        return Efficiency(balance, None, None, parallel)
+    return Efficiency(balance, longest / max(active), max(active) / wall, parallel)
+
+
+def _unknown(reason: str) -> Efficiency:
+    return Efficiency(None, None, None, None, reason)
 
 
 def scaling(

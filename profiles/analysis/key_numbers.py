@@ -166,15 +166,18 @@ def in_unlike_steps(facts: Facts) -> str:
 
 
 def _parallel_efficiency(facts: Facts) -> KeyNumber:
-    pop = efficiency(facts.breakdown)
-    note = (
-        f"balance {units.share(pop.load_balance)} × communication {units.share(pop.communication)}"
-    )
+    found = efficiency(facts.breakdown)
+    factors = {
+        "balance": found.load_balance,
+        "communication": found.communication,
+        "orchestration": found.orchestration,
+    }
+    note = " × ".join(f"{name} {units.share(factor)}" for name, factor in factors.items())
     if facts.segment.num_replicas == 1:  # nothing to balance, and nothing to communicate with
         note = "share of a step in which the replica computes"
     note += in_unlike_steps(facts)
-    text = units.share(pop.parallel)
-    return _number("parallel_efficiency", pop.parallel, text, note, pop.reason, "derived")
+    text = units.share(found.parallel)
+    return _number("parallel_efficiency", found.parallel, text, note, found.reason, "derived")
 
 
 def _length_of_unlike(facts: Facts) -> str:

@@ -91,7 +91,7 @@ def summarize_segment(
 ) -> Json:
     """One entry of `segments` in the summary."""
     facts = gather_facts(profile, segment)
-    pop = efficiency(facts.breakdown)
+    found = efficiency(facts.breakdown)
     unknown = profile.unknown
     return {
         "segment": segment.segment,
@@ -140,11 +140,12 @@ def summarize_segment(
         "step_memory": _step_memory(step_memory(profile, segment.segment)),
         "efficiency": _explain(
             {
-                "load_balance": pop.load_balance,
-                "communication": pop.communication,
-                "parallel": pop.parallel,
+                "load_balance": found.load_balance,
+                "communication": found.communication,
+                "orchestration": found.orchestration,
+                "parallel": found.parallel,
             },
-            pop.reason,
+            found.reason,
         ),
         "capture": _capture(facts),
         **_explain(

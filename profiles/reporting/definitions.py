@@ -10,6 +10,7 @@ from dataclasses import dataclass
 NCCL_TESTS = "nccl-tests, PERFORMANCE.md"
 TCP_INFO = "Linux, tcp(7): TCP_INFO"
 POP = "POP Centre of Excellence, standard metrics"
+TALP = "Barcelona Supercomputing Center, TALP, metrics of GPUs"
 HTA = "Holistic Trace Analysis, overlap of communication and computation"
 WHAT_IF = (
     "Lin et al., Understanding Stragglers in Large Model Training Using What-if Analysis, 2025"
@@ -259,17 +260,26 @@ _BALANCE = (
         "communication_efficiency",
         "Communication efficiency",
         "",
-        "Share of the step in which the busiest replica computes.",
-        "CommE = max(useful) / step",
-        POP,
+        "Share of computing in the time in which replicas compute or communicate.",
+        "CommE = max(useful) / max(useful + wait + transfer)",
+        TALP,
+    ),
+    Definition(
+        "orchestration_efficiency",
+        "Orchestration efficiency",
+        "",
+        "Share of the step in which replicas compute or communicate. In the rest they wait for "
+        "input or for the host, such as TensorFlow's Python.",
+        "OrchE = max(useful + wait + transfer) / step",
+        TALP,
     ),
     Definition(
         "parallel_efficiency",
         "Parallel efficiency",
         "",
         "Share of the replicas' time spent computing.",
-        "PE = LB * CommE",
-        POP,
+        "PE = LB * CommE * OrchE",
+        TALP,
     ),
     Definition(
         "strong_scaling",

@@ -62,12 +62,21 @@ def test_input_share_is_input_over_wall(tmp_path: Path) -> None:
     assert found.is_input_bound
 
 
-def test_pop_efficiencies_multiply(tmp_path: Path) -> None:
+def test_efficiencies_multiply(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=4, straggler=(2, 20.0)))
     found = efficiency(step_breakdown(profile, profile.segments[0]))
     assert found.load_balance == pytest.approx((3 * 20 + 40) / 4 / 40, rel=0.02)
-    assert found.communication == pytest.approx(40 / 43.5, rel=0.02)
-    assert found.parallel == pytest.approx((found.load_balance or 0) * (found.communication or 0))
+    longest = (found.communication or 0) * (found.orchestration or 0)
+    assert longest == pytest.approx(40 / 43.5, rel=0.02)
+    assert found.parallel == pytest.approx((found.load_balance or 0) * longest)
+
+
+def test_a_step_that_waits_for_input_does_not_blame_communication(tmp_path: Path) -> None:
+    recorded = write_run(tmp_path / "run", replicas=2, input_ms=60.0, step_ms=80.0)
+    profile = profiles.load(recorded)
+    found = efficiency(step_breakdown(profile, profile.segments[0]))
+    assert (found.communication or 0) > 0.8
+    assert (found.orchestration or 1) < 0.7
 
 
 def test_strong_and_weak_scaling(tmp_path: Path) -> None:

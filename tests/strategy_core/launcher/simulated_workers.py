@@ -29,6 +29,7 @@ class SimulatedWorker:
     pid = 0
     started_ns = 0
     peak_bytes = None
+    start_note = None
     ready = None
     """Never ready: the launcher would send a signal to a process that hangs."""
 

@@ -11,6 +11,7 @@ pause.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from strategy_core.launcher.deployment import Deployment, GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
+from strategy_core.launcher.last_captures import convert_last_captures
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.record_limit import RecordLimit
 from strategy_core.launcher.restarts import Restarts
@@ -31,6 +33,7 @@ from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.run.layout import worker_folders
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 LEAVE_GRACE_S = 10.0
@@ -131,9 +134,13 @@ class RunControl:
         self._record_illegal_transitions()
 
     def close(self) -> None:
-        """End all processes that are left."""
+        """End all processes that are left, and convert the captures that they have left."""
         for group in self.groups:
             group.end(LEAVE_GRACE_S)
+        own = {worker.folder.worker for worker in self.group.workers}  # not those of other hosts
+        with contextlib.suppress(OSError):
+            found = [each for each in worker_folders(self._folder) if each.worker in own]
+            convert_last_captures(found)
         self._log.close()
         self._deployment.close()
 

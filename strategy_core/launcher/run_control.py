@@ -79,6 +79,8 @@ class RunControl:
         self._restarts_left = spec.cluster.restarts
         self._log = deployment.launch_log(folder)
         self._restarts = Restarts(workers, inbox, self._log)
+        self._latest_generation = 0
+        """Of all processes, also of those that are gone: each generation has its folder."""
         self.group = self._start(GroupStart(folder, spec, checkpoint=checkpoint))
         self._log.launched(self.group)
 
@@ -192,10 +194,14 @@ class RunControl:
             if group is not self.candidate:
                 self._log.launched(group)
             return True
-        generation = max(each.generation for each in self.groups) + 1
-        return group is self.group and self._restarts.restart(group, lost, generation)
+        generation = self._latest_generation + 1
+        if group is not self.group or not self._restarts.restart(group, lost, generation):
+            return False
+        self._latest_generation = generation
+        return True
 
     def _start(self, start: GroupStart) -> ProcessGroup:
+        self._latest_generation = max(self._latest_generation, start.generation)
         return self._deployment.start_group(start, self._workers, self._inbox, self.numbers)
 
     def _start_candidate(self, request: protocol.Replacement) -> None:
@@ -206,7 +212,7 @@ class RunControl:
                 GroupStart(
                     self._folder,
                     parse_spec(request.spec),
-                    self.group.generation + 1,
+                    self._latest_generation + 1,
                     Path(request.checkpoint),
                     request,
                 )
@@ -323,7 +329,9 @@ class RunControl:
         self._restarts_left -= 1
         spec = parse_spec(lost.leader.spec) if lost.leader.spec else self._spec
         try:
-            fresh = self._start(GroupStart(self._folder, spec, lost.generation + 1, saved.path))
+            fresh = self._start(
+                GroupStart(self._folder, spec, self._latest_generation + 1, saved.path)
+            )
         except (OSError, LabError):
             return False
         self.machine.advance(RunEvent.RESTARTED)

@@ -7,6 +7,9 @@ SIGKILL, or stops it: some time while the run starts, or well into its steps.
 
 - Of a worker, a parameter server, a worker's reaper, the launcher or the page's server, every
   process has to be gone afterwards. Where a process of the cluster was the one, it is named.
+- In a lab whose first run has ended, workers are forked. When a forked worker or the fork server is
+  killed, the run that it held fails; when the spare worker is killed, or the fork server stopped,
+  the run goes on. In each case the next run starts. Then the page is killed as above.
 - The run goes on without its orphan cleanup, and without a converter that was killed or stopped.
   Then it is ended by Ctrl-C (by SIGKILL to the launcher if the orphan cleanup was killed).
 
@@ -37,7 +40,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from strategy_core.private_tf.autograph_files import PREFIX as AUTOGRAPHS_FILES
 from strategy_core.processes.timeouts import CLOSING_S
@@ -60,6 +63,7 @@ STOPPED_WITHIN_S = CLOSING_S + GONE_WITHIN_S
 also if it has to give up a stopped converter first (`Windows.finish`)."""
 STARTING_S = 12.0
 STEPPING_S = 6.0
+IN_A_LAB = ("forked worker", "spare worker", "fork server", "stopped fork server")
 VICTIMS = (
     "worker",
     "parameter server",
@@ -69,6 +73,7 @@ VICTIMS = (
     "orphan cleanup",
     "converter",
     "stopped converter",
+    *IN_A_LAB,
 )
 CLUSTERS = {
     "worker": ("multi-worker-mirrored", "--workers", "3"),
@@ -108,6 +113,8 @@ def rounds(
         run = folder / f"round-{number}"
         if victim == "page":
             yield kill_the_page(run, chance, browser)
+        elif victim in IN_A_LAB:
+            yield lose_in_a_lab(victim, run, chance, browser)
         elif victim.endswith(("converter", "orphan cleanup")):
             yield lose_a_helper(victim, run, chance)
         else:
@@ -191,10 +198,90 @@ def num_steps_of(run: Path) -> int:
 
 
 def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
+    with served_lab(run, browser) as lab:
+        folder = lab.start_run()
+        began = time.monotonic()
+        wait_for_the_moment(folder, chance)
+        return killed("page", lab.process.pid, folder, lab.mark, began)
+
+
+def lose_in_a_lab(victim: str, runs: Path, chance: random.Random, browser: Browser) -> Round:
+    """Kill or stop a process that a lab has forked or forks from, and start another run."""
+    with served_lab(runs, browser) as lab:
+        first = lab.start_run(steps=100)
+        wait_until(lambda: has_exited(first))
+        wait_until(lambda: len(lab.forked("spare worker")) == 1)
+        second = lab.start_run()
+        began = time.monotonic()
+        wait_for_the_moment(second, chance)
+        wait_until(lambda: bool(lab.forked(victim)))
+        after_s = time.monotonic() - began
+        at = num_steps_of(second)
+        (pid,) = lab.forked(victim)
+        os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
+        if victim in ("forked worker", "fork server"):
+            wait_until(lambda: has_exited(second))
+            status = profiles.load(second).status
+            assert (status.state, "SIGKILL" in str(status.message)) == ("failed", True), status
+        else:
+            wait_until(lambda: num_steps_of(second) > at + STEPS_ON)
+            lab.stop_run()
+            wait_until(lambda: has_exited(second))
+            status = profiles.load(second).status
+            assert status.state == "stopped", status
+        num_steps = profiles.load(second).table("steps").num_rows
+        third = lab.start_run()
+        wait_until(lambda: num_steps_of(third) > STEPS_ON)
+        last = killed("page", lab.process.pid, third, lab.mark, began)
+        shown = f"{status.state}: {status.message}"
+        return Round(victim, after_s, num_steps, last.gone_s, shown)
+
+
+@dataclass(frozen=True)
+class ServedLab:
+    """A page's server, and a browser that is in it."""
+
+    process: subprocess.Popen[str]
+    mark: str
+    runs: Path
+    address: str
+    context: BrowserContext
+
+    def start_run(self, steps: int = 1_000_000) -> Path:
+        """Press Run in a new tab; returns the run's folder once its process is on record."""
+        before = set(self.runs.glob("*"))
+        page = self.context.new_page()
+        page.goto(lab_access.with_token(f"{self.address}/?steps={steps}&batch=64"))
+        page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
+        wait_until(lambda: any(launched(path) for path in set(self.runs.glob("*")) - before))
+        (folder,) = set(self.runs.glob("*")) - before
+        return folder
+
+    def stop_run(self) -> None:
+        page = self.context.pages[-1]
+        page.locator(".st-key-stop_button").get_by_role("button", name="Stop").first.click()
+
+    def forked(self, victim: str) -> list[int]:
+        """The processes of that kind, by their places below the fork server."""
+        of_server = {pid: psutil.Process(pid) for pid in running("fork_server", self.mark)}
+        found = []
+        for pid, process in of_server.items():
+            with contextlib.suppress(psutil.Error):
+                parents = [each.pid for each in process.parents() if each.pid in of_server]
+                if victim.endswith("fork server"):
+                    found += [pid] if not parents else []
+                elif len(parents) == 2:  # the reaper and the server
+                    is_of_run = any(pid in launched(run).values() for run in self.runs.glob("*"))
+                    found += [pid] if is_of_run == (victim == "forked worker") else []
+        return found
+
+
+@contextmanager
+def served_lab(runs: Path, browser: Browser) -> Iterator[ServedLab]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(run)]
+    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(runs)]
     context = browser.new_context()
     context.set_default_timeout(MAX_WAIT_MS)
     try:
@@ -202,14 +289,7 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
             address = f"http://127.0.0.1:{port}"
             wait_until(lambda: answers(f"{address}/healthz") or process.poll() is not None)
             assert process.poll() is None, process.stderr.read() if process.stderr else ""
-            page = context.new_page()
-            page.goto(lab_access.with_token(f"{address}/?steps=1000000&batch=64"))
-            page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
-            wait_until(lambda: any(launched(path) for path in run.glob("*")))
-            began = time.monotonic()
-            (folder,) = run.glob("*")
-            wait_for_the_moment(folder, chance)
-            return killed("page", process.pid, folder, mark, began)
+            yield ServedLab(process, mark, runs, address, context)
     finally:
         context.close()
 
@@ -258,6 +338,11 @@ def launched(run: Path) -> dict[str, int]:
         for record in records
         if record["kind"] == "launched"
     }
+
+
+def has_exited(run: Path) -> bool:
+    """Whether the launcher has recorded the end of the run's process."""
+    return any(record["kind"] == "exited" for record in run_records(run))
 
 
 @contextmanager

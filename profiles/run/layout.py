@@ -13,6 +13,7 @@ RUN/
     window-000003/                  one per capture window, renamed into place when complete
       spans.parquet  replica_steps.parquet  core_steps.parquet
       collectives.parquet  transfers.parquet  causes.parquet
+    .pending-000003.json            what a capture's conversion needs, until it is recorded
     merged-000000/                  copies of the windows 0 to 15, a file per table, to read faster
     contexts-000.parquet            contexts of a segment's first step, where asked for;
     contexts-000.json               the same as a recording to step through
@@ -60,6 +61,17 @@ class WorkerFolder:
 
     def window(self, number: int) -> Path:
         return self.path / f"window-{number:06d}"
+
+    def unconverted(self, number: int) -> Path:
+        """Return the folder of a capture until it is converted."""
+        return self.path / f".window-{number:06d}"
+
+    def pending(self, number: int) -> Path:
+        """Return the path of what the conversion of a window needs."""
+        return self.path / f".pending-{number:06d}.json"
+
+    def all_pending(self) -> list[Path]:
+        return sorted(self.path.glob(".pending-*.json"))
 
     def contexts(self, segment: int) -> Path:
         """Return the path of the table of contexts; its recording is beside it as `.json`."""

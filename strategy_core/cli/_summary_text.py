@@ -10,9 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
+from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
+from strategy_lab.profiles.run.event_parts import TpuFinding
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
 _SOURCES = {"measured": "full captures", "marks": "light marks", "derived": "derived steps"}
@@ -71,6 +73,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
         )
     _print_replicas(segment, out)
     _print_cores(segment, out)
+    _print_on_tpu(segment["tpu_check"], out)
     _print_collectives(segment, out)
     if unlike := segment["capture"]["unlike_others"]:
         out.print(plain_text(unlike, "dim"))
@@ -171,6 +174,17 @@ def _print_cores(segment: dict[str, Any], out: Console) -> None:
     if any(core["core"] for core in cores):
         title = f"The same of every core: {_steps(cores)}, from full captures"
         _print_phases(title, ("replica", "core"), cores, out)
+
+
+def _print_on_tpu(found: dict[str, Any] | None, out: Console) -> None:
+    """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
+    if found is None or not (found["findings"] or found["unchecked"]):
+        return
+    out.print(plain_text("On a real TPU", "bold"))
+    for finding in found["findings"]:
+        out.print(plain_text(f"• {converted(finding, TpuFinding).sentence()}"))
+    for sentence in found["unchecked"]:
+        out.print(plain_text(f"• Not checked: {sentence}."))
 
 
 def _print_phases(

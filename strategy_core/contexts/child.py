@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+import psutil
+
 from strategy_core.contexts import scratch
 from strategy_core.contexts.guard import ENDING, OUTPUT
 from strategy_core.planning import strategy_catalog
@@ -72,7 +74,7 @@ class ContextRecording:
         """Whether the program still runs. The guard ends a program that exceeds a limit."""
         if self._stopped is not None or (self._folder / ENDING).exists():
             return False
-        return self._guard.poll() is None
+        return self._guard.poll() is None and not self._is_guard_stopped()
 
     def stop(self, reason: str = "The recording was stopped") -> None:
         """End the program and all its child processes; `result` then raises `reason`."""
@@ -89,6 +91,11 @@ class ContextRecording:
             time.sleep(0.02)
         if self._stopped is not None:
             raise LabError(self._stopped)
+        if self._is_guard_stopped():
+            raise LabError(
+                "The process that supervises the recording was stopped (SIGSTOP), so no limit held",
+                advice="Record again",
+            )
         try:
             ending = json.loads((self._folder / ENDING).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -127,6 +134,8 @@ class ContextRecording:
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):
             self._guard.stdin.close()
+        if self._is_guard_stopped():
+            self._guard.kill()
         try:
             self._guard.wait(_CLOSING_S)
         except subprocess.TimeoutExpired:
@@ -136,6 +145,13 @@ class ContextRecording:
             descendants.end_descendants(self._mark)
             shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
+
+    def _is_guard_stopped(self) -> bool:
+        """Whether the guard, which enforces the limits, was stopped: its program can do it."""
+        try:
+            return psutil.Process(self._guard.pid).status() == psutil.STATUS_STOPPED
+        except psutil.Error:
+            return False
 
     def _output(self) -> str:
         with (self._folder / OUTPUT).open("rb") as file:

@@ -21,6 +21,7 @@ process_activity  whether a process computes, waits or was stopped
 hang_diagnosis    which process the others wait for
 restarts          restarts one process while the others go on
 launch_log        the launcher's event file
+last_captures     converts what lost workers have captured
 repetition        runs repeated in turns, to compare two specs
 ray               runs under Ray Train
 """

@@ -48,6 +48,8 @@ class LaunchLog:
     def launched_one(self, group: ProcessGroup, worker: WorkerMonitor) -> None:
         process, folder = worker.process, worker.folder
         task = group.cluster.tasks[folder.worker] if group.cluster else None
+        if process.start_note is not None:
+            self.write(Note("warning", process.start_note))
         self.write(
             Launched(
                 folder.worker,

@@ -71,11 +71,6 @@ class ProcessGroup:
         return self.workers[0]
 
     @property
-    def generation(self) -> int:
-        """The latest generation of a process; one that was restarted alone has a later one."""
-        return max(worker.folder.generation for worker in self.workers)
-
-    @property
     def is_gone(self) -> bool:
         return all(worker.is_gone for worker in self.workers)
 

@@ -11,6 +11,7 @@ pause.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from strategy_core.launcher.deployment import Deployment, GroupStart
 from strategy_core.launcher.inbox import Inbox, KillProcess, KillRun, Request
+from strategy_core.launcher.last_captures import convert_last_captures
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.record_limit import RecordLimit
 from strategy_core.launcher.restarts import Restarts
@@ -31,6 +33,7 @@ from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.run.layout import worker_folders
 from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 LEAVE_GRACE_S = 10.0
@@ -76,6 +79,8 @@ class RunControl:
         self._restarts_left = spec.cluster.restarts
         self._log = deployment.launch_log(folder)
         self._restarts = Restarts(workers, inbox, self._log)
+        self._latest_generation = 0
+        """Of all processes, also of those that are gone: each generation has its folder."""
         self.group = self._start(GroupStart(folder, spec, checkpoint=checkpoint))
         self._log.launched(self.group)
 
@@ -131,9 +136,13 @@ class RunControl:
         self._record_illegal_transitions()
 
     def close(self) -> None:
-        """End all processes that are left."""
+        """End all processes that are left, and convert the captures that they have left."""
         for group in self.groups:
             group.end(LEAVE_GRACE_S)
+        own = {worker.folder.worker for worker in self.group.workers}  # not those of other hosts
+        with contextlib.suppress(OSError):
+            found = [each for each in worker_folders(self._folder) if each.worker in own]
+            convert_last_captures(found)
         self._log.close()
         self._deployment.close()
 
@@ -185,10 +194,14 @@ class RunControl:
             if group is not self.candidate:
                 self._log.launched(group)
             return True
-        generation = max(each.generation for each in self.groups) + 1
-        return group is self.group and self._restarts.restart(group, lost, generation)
+        generation = self._latest_generation + 1
+        if group is not self.group or not self._restarts.restart(group, lost, generation):
+            return False
+        self._latest_generation = generation
+        return True
 
     def _start(self, start: GroupStart) -> ProcessGroup:
+        self._latest_generation = max(self._latest_generation, start.generation)
         return self._deployment.start_group(start, self._workers, self._inbox, self.numbers)
 
     def _start_candidate(self, request: protocol.Replacement) -> None:
@@ -199,7 +212,7 @@ class RunControl:
                 GroupStart(
                     self._folder,
                     parse_spec(request.spec),
-                    self.group.generation + 1,
+                    self._latest_generation + 1,
                     Path(request.checkpoint),
                     request,
                 )
@@ -316,7 +329,9 @@ class RunControl:
         self._restarts_left -= 1
         spec = parse_spec(lost.leader.spec) if lost.leader.spec else self._spec
         try:
-            fresh = self._start(GroupStart(self._folder, spec, lost.generation + 1, saved.path))
+            fresh = self._start(
+                GroupStart(self._folder, spec, self._latest_generation + 1, saved.path)
+            )
         except (OSError, LabError):
             return False
         self.machine.advance(RunEvent.RESTARTED)

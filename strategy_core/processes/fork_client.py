@@ -18,7 +18,10 @@ from typing import IO, BinaryIO, Literal
 from strategy_core.processes import descendants, fork_server
 from strategy_core.processes.import_path import module_command
 
-_STARTED_WITHIN_S = 60.0
+_FORKED_WITHIN_S = 5.0
+"""A fork takes 0.1 s, at a load of 10 on two cores, too. A worker that is executed imports
+TensorFlow for 5 s: who waits longer for a fork would have been faster without it."""
+_IMPORTED_WITHIN_S = 120.0
 _CLOSING_S = 5.0
 _LOOK_EVERY_S = 0.5
 
@@ -83,8 +86,11 @@ class ForkClient:
     ) -> None:
         self.own_environment = dict(environment)
         """That of the import."""
-        self.state: Literal["importing", "ready", "gone"] = "importing"
-        """`gone`: closed, or the import failed."""
+        self.state: Literal["importing", "ready", "gone", "silent"] = "importing"
+        """`gone`: closed, or the import failed; `silent`: it did not answer, and is not asked
+        again."""
+        self._forked: list[ForkedProcess] = []
+        self._note: str | None = None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._connection = ours
         with theirs:
@@ -111,7 +117,8 @@ class ForkClient:
     ) -> tuple[ForkedProcess, BinaryIO, int]:
         """Return a worker's reaper, the file that has its stderr, and its process id.
 
-        Raises OSError if the server has ended or the request is too long for a message.
+        Raises OSError if the server has ended, does not answer (it is stopped, say), or the request
+        is too long for a message. One that does not answer is `silent` from then on.
         """
         request = {
             "arguments": list(arguments),
@@ -127,19 +134,26 @@ class ForkClient:
         kept = [commands, messages, end_pipe]
         try:
             descriptors = [stdin, stdout, stderr.fileno(), pid_end, end_end, *namespaces]
-            socket.send_fds(self._connection, [json.dumps(request).encode()], descriptors)
+            message = json.dumps(request).encode()
+            socket.send_fds(self._connection, [message], descriptors, socket.MSG_DONTWAIT)
         except OSError:
             _close([*passed, *kept, pid_pipe])
             raise
         _close(passed)
-        worker, reaper = _line(pid_pipe), _line(end_pipe)
-        os.close(pid_pipe)
-        if not worker or not reaper:
-            _close(kept)
-            raise OSError("its process ended before it began")
+        deadline = time.monotonic() + _FORKED_WITHIN_S
+        try:
+            worker, reaper = _line(pid_pipe, deadline), _line(end_pipe, deadline)
+        except OSError as error:
+            _close(kept)  # a fork that comes later finds its pipes closed, and ends
+            if isinstance(error, TimeoutError):
+                self._fall_silent()
+            raise
+        finally:
+            os.close(pid_pipe)
         child = ForkedProcess(
             int(reaper), os.fdopen(commands, "wb"), os.fdopen(messages, "rb"), end_pipe
         )
+        self._forked = [each for each in self._forked if each.poll() is None] + [child]
         return child, stderr, int(worker)
 
     def close(self) -> None:
@@ -153,28 +167,52 @@ class ForkClient:
     def is_ready(self) -> bool:
         return self.state == "ready" and self._process.poll() is None
 
-    def has_died(self) -> bool:
-        """Whether it has ended after it was ready: another one may do better."""
-        return self.state == "ready" and self._process.poll() is not None
+    def may_be_replaced(self) -> bool:
+        """Whether it was ready, and then ended or fell silent: another one may do better."""
+        has_died = self.state == "ready" and self._process.poll() is not None
+        return has_died or self.state == "silent"
+
+    def has_living_forks(self) -> bool:
+        """Whether a reaper that was forked from it runs, which would end with it."""
+        return any(each.poll() is None for each in self._forked)
+
+    def take_note(self) -> str | None:
+        """Why it fell silent, for users; None if it did not, and from the second call on."""
+        note, self._note = self._note, None
+        return note
+
+    def _fall_silent(self) -> None:
+        self.state = "silent"
+        self._note = (
+            "The process from which workers are forked did not answer within "
+            f"{_FORKED_WITHIN_S:g} s. This worker was started without it, and had to import "
+            "TensorFlow. Another process takes its place."
+        )
 
     def _await_import(self) -> None:
         with contextlib.suppress(OSError):
-            is_ready = self._connection.recv(64) == fork_server.READY
+            is_over = _has_something(self._connection.fileno(), _IMPORTED_WITHIN_S)
+            is_ready = is_over and self._connection.recv(64) == fork_server.READY
             if self.state == "importing":
                 self.state = "ready" if is_ready else "gone"
+        if self.state == "gone":
+            self._process.kill()  # it has forked nothing yet
         self.has_imported.set()
         self._on_end_of_import()
 
 
-def _line(pipe: int) -> bytes:
-    """Read a line that is to come, a byte at a time: what follows it stays in the pipe."""
-    line, deadline = b"", time.monotonic() + _STARTED_WITHIN_S
+def _line(pipe: int, deadline: float) -> bytes:
+    """Read a line that is to come, a byte at a time: what follows it stays in the pipe.
+
+    Raises TimeoutError if it does not come in time, OSError if the pipe ends before.
+    """
+    line = b""
     while not line.endswith(b"\n"):
         if not _has_something(pipe, deadline - time.monotonic()):
-            return b""
+            raise TimeoutError("the fork server does not answer")
         byte = os.read(pipe, 1)
         if not byte:
-            return b""
+            raise OSError("its process ended before it began")
         line += byte
     return line
 

@@ -38,6 +38,8 @@ class Spawner:
         self._module = _module_of(command) if sys.platform == "linux" else None
         """What a fork server imports; None: workers are executed."""
         self._forks: ForkClient | None = None
+        self._silent_forks: list[ForkClient] = []
+        """Fork servers that fell silent, with workers that would end with them."""
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
         self._mark = descendants.new_mark()
         self._cleanup: OrphanCleanup | None = None
@@ -68,8 +70,8 @@ class Spawner:
         processes that carry this spawner's mark.
         """
         self._thread.shutdown()
-        if self._forks is not None:
-            self._forks.close()
+        for forks in filter(None, (self._forks, *self._silent_forks)):
+            forks.close()
         if self._cleanup is not None:
             self._cleanup.close()
 
@@ -77,9 +79,13 @@ class Spawner:
         self._cleanup = self._cleanup or OrphanCleanup(self._mark)
         self._num_spawned += 1
         mark = f"{self._mark}-{self._num_spawned}_"
-        forked = self._forked(network, mark)
-        if forked is not None:
-            return forked
+        worker = self._forked(network, mark) or self._executed(network, mark)
+        if self._forks is not None:
+            worker.start_note = self._forks.take_note()
+        self._end_silent_forks()
+        return worker
+
+    def _executed(self, network: NamespaceHandle | None, mark: str) -> WorkerProcess:
         command = [*self._command, *(network.arguments if network else [])]
         namespaces = network.namespaces if network else ()
         if sys.platform == "linux":
@@ -107,10 +113,21 @@ class Spawner:
     def _prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
         if self._module is None:
             return False
-        if self._forks is None or self._forks.has_died():
+        forks = self._forks
+        if forks is None or forks.may_be_replaced():
+            if forks is not None:
+                self._silent_forks.append(forks)
+                self._end_silent_forks()
             environment = worker_environment(os.environ)
-            self._forks = ForkClient(self._module, environment, on_end_of_import)
-        return self._forks.state == "importing"
+            self._forks = forks = ForkClient(self._module, environment, on_end_of_import)
+        return forks.state == "importing"
+
+    def _end_silent_forks(self) -> None:
+        """End replaced fork servers once they take no worker along."""
+        ended = [each for each in self._silent_forks if not each.has_living_forks()]
+        for forks in ended:
+            self._silent_forks.remove(forks)
+            forks.close()
 
 
 def _module_of(command: Sequence[str]) -> str | None:

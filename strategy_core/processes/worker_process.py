@@ -51,6 +51,8 @@ class WorkerProcess:
         self.said_ready = threading.Event()
         self.peak_bytes: int | None = None
         """Largest resident memory seen by `sample_memory`."""
+        self.start_note: str | None = None
+        """What users should know about its start."""
         self._child = child
         self._stderr = stderr
         self._mark = mark

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from strategy_core.private_tf.availability import new_losses
 from strategy_core.processes.timeouts import CLOSING_S
 from strategy_core.recorder import python_sampler
@@ -20,7 +18,7 @@ from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.python_sampler import PythonSampler
 from strategy_core.recorder.window import FollowedWindow, Window
 from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.decoders import converted
+from strategy_lab.profiles.capture.pending import Pending
 from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -42,7 +40,7 @@ class _Captured:
     trace: GraphTrace
     cost_ms: float
     sampler: PythonSampler | None
-    event: WindowCaptured | None = None
+    pending: Pending | None = None
     """Set once the window is written and submitted."""
 
     @property
@@ -212,7 +210,7 @@ class Windows:
 
     def _begin(self, step: int, num_steps: int) -> None:
         assert self._trace is not None
-        scratch = self._folder.path / f".window-{self._number:06d}"
+        scratch = self._folder.unconverted(self._number)
         what = (self._number, self._trace.segment, step, num_steps, scratch)
         if self.hosts:
             self._open = PodWindow(*what, hosts=self.hosts, step_ms=self._planner.typical_ms)
@@ -258,23 +256,23 @@ class Windows:
                 continue
             if kept is not None:
                 window.discard()
-            captured.event = event
-            self._submitted[window.number] = captured
-            self._converter.submit(
-                Job(
-                    window.number,
-                    str(kept or xplane),
-                    trace.graph_file,
-                    str(self._folder.window(window.number)),
-                    window.segment,
-                    self._folder.worker,
-                    trace.replica_devices,
-                    trace.core_devices,
-                    [str(host) for host in kept_hosts or hosts],
-                    captured.sampler.samples() if captured.sampler else {},
-                    {str(step): number for step, number in window.calls.items()},
-                )
+            job = Job(
+                window.number,
+                str(kept or xplane),
+                trace.graph_file,
+                str(self._folder.window(window.number)),
+                window.segment,
+                self._folder.worker,
+                trace.replica_devices,
+                trace.core_devices,
+                [str(host) for host in kept_hosts or hosts],
+                captured.sampler.samples() if captured.sampler else {},
+                {str(step): number for step, number in window.calls.items()},
             )
+            captured.pending = Pending(job, event)
+            captured.pending.save(self._folder)
+            self._submitted[window.number] = captured
+            self._converter.submit(job)
         return events
 
     def _event(self, captured: _Captured, kept: Path | None) -> WindowCaptured:
@@ -321,16 +319,11 @@ class Windows:
             self._planner.owe(self._converter.take_import_ms())
         for answer in answers:
             captured = self._submitted.pop(answer["number"])
-            assert captured.event is not None
-            error = answer["error"]
-            found = {} if error else {key: answer[key] for key in _FOUND}
-            fields = msgspec.to_builtins(captured.event) | found | {"error": error}
-            event = converted(fields, WindowCaptured)
+            assert captured.pending is not None
+            event = captured.pending.event_of(answer)
+            captured.pending.remove(self._folder)
             self._planner.window_converted(captured.cost_ms, event.convert_ms, event.num_steps)
-            if error is None:
+            if event.error is None:
                 captured.window.discard()
             events.append(event)
         return events
-
-
-_FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous", "tables")

@@ -27,6 +27,7 @@ class Metric:
     path: str = ""
     """Its path in a segment's summary, `*` for the mean over a list; empty if `Comparison` has
     it."""
+    may_be_negative: bool = False
 
 
 _STEADY = "Median of the steady steps"
@@ -40,7 +41,7 @@ METRICS: dict[str, Metric] = {
     "bytes_per_step.transfer": Metric(_CAPTURED, "bytes_per_step.transfer"),
     "busbw_gbps": Metric(_CAPTURED, "busbw_gbps"),
     "late_ms": Metric("Median of the steps with known waits", "lateness.late_ms"),
-    "loss": Metric("Last step", "loss.last"),
+    "loss": Metric("Last step", "loss.last", may_be_negative=True),
 }
 """The numbers that have short names."""
 
@@ -96,6 +97,8 @@ def changed_metric(
         f"{which}: {reason}" for which, reason in (("A", a_reason), ("B", b_reason)) if reason
     ]
     low, high = _interval(a_values, b_values, are_paired=bool(pairs))
+    if low is not None and name in METRICS and not METRICS[name].may_be_negative:
+        low = max(low, -float(np.mean(a_values)))  # no time falls by more than 100 %
     return MetricChange(
         name,
         float(np.mean(a_values)) if a_values else None,

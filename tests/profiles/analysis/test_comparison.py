@@ -179,6 +179,22 @@ def test_a_number_with_a_short_name_is_that_of_the_summary(tmp_path: Path) -> No
     assert compare_runs(known, known).metric("late_ms").a == pytest.approx(9.0, abs=2.0)
 
 
+def test_no_time_falls_by_more_than_100_percent() -> None:
+    """Few runs that differ a lot have an interval that reaches beyond what is possible."""
+    a = [{"replicas": [{"transfer_ms": value}]} for value in (0.1, 0.3, 0.2)]
+    b = [{"replicas": [{"transfer_ms": value}]} for value in (2.0, 0.1, 0.2)]
+    change = changed_metric("transfer_ms", a, b, [(0, 0), (1, 1), (2, 2)])
+    assert change.interval is not None
+    assert change.interval[0] == -1.0
+    assert change.interval[1] > 10.0
+    assert change.is_within_noise
+    losses = [{"loss": {"last": value}} for value in (0.1, 0.3, 0.2)]
+    below = [{"loss": {"last": value}} for value in (-0.9, -0.8, -0.1)]
+    of_loss = changed_metric("loss", losses, below).interval
+    assert of_loss is not None
+    assert of_loss[0] < -1.0
+
+
 def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
     """Although the mean, which slow steps move, says otherwise."""
     a = profiles.load(write_run(tmp_path / "a", windows=0, seed=1))

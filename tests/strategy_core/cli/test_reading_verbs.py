@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from strategy_core.cli.main import main
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.profiles.analysis.test_tpu_check import check_event
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.slow
@@ -51,6 +53,19 @@ def test_summary_for_people_takes_every_kind_of_run(
 ) -> None:
     assert main(["summary", make(tmp_path, "run", **options)]) == 0
     assert "Segment 0" in capsys.readouterr().out
+
+
+def test_summary_for_people_says_what_a_tpu_would_refuse(tmp_path: Path, capsys: Captured) -> None:
+    """It was in the JSON and on the page alone, and the run looked as if all was well."""
+    run = make(tmp_path, "run", strategy="tpu", replicas=2)
+    with worker_folder(Path(run), 0).events.open("a") as log:
+        log.write(check_event(unchecked=["the rest of the step"]))
+    assert main(["summary", run]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert (
+        "On a real TPU • /home/me/model.py:12: On a TPU, Fill (2 ops) would not compile: a" in text
+    )
+    assert "Not checked: the rest of the step." in text
 
 
 def test_summary_json_is_the_summary(tmp_path: Path, capsys: Captured) -> None:

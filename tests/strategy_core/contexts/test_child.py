@@ -149,6 +149,24 @@ def test_a_killed_guard_takes_the_program_with_it() -> None:
         recording.close()
 
 
+def test_a_program_that_stops_its_guard_is_ended() -> None:
+    """No limit held any more: it ran on for as long as somebody looked at it."""
+    stops = "import os, signal\n" + LOOP.replace(
+        "    while", "    os.kill(os.getppid(), signal.SIGSTOP)\n    while"
+    )
+    recording = child.start(stops, strategy="default", devices="cpu:1")
+    guard = psutil.Process(recording.pid)
+    try:
+        wait_until(lambda: not recording.is_running)
+        program = guard.children()[0]
+        with pytest.raises(LabError, match=r"was stopped \(SIGSTOP\), so no limit held"):
+            recording.result()
+    finally:
+        recording.close()
+    wait_until(lambda: not is_living(program.pid))
+    assert not is_living(guard.pid)
+
+
 def test_a_page_that_is_killed_leaves_neither_processes_nor_folders(tmp_path: Path) -> None:
     page = (
         "import pathlib, sys, time; from strategy_core.contexts import child;"

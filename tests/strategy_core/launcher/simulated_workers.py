@@ -29,6 +29,7 @@ class SimulatedWorker:
     pid = 0
     started_ns = 0
     peak_bytes = None
+    start_note = None
     ready = None
     """Never ready: the launcher would send a signal to a process that hangs."""
 
@@ -39,6 +40,7 @@ class SimulatedWorker:
         self._sent: list[protocol.Command] = []
         self._listener: Callable[[dict[str, Any]], None] = lambda _message: None
         self._has_opened = False
+        self.has_begun = False
         self._num_steps = 0
 
     # What the launcher asks of a process.
@@ -142,6 +144,7 @@ class SimulatedWorker:
 
     def _begin(self) -> None:
         self._write(kind="worker_started")
+        self.has_begun = True
         self.phase = "opening"
 
     def _serve(self) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from strategy_core.launcher import worker_pool
 from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_core.processes import fork_client
 from strategy_core.processes.import_path import module_command
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.run.event_files import read_sources
@@ -351,6 +352,41 @@ def test_a_launcher_of_many_runs_forks_all_of_them(tmp_path: Path) -> None:
                 server.kill()
                 wait_until(lambda: not is_living(server.pid))  # noqa: B023 - called at once
     assert servers[0] == servers[1] != servers[2]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
+def test_a_stopped_fork_server_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each later start waited for it. It ends when the run that it has forked has ended."""
+    monkeypatch.setattr(fork_client, "_FORKED_WITHIN_S", 0.5)
+    notes = {}
+    with Launcher(forks=True, worker_command=FORKED, max_active=2) as launcher:
+
+        def begun(name: str) -> tuple[RunHandle, psutil.Process]:
+            handle = launcher.launch(RunSpec(devices="cpu:2", steps=1_000_000), tmp_path / name)
+            wait_until(lambda: (handle.step or 0) > 2)
+            records = read_records(handle.folder / "launcher.jsonl")
+            notes[name] = [each["message"] for each in records if each["kind"] == "note"]
+            return handle, psutil.Process(handle.pids[0]).parents()[1]
+
+        def end(handle: RunHandle) -> None:
+            handle.stop()
+            assert handle.wait(MAX_WAIT_S)
+            assert handle.status == "stopped"
+
+        first, server = begun("first")
+        server.suspend()
+        second, _ = begun("second")
+        assert ["did not answer within 0.5 s" in note for note in notes["second"]] == [True]
+        end(second)
+        third, other = begun("third")
+        assert "fork_server" in " ".join(other.cmdline())
+        assert (other.pid == server.pid, notes["third"]) == (False, [])
+        assert is_living(first.pids[0]), "the run that the stopped server has forked goes on"
+        end(first)
+        end(third)
+        begun("fourth")
+        wait_until(lambda: not is_living(server.pid))
+    assert not is_living(other.pid)
 
 
 def test_what_a_worker_started_ends_with_it(launch: Callable[..., RunHandle]) -> None:

@@ -173,6 +173,11 @@ class AnyRun(RuleBasedStateMachine):
             if worker.state is WorkerState.ENDED:
                 assert worker.exit_reason().verdict in ("finished", "stopped", "replaced")
 
+    @invariant()
+    def each_process_has_a_folder_of_its_own(self) -> None:
+        begun = [worker.folder for worker in self.pool.workers if worker.has_begun]
+        assert len(set(begun)) == len(begun)
+
     def workers(self) -> Iterator[Any]:
         return (worker for group in self.control.groups for worker in group.workers)
 
@@ -189,6 +194,34 @@ class AnyRun(RuleBasedStateMachine):
         assert self.is_over
         self.control.close()
         shutil.rmtree(self.folder)
+
+
+def test_a_restart_during_a_change_leaves_the_next_change_its_generation() -> None:
+    """A worker that was restarted alone may have a later generation than the group after it."""
+    run = type("Run", (AnyRun,), {"spec": SPECS["served"]})()
+
+    def do(action: str) -> None:
+        """Have the leader come to it, and the others do what is asked of them."""
+        leader = next(w for w in reversed(run.pool.workers) if w.command.worker == 0)
+        for _ in range(100):
+            found = {each.__name__: each for each in leader.actions()}
+            if action in found:
+                found[action]()
+                break
+            for worker in run.pool.workers:
+                for each in worker.actions()[:1]:
+                    each()
+            run.messages_arrive(100)
+        run.messages_arrive(100)
+
+    do("_request_replacement")
+    next(worker for worker in run.pool.workers if worker.command.worker == 2).kill()
+    do("_open_segment")
+    do("_request_replacement")
+    do("_open_segment")
+    run.each_process_has_a_folder_of_its_own()
+    assert [w.command.generation for w in run.pool.workers if w.command.worker == 2] == [0, 1, 2, 3]
+    run.teardown()
 
 
 @pytest.mark.slow

@@ -15,13 +15,15 @@ from typing import Any, BinaryIO
 import psutil
 import pytest
 
+from strategy_core.processes import fork_client
 from strategy_core.processes.fork_client import ForkClient, ForkedProcess
 from strategy_core.processes.spawner import worker_environment
-from tests.processes import is_living
+from tests.processes import all_below, command_of, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
 PROGRAM = "tests.strategy_core.processes.forked_program"
+NEVER_READY = "tests.strategy_core.processes.never_ready"
 
 
 @pytest.fixture
@@ -110,9 +112,40 @@ def test_forks_end_with_their_server(forks: ForkClient) -> None:
     psutil.Process(child.pid).parent().kill()  # type: ignore[union-attr]
     child.wait(MAX_WAIT_S)
     wait_until(lambda: not is_living(pid))
-    assert forks.has_died()
+    assert forks.may_be_replaced()
     with pytest.raises(OSError, match=r"Broken pipe|ended before it began|reset by peer"):
         forks.fork([], (), os.environ)
+
+
+def test_a_stopped_server_is_asked_once(forks: ForkClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for it is a run's start. The workers that it has forked go on."""
+    child, _, pid, _ = fork(forks)
+    server = psutil.Process(child.pid).parent()
+    assert server is not None
+    monkeypatch.setattr(fork_client, "_FORKED_WITHIN_S", 0.2)
+    server.suspend()
+    with pytest.raises(TimeoutError):
+        forks.fork([], (), os.environ)
+    assert (forks.is_ready(), forks.may_be_replaced()) == (False, True)
+    assert "did not answer within 0.2 s" in str(forks.take_note())
+    assert forks.take_note() is None
+    assert forks.has_living_forks()
+    assert is_living(pid)
+    # It takes the request now. The fork finds its pipes closed, and ends.
+    server.resume()
+    wait_until(lambda: [each.pid for each in server.children()] == [child.pid])
+    assert end(child, "0") == 0
+    assert not forks.has_living_forks()
+
+
+def test_a_server_that_is_stopped_during_its_import_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fork_client, "_IMPORTED_WITHIN_S", 0.1)
+    client = started(NEVER_READY)
+    assert (client.state, client.is_ready(), client.may_be_replaced()) == ("gone", False, False)
+    wait_until(lambda: not any(NEVER_READY in command_of(each) for each in all_below()))
+    client.close()
 
 
 def test_waiting_for_a_fork_has_a_limit(forks: ForkClient) -> None:
@@ -124,5 +157,5 @@ def test_waiting_for_a_fork_has_a_limit(forks: ForkClient) -> None:
 
 def test_a_module_that_cannot_be_imported_is_noticed() -> None:
     client = started("tests.strategy_core.processes.no_such_module")
-    assert (client.state, client.is_ready(), client.has_died()) == ("gone", False, False)
+    assert (client.state, client.is_ready(), client.may_be_replaced()) == ("gone", False, False)
     client.close()

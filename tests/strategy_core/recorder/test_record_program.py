@@ -19,8 +19,11 @@ import pytest
 
 from strategy_core.processes import resource_use
 from strategy_core.recorder import wall_clock
+from strategy_core.recorder.converter import Converter
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.machine_load import machine_load
+from strategy_lab.profiles.capture.helper import Job
+from strategy_lab.profiles.capture.pending import read_pending
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Note
@@ -121,6 +124,34 @@ def test_a_batch_that_is_fetched_inside_of_a_step_is_that_steps(tmp_path: Path) 
     assert steps["examples"].to_pylist() == [BATCH] * 5 + [EXAMPLES % BATCH]
     assert steps["input_ms"].null_count == 0
     assert len(_of(_events(tmp_path / "run"), "step")) == 6
+
+
+def test_what_a_conversion_needs_is_on_disk_until_its_result_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launcher converts the captures of a worker that was killed meanwhile."""
+    import strategy_core as lab
+
+    strategy, dataset, train_step = _tutorial()
+    folder = worker_folder(tmp_path / "run", 0)
+    submitted, on_disk = [], []
+    submit = Converter.submit
+
+    def note(converter: Converter, job: Job) -> None:
+        submitted.append(job)
+        on_disk.append([one.job for one in read_pending(folder) if one.job.number == job.number])
+        submit(converter, job)
+
+    monkeypatch.setattr(Converter, "submit", note)
+    capture = Capture(every_step=True, window_steps=2)
+    with lab.record(folder.path.parent, strategy, capture=capture) as recorder:
+        for batch in dataset:
+            with recorder.step():
+                train_step(batch)
+    assert submitted
+    assert on_disk == [[job] for job in submitted]
+    assert len(_of(_events(tmp_path / "run"), "window")) == len(submitted)
+    assert not folder.all_pending()
 
 
 def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(

@@ -20,6 +20,8 @@ CHOSEN = "own hardware"
 _KEY = "link_"
 _FILE = "link_file"
 _PROBLEM = "link_file_problem"
+_FILLED = "link_file_filled"
+"""Whether the script runs because a file has just set the fields."""
 _ENTERED = "entered on the page"
 _MOST = 1e9
 _BOUND: Any = {"bind": "query-params"}
@@ -58,6 +60,8 @@ class _Fields:
     """Pairs of a figure and its source, with the problems below them."""
 
     def __init__(self) -> None:
+        self._is_filled = st.session_state.pop(_FILLED, False)
+        """Streamlit warns of a field that has a default and a value that the script has set."""
         self.values: dict[str, Any] = {}
         self._places: dict[str, Any] = {}
         self._row: Any = None
@@ -66,8 +70,8 @@ class _Fields:
         self._row = st.columns([2, 3])
         with self._row[0]:
             given = st.number_input(
-                label, value=value, step=step, format="%g", key=f"{_KEY}{name}", help=help_,
-                max_value=_MOST, placeholder="not given", **_BOUND,
+                label, value=None if self._is_filled else value, step=step, format="%g",
+                key=f"{_KEY}{name}", help=help_, max_value=_MOST, placeholder="not given", **_BOUND,
             )  # fmt: skip
             self._places[name] = st.container()
         if given is not None:
@@ -76,7 +80,7 @@ class _Fields:
     def text(self, name: str, label: str, value: str) -> None:
         with self._row[1] if self._row else st.container():
             self.values[name] = st.text_input(
-                label, value=value, key=f"{_KEY}{name}", **_BOUND
+                label, value="" if self._is_filled else value, key=f"{_KEY}{name}", **_BOUND
             ).strip()
             self._places[name] = st.container()
 
@@ -124,6 +128,7 @@ def _fill() -> None:
     for name, value in link.model_dump().items():
         is_number = isinstance(value, int | float)
         st.session_state[f"{_KEY}{name}"] = float(value) if is_number else value
+    st.session_state[_FILLED] = True
 
 
 def _without_idle_sources(values: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.elements.lib import policies
 
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import write_run
@@ -58,12 +57,8 @@ def test_hardware_of_ones_own(folder: Path) -> None:
     assert "where it comes from" in error
 
 
-def test_a_file_fills_the_fields_and_streamlit_warns_of_none(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Streamlit warns once in a process."""
-    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
-    monkeypatch.setattr(policies._LOGGER, "propagate", True)
+@pytest.mark.usefixtures("no_warning_of_defaults")
+def test_a_file_fills_the_fields_and_streamlit_warns_of_none(folder: Path) -> None:
     page = open_page("what_if", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
     rerun(page)
@@ -77,4 +72,3 @@ def test_a_file_fills_the_fields_and_streamlit_warns_of_none(
         assert page.text_input(key="link_name").value == "lab"
         assert page.text_input(key="link_bandwidth_source").value == "a test"
     assert set(table["basis"]) == {"on paper"}
-    assert "default value" not in caplog.text

@@ -162,6 +162,8 @@ PLANTED = (
     Case("between-steps", "between-steps"),
     Case("between-steps", "slow-callback"),
     Case("between-steps", "saving-each-seventh"),
+    Case("epoch-end", "saving-each-epoch"),
+    Case("epoch-end", "validated-each-epoch"),
     Case("unsteady", "unsteady"),
     Case("unsteady", "unsteady-branch"),
     Case("shared-collective-key", "two-strategies", fails=True),

@@ -95,7 +95,7 @@ def main() -> None:
             checksums=True,
             ops_per_step=per_step // 4 - 3,
         )
-        captured_step = _add_graph(run)
+        captured_step = add_graph(run)
         lab = [sys.executable, "-m", "strategy_core"]
         analyses = {
             "summary": [*lab, "summary", str(run), "--json"],
@@ -121,7 +121,7 @@ def main() -> None:
             _report(name, measured)
 
 
-def _add_graph(run: Path) -> int:
+def add_graph(run: Path) -> int:
     """Write the graph of the run's first captured step, which made-up runs do not have.
 
     Returns the step.

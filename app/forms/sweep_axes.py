@@ -13,6 +13,7 @@ from strategy_core.planning.strategy_catalog import offers
 from strategy_core.planning.sweep_axes import Axes, default_axes
 from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.workload_picker import pick_workload
+from strategy_lab.app.widgets.filled import default_of, fill
 from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, parse_spec
 from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
@@ -73,8 +74,7 @@ def fit_or_loop(inventory: Inventory) -> None:
         "sweep_loop": list(_LOOPS),
         "sweep_xla": [False],
     }
-    for key, value in recipe.items():
-        st.session_state[key] = value
+    fill(recipe)
 
 
 def _varied(inventory: Inventory, usual: Axes) -> Axes:
@@ -82,7 +82,7 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
     strategies = st.multiselect(
         "Strategies",
         [row.name for row in rows],
-        default=usual["strategy"],
+        default=default_of("sweep_strategy", usual["strategy"]),
         format_func=lambda name: strategy_catalog.row(name).title,
         key="sweep_strategy",
     )
@@ -90,14 +90,14 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
     devices = st.multiselect(
         "Replicas",
         counts,
-        default=usual["devices"],
+        default=default_of("sweep_devices", usual["devices"]),
         key="sweep_devices",
         help="Each replica takes a device, or a worker if the strategy uses several processes.",
     )
     batches = st.multiselect(
         "Global batch sizes",
         _BATCHES,
-        default=usual["global_batch_size"],
+        default=default_of("sweep_batch", usual["global_batch_size"]),
         key="sweep_batch",
         accept_new_options=True,
         help="Choose, or type others. Of different batches the throughput is compared, not the "
@@ -107,27 +107,27 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
     algorithms = st.multiselect(
         "Cross-device algorithms",
         CROSS_DEVICE_OPS,
-        default=["auto"],
+        default=default_of("sweep_algorithm", ["auto"]),
         key="sweep_algorithm",
     )
     packs = st.multiselect(
         "Gradient packs",
         _PACKS,
-        default=[1],
+        default=default_of("sweep_packs", [1]),
         key="sweep_packs",
         help="Applies to nccl and hierarchical-copy. 0: each gradient is reduced separately.",
     )
     loops = st.multiselect(
         "Loops",
         list(_LOOPS),
-        default=["custom"],
+        default=default_of("sweep_loop", ["custom"]),
         format_func=_LOOPS.__getitem__,
         key="sweep_loop",
     )
     compiled = st.multiselect(
         "XLA",
         [False, True],
-        default=[False],
+        default=default_of("sweep_xla", [False]),
         format_func={False: "off", True: "on"}.__getitem__,
         key="sweep_xla",
         help=TERMS["XLA"],

@@ -16,6 +16,7 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.identity import identity_of
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline import Opening, Place, Timeline, lay_out, lay_out_opening
+from strategy_lab.profiles.timeline.epoch_ends import epoch_ends_of
 
 MAX_KEPT = 4
 MAX_SPANS = 8_000_000
@@ -83,6 +84,7 @@ class Timelines:
             "categories": timeline.categories,
             "drawn": timeline.drawn_categories,
             "steps": timeline.steps,
+            "epoch_ends": epoch_ends_of(profile, timeline),
         }
 
     def get(self, run_id: str, described: str | None = None, part: str | None = None) -> Timeline:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from strategy_lab.app.widgets.filled import default_of, fill
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.prediction.link import (
@@ -66,8 +67,8 @@ class _Fields:
         self._row = st.columns([2, 3])
         with self._row[0]:
             given = st.number_input(
-                label, value=value, step=step, format="%g", key=f"{_KEY}{name}", help=help_,
-                max_value=_MOST, placeholder="not given", **_BOUND,
+                label, value=default_of(key := f"{_KEY}{name}", value), step=step, format="%g",
+                key=key, help=help_, max_value=_MOST, placeholder="not given", **_BOUND,
             )  # fmt: skip
             self._places[name] = st.container()
         if given is not None:
@@ -75,9 +76,9 @@ class _Fields:
 
     def text(self, name: str, label: str, value: str) -> None:
         with self._row[1] if self._row else st.container():
-            self.values[name] = st.text_input(
-                label, value=value, key=f"{_KEY}{name}", **_BOUND
-            ).strip()
+            key = f"{_KEY}{name}"
+            given = st.text_input(label, value=default_of(key, value), key=key, **_BOUND)
+            self.values[name] = (given or "").strip()
             self._places[name] = st.container()
 
     def show(self, problems: dict[str, str]) -> None:
@@ -121,9 +122,12 @@ def _fill() -> None:
     except LabError as error:
         st.session_state[_PROBLEM] = str(error)
         return
-    for name, value in link.model_dump().items():
-        is_number = isinstance(value, int | float)
-        st.session_state[f"{_KEY}{name}"] = float(value) if is_number else value
+    fill(
+        {
+            f"{_KEY}{name}": float(value) if isinstance(value, int | float) else value
+            for name, value in link.model_dump().items()
+        }
+    )
 
 
 def _without_idle_sources(values: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cos
 from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
+from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
@@ -84,6 +85,7 @@ class Facts:
     environment: Environment | None
     steps: StepTimes
     between: BetweenSteps
+    epoch_ends: EpochEnds
     breakdown: StepBreakdown
     communication: Communication
     stragglers: Stragglers
@@ -140,6 +142,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         environment=profile.environment,
         steps=step_times(profile, number),
         between=between_steps(profile, number),
+        epoch_ends=epoch_ends(profile, number),
         breakdown=step_breakdown(profile, segment),
         communication=communication(profile, segment),
         stragglers=stragglers(profile, number),

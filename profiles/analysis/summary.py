@@ -29,6 +29,7 @@ from strategy_lab.profiles.analysis.communication import (
 from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.epoch_ends import EpochEnds
 from strategy_lab.profiles.analysis.findings import Facts, Finding, Predict, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_stages import InputStages, input_stages
@@ -116,6 +117,7 @@ def summarize_segment(
             unknown.get("parameters", "not recorded by the program"),
         ),
         "steps": _steps(facts.steps),
+        "epoch_ends": _epoch_ends(facts.epoch_ends),
         "replicas": _replicas(facts.breakdown),
         "cores": [_core(core) for core in cores(profile, segment).cores],
         **_tpu_check(profile, segment),
@@ -335,6 +337,28 @@ def _link(link: Link, found: Links) -> Json:
         **_explain(measured, found.reason or "neither end counted this link"),
         **_explain({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
         **_explain(derived, no_need),
+    }
+
+
+def _epoch_ends(found: EpochEnds) -> Json:
+    """Ends of epochs that a step follows. Lengths are those of all of them together."""
+    reason = "no end of an epoch of Keras's fit, followed by a step, was recorded"
+    return {
+        "count": found.count,
+        **_explain(
+            {
+                "total_ms": found.total_ms if found.count else None,
+                "median_ms": found.median_ms,
+                "validation_ms": found.validation_ms if found.count else None,
+            },
+            reason,
+        ),
+        **_explain(
+            {"callbacks_ms": found.callbacks_ms},
+            "the recorder is one of the callbacks, and does not see the others"
+            if found.count
+            else reason,
+        ),
     }
 
 

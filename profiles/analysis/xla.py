@@ -22,14 +22,15 @@ def num_compiled(run: Profile, segment: int) -> int | None:
 
 
 def compiled_on_one_side(a: Sequence[int | None], b: Sequence[int | None]) -> str | None:
-    """Return a warning if XLA compiles functions of every run of one side and none of the other.
+    """Return a sentence if XLA compiles functions of every run of one side and none of the other.
 
     None also if a run does not tell.
     """
     for with_xla, without, name, other in ((a, b, "A", "B"), (b, a, "B", "A")):
         if all(with_xla) and all(count == 0 for count in without):
             return (
-                f"XLA compiles functions of {name} and none of {other}: the difference may be that "
-                "of XLA. Compile both or neither, or compare nothing else."
+                f"XLA compiles functions of {name} and none of {other}, which may be all of the "
+                "difference: compile both or neither. Keras's fit compiles by default on one GPU "
+                "and not under a strategy; compile(jit_compile=...) decides."
             )
     return None

@@ -23,6 +23,7 @@ from strategy_lab.profiles.replay.launch_gaps import GapModel
 from strategy_lab.profiles.replay.recording import Recording, read_recording, read_rows
 from strategy_lab.profiles.replay.simulate import Schedule, own_work, simulate
 from strategy_lab.profiles.replay.step_graph import StepGraph
+from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.tables.columns import Floats
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ def _replay_all(profile: Profile, segment: int) -> Replays:
     warm = [step for step in recording.steps if step >= recording.warm_from]
     steps = warm if len(warm) >= FEWEST_REPLAYED else recording.steps
     if len(steps) > FEWEST_REPLAYED:
-        first = recording.steps[0]
-        rows = read_rows(profile, segment, [first])
-        steps = _chosen(steps, len(StepBuilder(recording, rows).build(first)))
+        steps = _chosen(steps, _num_nodes(profile, recording))
     builder = StepBuilder(recording, read_rows(profile, segment, steps))
     graphs = [builder.build(step) for step in steps]
     spread = known_spread([(profile, segment)], _MOST_OTHER_RUNS)
@@ -144,6 +143,24 @@ def replay_graphs(graphs: Sequence[StepGraph], cores: float) -> tuple[Replay, ..
         gaps = models[number % 2].gaps_ns(graph)
         found.append(Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores))
     return tuple(found)
+
+
+def _num_nodes(profile: Profile, recording: Recording) -> int:
+    """Return how many nodes a step's graph has, or about how many if they are few.
+
+    In a long run, finding one step takes as long as finding all that are replayed. So where the
+    capture windows hold few spans per step, each of which is a node or two, none is built.
+    """
+    segment = recording.segment.segment
+    num_spans = [
+        window.num_spans // window.num_steps
+        for window in profile.events(WindowCaptured)
+        if window.segment == segment and not window.error and window.num_steps
+    ]
+    if 0 < max(num_spans, default=0) <= _MOST_NODES // MOST_REPLAYED:
+        return max(num_spans)
+    first = recording.steps[0]
+    return len(StepBuilder(recording, read_rows(profile, segment, [first])).build(first))
 
 
 def _chosen(steps: Sequence[int], num_nodes: int) -> list[int]:

@@ -207,6 +207,25 @@ class Retraced(Recorded, frozen=True, tag="retraced"):
     """What changed since its trace before, in words; null if that is not known."""
 
 
+class EpochEnded(Recorded, frozen=True, tag="epoch"):
+    """What Keras's `fit` did between the last step of an epoch and the first of the next.
+
+    After the last epoch, until `fit` was over.
+    """
+
+    segment: Segment
+    step: Step
+    """Number of the epoch's last step."""
+    start_ns: TimeNs
+    """When that step ended, by the wall clock."""
+    wall_ms: Ms
+    """Time until the next step began, by the monotonic clock."""
+    validation_ms: Ms | None = None
+    """Part of it until the epoch was validated; null if it was not."""
+    callbacks_ms: Ms | None = None
+    """Part of it that the callbacks' `on_epoch_end` took; null if that was not measured."""
+
+
 class WindowCaptured(Recorded, frozen=True, tag="window"):
     """A full capture is in the run folder, converted to tables under `folder`."""
 
@@ -550,6 +569,7 @@ Event: TypeAlias = (
     | SegmentOpened
     | StepDone
     | Retraced
+    | EpochEnded
     | WindowCaptured
     | PlacementRecorded
     | CoresExpanded

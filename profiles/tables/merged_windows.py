@@ -14,6 +14,7 @@ opens the copies that have them alone.
 
 from __future__ import annotations
 
+import os
 import shutil
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -165,7 +166,8 @@ def read_copy(
         path = _folder(files[0].parent) / f"{name}.parquet"
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
-        return (path, table) if only is None or is_fit(name, table) else None
+        is_checked = only is None or not table.num_rows or is_fit(name, table)
+        return (path, table) if is_checked else None
     except (OSError, ValueError, RecursionError, UnreadableTableError):
         return None  # the windows have the same rows
 
@@ -232,10 +234,13 @@ def _index(folder: Path) -> dict[str, _Copy]:
     return _COPIES.decode(path.read_bytes())
 
 
-def _group(file: Path) -> tuple[Path, int]:
-    """Return the worker's folder, and the number of the group of windows that `file` is of."""
-    window = file.parent
-    return window.parent, _number(window) // NUM_WINDOWS
+def _group(file: Path) -> tuple[str, int]:
+    """Return the worker's folder, and the number of the group of windows that `file` is of.
+
+    A long run has thousands of files, and comparing their folders as `Path` takes a while.
+    """
+    folder, window, _ = str(file).rsplit(os.sep, 2)
+    return folder, int(window.removeprefix(_PREFIX)) // NUM_WINDOWS
 
 
 def _folder(window: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from strategy_core.recorder.epoch_end import EpochEnds
 from strategy_core.recorder.fit_error import FitError
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
@@ -52,6 +54,7 @@ class RecorderCallback(keras.callbacks.Callback):
         self._num_runs = 0
         self._fit_error: FitError | None = None
         self._step: RecordedStep | None = None
+        self._ends = EpochEnds()
         self._exit = ExitStack()
 
     def on_train_begin(self, logs: Any = None) -> None:  # noqa: ARG002
@@ -74,21 +77,33 @@ class RecorderCallback(keras.callbacks.Callback):
             return
         self._num_runs = number
         self._program = self._newest = program
+        self._ends = EpochEnds()
         self._fit_error = FitError(self.model, self.failed, self._drop_step)
         program.open()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         self._leave_step()
+        self._record_epoch_end()
         if self._program is not None:
             self._step = self._exit.enter_context(self._program.step())
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
-        if self._step is not None:
-            self._step.result(loss=(logs or {}).get("loss"))
+        step = self._step
+        if step is not None:
+            step.result(loss=(logs or {}).get("loss"))
         self._leave_step()
+        if step is not None:
+            self._ends.step_ended(step)
+
+    def on_test_end(self, logs: Any = None) -> None:  # noqa: ARG002
+        self._ends.validated(time.monotonic_ns())
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._ends.callbacks_begin(time.monotonic_ns(), is_first=False)
 
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
         self._leave_step()
+        self._record_epoch_end()
         if self._program is not None:
             self._program.close()
         self._fit_is_over()
@@ -116,6 +131,15 @@ class RecorderCallback(keras.callbacks.Callback):
                 advice="Pass it to model.fit(..., callbacks=[callback]) first",
             )
         self._newest.show()
+
+    def _record_epoch_end(self) -> None:
+        """Write an epoch's end, if one has ended; what other callbacks took of it is not known."""
+        if self._program is None:
+            return
+        recorder = self._program.recorder
+        event = self._ends.close(time.monotonic_ns(), recorder.next_step)
+        if event is not None:
+            recorder.write(event)
 
     def _fit_is_over(self) -> None:
         self._program = None

@@ -6,6 +6,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from strategy_core.recorder.epoch_end import EpochEnds
 from strategy_core.tracing.faults import guarded
 from strategy_core.tracing.session import Session
 
@@ -31,6 +32,9 @@ class Fit:
         self._first_batch = 0
         self._began_ns: dict[str, int] = {}
         """When `evaluate` or `predict` began, by its name."""
+        self._ends = EpochEnds()
+        self._recorded: Recording | None = None
+        """The recording that has the last step."""
         self._counted: CountedExamples | None = None
         """Counts the examples if the dataset does not tell their number."""
 
@@ -59,21 +63,45 @@ class Fit:
 
     @guarded
     def end(self, phase: str) -> None:
+        now_ns = time.monotonic_ns()
         if (began_ns := self._began_ns.pop(phase, None)) is not None:
             is_inner = self._depth > 1
             name = "The validation in Keras's `fit`" if is_inner else f"Keras's `{_METHODS[phase]}`"
-            self._session.evaluated(name, time.monotonic_ns() - began_ns)
+            self._session.evaluated(name, now_ns - began_ns)
+            if is_inner:
+                self._ends.validated(now_ns)
         self._depth -= 1
         if self._depth == 0:
+            self._ends.callbacks_ended(now_ns)
+            self._record_epoch_end(now_ns)
             if self._recording is not None:
                 self._recording.drop()  # the data ended where the step had begun
             self._session.fit_ends()
+
+    @guarded
+    def epoch_end(self) -> None:
+        """The callbacks' `on_epoch_end` is about to be called."""
+        self._ends.callbacks_begin(time.monotonic_ns(), is_first=True)
+
+    @guarded
+    def epoch_begin(self) -> None:
+        """The callbacks' `on_epoch_begin` is about to be called."""
+        self._ends.callbacks_ended(time.monotonic_ns())
+
+    def _record_epoch_end(self, now_ns: int) -> None:
+        recording = self._recorded
+        if recording is None or recording is not self._session.recording:
+            return
+        event = self._ends.close(now_ns, recording.recorder.next_step)
+        if event is not None:
+            recording.recorder.write(event)
 
     @guarded
     def batch_begin(self, batch: int) -> None:
         callbacks = self._callbacks()
         if callbacks is None:
             return
+        self._record_epoch_end(time.monotonic_ns())
         self._first_batch = batch
         self._session.first_call(self._train_function)
         recording = self._recording = self._session.recording_of_fit(callbacks)
@@ -108,7 +136,10 @@ class Fit:
             return
         examples = self._examples(batch, num_batches)
         loss = (logs or {}).get("loss")
-        recording.end_fit_step(num_batches, examples, loss, ended_ns)
+        step = recording.end_fit_step(num_batches, examples, loss, ended_ns)
+        if step is not None:
+            self._ends.step_ended(step)
+            self._recorded = recording
         self._session.end_if_due()
 
     @property

@@ -33,6 +33,8 @@ def install(session: Session) -> None:
     for phase in ("train", "test", "predict"):
         Lookup(kind, f"on_{phase}_begin", functools.partial(hooks.begin, phase))
         Lookup(kind, f"on_{phase}_end", functools.partial(hooks.end, phase))
+    Lookup(kind, "on_epoch_begin", hooks.epoch_begin)
+    Lookup(kind, "on_epoch_end", hooks.epoch_end)
     Lookup(kind, "on_train_batch_begin", hooks.batch_begin)
     Lookup(kind, "on_train_batch_end", hooks.batch_end)
     if (iterator := private_tf.epoch_iterator_type()) is not None:
@@ -73,6 +75,16 @@ class _Hooks:
     def end(self, phase: str, callbacks: Any, method: Method) -> Method:
         if (fit := self._fits.get(callbacks)) is not None:
             fit.end(phase)
+        return method
+
+    def epoch_begin(self, callbacks: Any, method: Method) -> Method:
+        if (fit := self._fits.get(callbacks)) is not None:
+            fit.epoch_begin()
+        return method
+
+    def epoch_end(self, callbacks: Any, method: Method) -> Method:
+        if (fit := self._fits.get(callbacks)) is not None:
+            fit.epoch_end()
         return method
 
     def batch_begin(self, callbacks: Any, method: Method) -> Method:

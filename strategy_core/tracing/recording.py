@@ -490,10 +490,13 @@ class Recording:
         step.__enter__()
         self._open(step)
 
-    def end_fit_step(self, num_steps: int, examples: int | None, loss: Any, ended_ns: int) -> None:
+    def end_fit_step(
+        self, num_steps: int, examples: int | None, loss: Any, ended_ns: int
+    ) -> RecordedStep | None:
+        """Return the step that ended, if one was open."""
         step, self._step = self._step, None
         if step is None:
-            return
+            return None
         if num_steps > 1:
             self.note(
                 f"Keras does {num_steps} steps in one execution (`steps_per_execution`); each "
@@ -504,6 +507,7 @@ class Recording:
             step.loss_later(lambda: float(np.asarray(loss)))
         step.ended_at(ended_ns)
         step.__exit__(None, None, None)
+        return step
 
     def begin_ahead(self) -> RecordedStep:
         return self.recorder.begin_ahead()

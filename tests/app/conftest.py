@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.lib import policies
 from streamlit.runtime.scriptrunner import script_runner
 
 from strategy_lab.app.server import state
@@ -62,3 +63,18 @@ def lab(tmp_path: Path, launcher: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     configure = state.configure
     monkeypatch.setattr(state, "configure", lambda runs: configure(runs, launcher=launcher))
     return tmp_path
+
+
+@pytest.fixture
+def no_warning_of_defaults(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[None]:
+    """Fails if Streamlit warns of a field with a default and a value that the page has set.
+
+    It does so once in a process.
+    """
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)
+    monkeypatch.setattr(policies._LOGGER, "propagate", True)
+    yield
+    said = [record.getMessage() for record in caplog.get_records("call")]
+    assert not [text for text in said if "was created with a default value" in text]

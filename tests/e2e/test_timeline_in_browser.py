@@ -89,6 +89,21 @@ def test_each_replicas_device_is_on_the_line_of_its_name(open_page: Open, traced
         assert heights[f"CPU:{replica}"] == heights[f"replica {replica}"]
 
 
+def test_the_end_of_an_epoch_is_named_as_far_as_there_is_space(
+    open_page: Open, traced: Server
+) -> None:
+    ends = [{"step": 19, "wall_ms": 400.0, "validation_ms": 300.0}, {"step": 59, "wall_ms": 270.0}]
+    traced.write_run("epochs", steps=120, windows=3, epoch_ends=ends)
+    page = open_page("about:blank")
+    page.add_init_script(NOTE_HEIGHTS)
+    page.goto(traced.address("timeline", run="epochs"))
+    before = view_of(page)
+    page.locator(".timeline canvas").focus()
+    page.keyboard.press("Home")
+    view_of(page, other_than=before)
+    assert {"end of an epoch, 400 ms", "end of an epoch"} <= set(page.evaluate("heights"))
+
+
 def test_a_long_run_is_there_before_all_its_spans_are_read(open_page: Open, traced: Server) -> None:
     traced.write_run("long", steps=180, windows=16, ops_per_step=420, checksums=True)
     page = open_page(traced.address())

@@ -68,7 +68,8 @@ PROGRAMS = {
         12,
         collective_bytes=LARGE,
         notes=("The validation in Keras's `fit` is not recorded: it ran 2 times",),
-        **TINY,
+        limits=("epoch-end",),
+        says=r"At the end of an epoch Keras's fit took .* % of that is validation\. This is the fi",
     ),
     "partial_batches": Expected(
         12,
@@ -340,6 +341,19 @@ def test_the_examples_of_each_step_of_fit_are_counted_as_they_arrive(programs: R
     _, traced = both(programs, "partial_batches")
     assert [step["examples"] for step in traced.of_kind("step")] == [16, 16, 16, None, 16, 8] * 2
     assert traced.profile.summary()["segments"][0]["steps"]["examples_per_second"] > 0
+
+
+def test_the_ends_of_the_epochs_of_fit_are_recorded(programs: Runner) -> None:
+    """Also the last one, which no step follows."""
+    _, traced = both(programs, "keras_fit")
+    ends = traced.of_kind("epoch")
+    assert [end["step"] for end in ends] == [5, 11]
+    for end in ends:
+        assert 0 < end["callbacks_ms"] < end["wall_ms"]
+        assert end["wall_ms"] / 2 < end["validation_ms"] < end["wall_ms"]
+    steps = {step["step"]: step for step in traced.of_kind("step")}
+    next_ns = ends[0]["start_ns"] + ends[0]["wall_ms"] * 1e6
+    assert abs(next_ns - steps[6]["start_ns"]) < abs(ends[0]["wall_ms"]) * 1e6 / 2
 
 
 def test_the_programs_own_profiler_has_its_steps_to_itself(programs: Runner) -> None:

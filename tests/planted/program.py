@@ -85,6 +85,8 @@ def fit(
     data_of: Callable[[], tf.data.Dataset],
     *callbacks: keras.callbacks.Callback,
     steps: int = STEPS,
+    epochs: int = 1,
+    validation_of: Callable[[], tf.data.Dataset | None] = lambda: None,
     **compiled: Any,
 ) -> None:
     """Keras `fit`. `callbacks` come after the recorder, `compiled` are arguments of `compile`."""
@@ -94,7 +96,14 @@ def fit(
         model.compile("sgd", "mse", **compiled)
     recorder = lab.RecorderCallback(run, capture=CAPTURE, global_batch_size=BATCH)
     called = [recorder, *callbacks]
-    model.fit(data_of(), steps_per_epoch=steps, epochs=1, verbose=0, callbacks=called)
+    model.fit(
+        data_of(),
+        steps_per_epoch=steps,
+        epochs=epochs,
+        validation_data=validation_of(),
+        verbose=0,
+        callbacks=called,
+    )
 
 
 def loop(
@@ -282,6 +291,11 @@ class SavingEachSeventh(keras.callbacks.Callback):
             time.sleep(0.5)  # planted
 
 
+class SavingEachEpoch(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        time.sleep(0.5)  # planted
+
+
 def dense_product(gradient: tf.IndexedSlices) -> tf.Tensor:
     return tf.convert_to_tensor(gradient) * 1e-3  # planted
 
@@ -321,6 +335,10 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
     "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),
+    "saving-each-epoch": lambda run: fit(run, in_memory, SavingEachEpoch(), epochs=4),
+    "validated-each-epoch": lambda run: fit(
+        run, in_memory, epochs=4, validation_of=lambda: slow_generator().take(8)
+    ),
     "unsteady": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_by_batch),
     "unsteady-branch": lambda run: loop(run, data_of=of_two_kinds, in_replica=computing_on_some),
     "two-strategies": of_two_strategies,

@@ -147,6 +147,20 @@ def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: R
     assert told.evidence["place"].startswith("program.py:")
 
 
+@pytest.mark.parametrize(
+    ("kind", "part"), [("saving-each-epoch", ""), ("validated-each-epoch", "is validation")]
+)
+def test_the_end_of_an_epoch_leads_if_it_takes_most(
+    kind: str, part: str, recorded: Recorded
+) -> None:
+    told = first(recorded(kind))
+    assert told.key == "epoch-end"
+    assert told.evidence["num_ends"] == 3, "no step follows the fourth"
+    assert told.evidence["median_ms"] >= 400.0
+    assert part in told.sentence
+    assert "between-steps" not in {item.key for item in recorded(kind)}
+
+
 @pytest.mark.parametrize("kind", ["unsteady", "unsteady-branch"])
 def test_steps_whose_work_depends_on_the_batch_are_unsteady(kind: str, recorded: Recorded) -> None:
     assert "unsteady" in {item.key for item in recorded(kind)}

@@ -54,6 +54,8 @@ class Recipe:
     """Rows of the table `causes` of every captured step."""
     retraced: Sequence[dict[str, Any]] = ()
     """Fields of `Retraced` beside its segment."""
+    epoch_ends: Sequence[dict[str, Any]] = ()
+    """Fields of `EpochEnded` beside its segment and start. Steps follow each other nevertheless."""
     windows: int = 3
     """Capture windows per segment."""
     window_steps: int = 10

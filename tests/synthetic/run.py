@@ -216,6 +216,9 @@ def _write_segment(
             _write_window(folder, log, made, i + 1 - recipe.window_steps)
     for fields_ in recipe.retraced:
         log.write(events.Retraced(segment=segment, **fields_))
+    for fields_ in recipe.epoch_ends:
+        ended_ns = int(starts[fields_["step"] - first] + lengths[fields_["step"] - first])
+        log.write(events.EpochEnded(segment=segment, start_ns=ended_ns, **fields_))
     if recipe.contexts:
         tables.write_contexts(folder.contexts(0), made)
     return log.at_ns

@@ -2,6 +2,7 @@
 
 import { niceTicks, tickText } from "../shared/scale.js";
 import { textOn } from "../shared/colour.js";
+import { drawEpochEnds } from "./epoch_ends.js";
 import { drawFlows } from "./flows.js";
 import { drawPath } from "./path.js";
 import { drawPredicted, drawPredictedNames } from "./predicted.js";
@@ -18,6 +19,7 @@ export function drawTimeline(context, scene) {
   context.clearRect(0, 0, v.width, v.height);
   context.lineWidth = 1;
   drawSteps(context, scene);
+  drawEpochEnds(context, scene);
   context.save();
   context.beginPath();
   context.rect(v.left, v.top - 4, v.inner, v.height);

@@ -26,7 +26,7 @@ export class TimelineView {
     this.host = host;
     this.data = data;
     this.viewport = new Viewport();
-    this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, tracks: [], colours: [], unread: [] };
+    this.scene = { viewport: this.viewport, steps: { step: [], start: [], end: [] }, epochEnds: [], tracks: [], colours: [], unread: [] };
     this.canvas = el("canvas", { tabindex: 0, role: "application", "aria-label": "Timeline of the run. Press ? for its keys." });
     this.tip = el("div", { class: "tip", hidden: "" });
     this.note = el("p", { class: "note", role: "status" });
@@ -152,7 +152,7 @@ export class TimelineView {
     const tracks = described.tracks.map((track) => ({ ...track, isOne }));
     if (this.scene.tracks.length) this.moveSelected(moved(this.scene.tracks, tracks));
     this.unread = described.read ? described : null;
-    Object.assign(this.scene, { tracks, steps: described.steps, unread: unreadTimes(described.read, described.steps) });
+    Object.assign(this.scene, { tracks, steps: described.steps, epochEnds: described.epoch_ends, unread: unreadTimes(described.read, described.steps) });
     this.categories = described.categories;
     this.drawn = described.drawn;
     this.scene.parts = { wait: this.categories.indexOf("wait"), transfer: this.categories.indexOf("transfer") };

@@ -53,6 +53,7 @@ def comparison_document(compared: RunComparison, checks: Sequence[LimitCheck]) -
             }
             for check in checks
         ],
+        "explanation": compared.explanation,
         "warnings": list(compared.warnings),
     }
 

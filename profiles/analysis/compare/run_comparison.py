@@ -82,6 +82,8 @@ class RunComparison:
 
     Only for one run a side; None if there are no other runs.
     """
+    explanation: str | None
+    """What may be all of the difference; None if nothing is known that is."""
     warnings: tuple[str, ...]
 
     @property
@@ -175,6 +177,9 @@ def compare_sets(
         b=tuple(other),
         times=times,
         spread=known_spread(pair) if times.unit == "step" else None,
+        explanation=compiled_on_one_side(
+            [run.num_compiled for run in one], [run.num_compiled for run in other]
+        ),
         warnings=tuple(_warnings(one, other)),
     )
 
@@ -301,9 +306,6 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
             found.append(
                 f"{name} has few steps outside of captures, so captured steps are counted too."
             )
-    sides = ([run.num_compiled for run in side] for side in (a, b))
-    if compiled := compiled_on_one_side(*sides):
-        found.append(compiled)
     if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
         found.append(busier)
     if not all(run.has_spec for _, run in runs):

@@ -36,10 +36,11 @@ STATISTIC = "the median of its steady steps: without warm-up, traced and capture
 def answer(compared: RunComparison) -> tuple[str, str]:
     """Return the verdict in a few words, and the sentence with its evidence that continues it.
 
-    If the batches differ, a second sentence compares the throughput.
+    If the batches differ, a second sentence compares the throughput. A known explanation follows.
     """
     verdict, rest = _of_step_times(compared)
-    return verdict, rest + _of_throughput(compared.times)
+    explained = f" {compared.explanation}" if compared.explanation else ""
+    return verdict, rest + _of_throughput(compared.times) + explained
 
 
 def _of_throughput(times: Comparison) -> str:

@@ -55,3 +55,20 @@ def test_hardware_of_ones_own(folder: Path) -> None:
     (error,) = (each.value for each in rerun(page).error)
     assert "device" in error
     assert "where it comes from" in error
+
+
+@pytest.mark.usefixtures("no_warning_of_defaults")
+def test_a_file_fills_the_fields_and_streamlit_warns_of_none(folder: Path) -> None:
+    page = open_page("what_if", folder, run="2-workers")
+    page.selectbox(key="scaling_link").select("own hardware")
+    rerun(page)
+    written = b'name = "lab"\nbandwidth_gbps = 12.5\nbandwidth_source = "a test"\n'
+    page.get("file_uploader")[0].upload("hardware.toml", written, "application/toml")
+    for _ in range(2):
+        (table,) = (each.value for each in rerun(page).dataframe)
+        assert page.number_input(key="link_bandwidth_gbps").value == 12.5
+        assert page.number_input(key="link_latency_us").value is None
+        assert page.number_input(key="link_device_times_as_fast").value == 1.0
+        assert page.text_input(key="link_name").value == "lab"
+        assert page.text_input(key="link_bandwidth_source").value == "a test"
+    assert set(table["basis"]) == {"on paper"}

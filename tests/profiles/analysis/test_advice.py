@@ -41,6 +41,7 @@ ILL: dict[str, dict[str, Any]] = {
     "costly-capture": {"steps": 60},
     "detour": cause("detour", "MatMul", 9.0, replica=0, device=DEVICE, bytes=8192),
     "dispatch": cause("call", "train.py:7", 35.0),
+    "epoch-end": {"epoch_ends": [{"step": 49, "wall_ms": 2000.0}, {"step": 99, "wall_ms": 900.0}]},
     "host-round-trip": cause("read-back", "train.py:9", 9.0),
     "idle": {"idle_ms": 15.0},
     "input-bound": {"input_ms": 10.0},

@@ -1,4 +1,4 @@
-"""XLA on one side of a comparison only is a warning; unknown is not."""
+"""XLA on one side of a comparison only explains the answer; unknown does not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
+from strategy_lab.profiles.analysis.compare.text import answer
 from strategy_lab.profiles.analysis.xla import compiled_on_one_side
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import PlacementRecorded
@@ -41,8 +43,11 @@ def run_of(folder: Path, num_compiled: int) -> profiles.Profile:
     return profiles.load(run)
 
 
-def test_a_comparison_warns(tmp_path: Path) -> None:
+def test_a_comparison_explains_its_answer_by_it(tmp_path: Path) -> None:
     compared = compare_runs(run_of(tmp_path / "a", 0), run_of(tmp_path / "b", 2))
-    assert any("XLA compiles functions of B" in warning for warning in compared.warnings)
+    _, rest = answer(compared)
+    assert "XLA compiles functions of B and none of A" in rest
+    assert comparison_document(compared, [])["explanation"] in rest
     same = compare_runs(run_of(tmp_path / "c", 2), run_of(tmp_path / "d", 2))
-    assert not any("XLA" in warning for warning in same.warnings)
+    assert "XLA" not in answer(same)[1]
+    assert comparison_document(same, [])["explanation"] is None

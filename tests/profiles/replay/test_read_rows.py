@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from operator import itemgetter
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from strategy_lab.profiles.replay.recording import read_rows
+from benchmarks.big_profile import add_graph
+from strategy_lab.profiles.replay import replays as replays_of_a_segment
+from strategy_lab.profiles.replay.recording import StepRows, read_rows
+from strategy_lab.profiles.replay.replays import FEWEST_REPLAYED, replays
 from strategy_lab.profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 
@@ -56,3 +60,22 @@ def test_of_a_long_run_the_other_spans_are_never_in_memory(
     monkeypatch.setattr(Profile, "table", noting)
     read_rows(load(run), 0, [step])
     assert "spans" not in read_as_a_whole
+
+
+@pytest.mark.parametrize(("ops_per_step", "num_reads"), [(24, 1), (400, 2)])
+def test_small_steps_are_searched_for_once(
+    ops_per_step: int, num_reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a long run that takes as long as their replay. Of large ones a graph tells how many."""
+    steps, windows = FEWEST_REPLAYED + 40, 4
+    run = write_run(tmp_path / "run", steps=steps, windows=windows, ops_per_step=ops_per_step)
+    add_graph(run)
+    reads = []
+
+    def noting(profile: Profile, segment: int, steps: Collection[int]) -> StepRows:
+        reads.append(len(steps))
+        return read_rows(profile, segment, steps)
+
+    monkeypatch.setattr(replays_of_a_segment, "read_rows", noting)
+    assert len(replays(load(run), 0).steps) == reads[-1] > 1
+    assert len(reads) == num_reads

@@ -110,6 +110,19 @@ def test_an_error_of_the_evaluation_is_the_runs_failure(tmp_path: Path) -> None:
     assert _events(run, "failed")[0]["message"].startswith("ValueError: ")
 
 
+def test_the_ends_of_epochs_are_recorded_with_their_validation(tmp_path: Path) -> None:
+    inputs = np.ones((BATCH, 2), "float32")
+    for options in ({}, {"validation_data": (inputs, inputs[:, 0]), "validation_freq": 2}):
+        run = tmp_path / f"run-{len(options)}"
+        _fit(_model(), _recorder(run), epochs=3, **options)
+        ends = _events(run, "epoch")
+        assert [end["step"] for end in ends] == [2, 5, 8]
+        is_validated = [end["validation_ms"] is not None for end in ends]
+        assert is_validated == [False, bool(options), False]
+        assert all((end["validation_ms"] or 0) < end["wall_ms"] for end in ends)
+        assert {end["callbacks_ms"] for end in ends} == {None}
+
+
 def test_the_end_of_data_of_unknown_length_is_neither_a_failure_nor_a_step(tmp_path: Path) -> None:
     import tensorflow as tf
 

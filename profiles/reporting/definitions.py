@@ -132,6 +132,15 @@ _COMMUNICATION = (
         "Bytes that the runtime sends between devices outside of collectives.",
     ),
     Definition(
+        "busiest_link",
+        "Busiest link",
+        "bytes/step",
+        "Most bytes from one device to another. Those of collectives are derived: what a device "
+        "sends to its neighbour if each of them runs as a ring.",
+        "f * S",
+        NCCL_TESTS,
+    ),
+    Definition(
         "algbw",
         "Algorithm bandwidth",
         "GB/s",

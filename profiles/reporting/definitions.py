@@ -252,8 +252,9 @@ _BALANCE = (
         "Slowdown",
         "",
         "By which factor the run is longer than with every replica as fast as the typical "
-        "one. Compare it with the replay error.",
-        "S = T / T_ideal; replay error = |T_replay - T| / T",
+        "one. Estimated: a step is its slowest replica plus the median rest. Compare it with the "
+        "error of this estimate, which is not that of a replay.",
+        "S = T / T_ideal; error of the estimate = |T_estimate - T| / T",
         WHAT_IF,
     ),
     Definition(

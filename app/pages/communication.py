@@ -38,7 +38,10 @@ from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def page() -> None:
-    opened = run_page("Communication")
+    opened = run_page(
+        "Communication",
+        shows="what the replicas send each other, on which link and how fast",
+    )
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)

@@ -27,12 +27,16 @@ def run_page(
     title: str,
     head: tuple[DeltaGenerator, DeltaGenerator] | None = None,
     *,
+    shows: str,
+    needed: str = "a strategy and devices",
     suits: Callable[[RunEntry], bool] = lambda _: True,
 ) -> OpenRun | None:
     """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
     Args:
       head: places of the title and of the run's picker, for a page with more beside them.
+      shows: what the page is about, for a reader who has no run yet: it completes `This page shows`.
+      needed: what to choose in the Lab for a run that the page has something to show of.
       suits: whether the page has anything to show of a run. Without one in the address, it opens on
         the run shown last if that suits, else on the newest that does.
     """
@@ -42,7 +46,7 @@ def run_page(
     if not runs:
         empty(
             "No run yet.",
-            "Start one in the Lab: choose a strategy and devices, then press Run.",
+            f"This page shows {shows}. Start a run in the Lab: choose {needed}, then press Run.",
             page="lab",
             link="Open the Lab",
         )

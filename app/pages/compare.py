@@ -30,8 +30,8 @@ def page() -> None:
     if not runs:
         empty(
             "No run yet.",
-            "This page shows whether one run is faster than another, or whether it is noise. Record "
-            "two runs in the Lab, or one that is reconfigured while it runs.",
+            "This page shows whether one run is faster than another, or whether it is noise. "
+            "Record two runs in the Lab, or one that is reconfigured while it runs.",
             page="lab",
             link="Open the Lab",
         )

@@ -35,7 +35,7 @@ def run_page(
 
     Args:
       head: places of the title and of the run's picker, for a page with more beside them.
-      shows: what the page is about, for a reader who has no run yet: it completes `This page shows`.
+      shows: what the page is about, for a reader without a run: it completes `This page shows`.
       needed: what to choose in the Lab for a run that the page has something to show of.
       suits: whether the page has anything to show of a run. Without one in the address, it opens on
         the run shown last if that suits, else on the newest that does.

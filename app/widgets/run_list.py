@@ -126,7 +126,7 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
 
 
 def _pick_page(pages: int) -> int:
-    return st.selectbox(
+    page: int = st.selectbox(
         "Page",
         range(1, pages + 1),
         format_func=lambda number: f"Page {number} of {pages}",
@@ -134,6 +134,7 @@ def _pick_page(pages: int) -> int:
         label_visibility="collapsed",
         width=160,
     )
+    return page
 
 
 def pick_columns() -> list[str]:

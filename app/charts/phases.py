@@ -24,9 +24,9 @@ def breakdown(
     `phases[name][i]` is phase `name` of row `i`, None left out.
     """
     shown = [_broken(label(name, 30)) for name in names]
-    row_px = 38 if any("<br>" in name for name in shown) else 30
+    row_px = 38 if any("<br>" in name for name in shown) else 28
     chart = figure(
-        height=min(130 + row_px * len(names), 700),
+        height=min(110 + row_px * len(names), 700),
         x_title=f"{unit} per step",
         barmode="stack",
         hovermode="y unified" if len(names) <= 16 else "closest",
@@ -45,9 +45,9 @@ def breakdown(
         )
     chart.update_yaxes(autorange="reversed", showgrid=False, type="category")
     chart.update_xaxes(showgrid=True, rangemode="tozero")
-    # On a phone, two columns need entries of this width; otherwise there is one, over the bars. The
+    # Where the figure begins: beside the names of the bars, a narrow one has a row per entry. The
     # indentation takes the space before a colour away, which the longest words need.
-    legend = {"traceorder": "normal", "entrywidth": 74, "indentation": -10}
+    legend = {"traceorder": "normal", "entrywidth": 74, "indentation": -10, "xref": "container"}
     chart.update_layout(legend=legend)
     return chart
 

@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from strategy_lab.app.charts.base import figure, label
+from strategy_lab.app.charts.steps import readable_top
 from strategy_lab.profiles.reporting.downsample import envelope, usual_distance
 from strategy_lab.profiles.reporting.palette import RUN_COLOURS, SIDE_COLOURS, run_colour
 from strategy_lab.profiles.tables.columns import Floats
@@ -25,16 +26,16 @@ def together(
     `sides` names the first runs as those of a comparison: `AB` gives two lines the colours of A and
     B, which they have in other charts of the page.
 
-    The axis ends at the 98th percentile of all values, so that a first step, which traces, does
-    not flatten the others.
+    With the unit ms, the values are step times, whose axis is that of one run's: a first step,
+    which traces, does not flatten the others. An axis of others ends at their 98th percentile.
     """
     chart = figure(x_title="step", y_title=f"{title}, {unit}" if unit else title, height=320)
-    tops: list[float] = []
+    lines: list[Floats] = []
     for number, (name, (step, values)) in enumerate(curves.items()):
         known = np.isfinite(values)
         at = step[known]
         band = envelope(at, values[known], max_points=POINTS, bridge=usual_distance(at))
-        tops += band.median[np.isfinite(band.median)].tolist()
+        lines.append(band.median)
         side = sides[number : number + 1]
         shown = label(name, 32) + (f" ({side})" if side else "")
         chart.add_scatter(
@@ -45,9 +46,11 @@ def together(
             line={"width": 2, **(_side_line(side) if side else _run_line(number - len(sides)))},
             hovertemplate=f"{shown}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
         )
-    if tops:
-        top = sorted(tops)[int(len(tops) * 0.98) - 1 if len(tops) > 1 else 0]
-        chart.update_yaxes(range=[0, top * 1.1])
+    every = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.empty(0)])
+    if every.size:
+        is_time = unit == "ms"
+        top = readable_top(lines) if is_time else float(np.percentile(every, 98)) * 1.1
+        chart.update_yaxes(range=[0, top])
     return chart
 
 

@@ -39,7 +39,7 @@ def step_time(step: Floats, wall_ms: Floats, segments: Sequence[SegmentMark]) ->
     """Wall time (ms): each step, or of many the median line and the range of each bucket."""
     chart = figure(x_title="step", y_title="step time, ms", height=300)
     drawn = [_part(step, wall_ms, part) for part in _parts(step, segments)]
-    top = _readable_top(drawn)
+    top = readable_top([band.high for band in drawn])
     for index, band in enumerate(drawn):
         # A line to a point above the axis would seem to rise at its neighbour.
         median = np.where(band.median > top, np.nan, band.median)
@@ -126,10 +126,10 @@ def _stretches(band: Envelope) -> list[tuple[int, int]]:
     return [(a + 1, b) for a, b in pairwise(gaps) if b > a + 1]
 
 
-def _readable_top(bands: Sequence[Envelope]) -> float:
+def readable_top(step_times: Sequence[Floats]) -> float:
     """The top of the axis: one slow first step must not flatten all the others."""
     # The first step of a segment is traced: several short segments would set the axis by it.
-    settled = [band.high[1:] if band.high.size > 1 else band.high for band in bands]
+    settled = [high[1:] if high.size > 1 else high for high in step_times]
     highs = np.concatenate([high[np.isfinite(high)] for high in settled] or [np.empty(0)])
     if not highs.size:
         return 1.25

@@ -47,6 +47,7 @@ from strategy_lab.profiles.analysis.stragglers import (
 )
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.units import MISSING
 from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
 from strategy_lab.profiles.run.tail import WrittenEvent
 from strategy_lab.profiles.run.topology import has_servers, worker_of
@@ -57,11 +58,14 @@ from strategy_lab.profiles.tables.schema import CATEGORIES
 
 TIMED = 20
 """Newest steps behind step time and throughput."""
+KEYS = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
+"""The key numbers of a running run."""
 COMPARED = 50
 """Newest steps over which replicas are compared."""
 SOON = {"steps": "after the second step", "loss": "after the first step"}
 """When a configuration has its first numbers: until then it has not failed to record them."""
 AFTER_A_FEW_STEPS = "after a few steps"
+NO_STEP = "the run ended before its first step was done"
 
 _COMPUTE, _DELAY, _WAIT = (CATEGORIES.index(name) for name in ("compute", "delay", "wait"))
 
@@ -82,8 +86,9 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
     try:
         profile = profiles.load(folder)
         told = headline_segment(profile)
-        if told is None:
-            return None
+        if told is None:  # no later event brings the numbers
+            none = (KeyNumber(key, None, MISSING, NO_STEP, None) for key in KEYS)
+            return _message("all", none, unanswered(0, NO_STEP), None)
         facts = gather_facts(profile, told)
         text = "".join(headline(profile, facts))
         return _message("all", key_numbers(facts), facts.stragglers, text)

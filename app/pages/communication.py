@@ -18,7 +18,9 @@ from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
+from strategy_lab.profiles.analysis.busiest_link import busiest_link, heaviest_source
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
+from strategy_lab.profiles.analysis.communication import Communication
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.key_numbers import (
     busbw,
@@ -31,11 +33,15 @@ from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def page() -> None:
-    opened = run_page("Communication")
+    opened = run_page(
+        "Communication",
+        shows="what the replicas send each other, on which link and how fast",
+    )
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)
@@ -99,6 +105,7 @@ def _tiles(facts: Facts) -> list[Tile]:
     return [
         tile_of(exposed(facts)),
         tile_of(traffic(found)),
+        _busiest(found),
         number(
             "algbw",
             units.bandwidth(main.algbw_gbps if main else None),
@@ -116,6 +123,20 @@ def _tiles(facts: Facts) -> list[Tile]:
             note="per step",
         ),
     ]
+
+
+def _busiest(found: Communication) -> Tile:
+    """The answer to `on which link?`, which the matrix below shows in full."""
+    source = heaviest_source(found.traffic)
+    most = busiest_link(found.traffic, source) if source else None
+    if most is None:
+        reason = "no bytes between devices are known"
+        return number("busiest_link", units.MISSING, None, reason)
+    short = short_names((most.send_device, most.recv_device))
+    note = f"{short[most.send_device]} to {short[most.recv_device]}, per step"
+    if most.num_equal:
+        note += f"; as many on {units.counted(most.num_equal, 'other link')}"
+    return number("busiest_link", units.size(most.bytes), "derived", note=note)
 
 
 def _overlap(hidden: tuple[Overlap, ...]) -> Tile:

@@ -30,6 +30,7 @@ def page() -> None:
     if not runs:
         empty(
             "No run yet.",
+            "This page shows whether one run is faster than another, or whether it is noise. "
             "Record two runs in the Lab, or one that is reconfigured while it runs.",
             page="lab",
             link="Open the Lab",

@@ -38,7 +38,12 @@ _AXIS_NAMES = ("x", "y", "z", "cores of a chip")
 
 
 def page() -> None:
-    opened = run_page("TPU cores", suits=needs(attrgetter("has_cores")))
+    opened = run_page(
+        "TPU cores",
+        shows="what each core of a TPU does, and what goes over the links of its mesh",
+        needed="TPUStrategy (virtual CPU devices emulate the cores)",
+        suits=needs(attrgetter("has_cores")),
+    )
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         show(opened, segment)

@@ -27,7 +27,11 @@ ALT = "The step as a film: replicas, what they do, and what travels between them
 
 def page() -> None:
     left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
-    opened = run_page("Step film", (left, right))
+    opened = run_page(
+        "Step film",
+        (left, right),
+        shows="one step in slow motion: what each replica does, and what travels between them",
+    )
     if opened is None:
         return
     steps = opened.ask(film_steps)

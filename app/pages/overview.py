@@ -8,6 +8,7 @@ from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import (
+    peak_memory,
     show_breakdown,
     show_loss,
     show_machine_load,
@@ -25,12 +26,9 @@ from strategy_lab.profiles.analysis.facts import Finding
 from strategy_lab.profiles.film import ANNOTATE_STEPS
 from strategy_lab.profiles.run.events import SegmentOpened
 
-# The bars of more replicas reach below the loss, and leave room for the memory there.
-MANY = 8
-
 
 def page() -> None:
-    opened = run_page("Overview")
+    opened = run_page("Overview", shows="how long a step takes, what fills it, and why it is slow")
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)
@@ -43,21 +41,18 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         empty("No step is known, and so no number of a step.", ANNOTATE_STEPS)
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
-    show_key_numbers(facts)
-    places = show_findings(facts, lambda finding: _offer(opened, finding))
-    show_gains(opened, segment.segment, places)
-    show_step_time(opened)
-    is_tall = len(facts.breakdown.replicas) > MANY
-    left, right = st.columns(2)
+    # How long a step takes and what fills it, beside why: at 1280x720 all three are in sight.
+    left, right = st.columns([2, 3])
+    show_key_numbers(facts, peak_memory(opened), left, right)
+    with right:
+        places = show_findings(facts, lambda finding: _offer(opened, finding))
     with left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
-        show_machine_load(facts.load)
-    with right:
-        show_loss(opened)
-        if is_tall:
-            show_memory(opened)
-    if not is_tall:
         show_memory(opened)
+    show_gains(opened, segment.segment, places)
+    show_step_time(opened)
+    show_machine_load(facts.load)
+    show_loss(opened)
     show_step_memory(opened, segment.segment)
     show_input_stages(opened, segment.segment)
 

@@ -18,7 +18,7 @@ from strategy_lab.profiles.run.events import SegmentOpened
 
 
 def page() -> None:
-    opened = run_page("Placement")
+    opened = run_page("Placement", shows="the device of each op and of each variable")
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.server import state
 from strategy_lab.app.server.opened import open_run
@@ -28,8 +29,9 @@ from strategy_lab.profiles.reporting import units
 
 
 def page() -> None:
-    """The list, then the chosen run."""
-    st.title("Runs")
+    """What can be done with the chosen run, the list, and what the run offers to read."""
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.title("Runs")
     root = state.lab().runs
     runs = list_runs(root)
     if not runs:
@@ -40,11 +42,16 @@ def page() -> None:
             link="Open the Lab",
         )
     else:
+        picker = right.container(key="run_picker")
+        actions = st.container(key="run_actions")  # whose place `first_style` keeps
+        # Its selected row chooses a run. The list of a long folder fills the window, so that what
+        # is done with the run is above it.
         _show_list(runs)
-        entry = pick_run(runs, key="run", label="Chosen run")
+        with picker:
+            entry = pick_run(runs, key="run", label="Chosen run", shows_label=False)
         if entry is not None:
             st.session_state[LAST_RUN] = entry.name
-            _show_run(entry, runs)
+            _show_run(entry, runs, actions)
     if unnamed := runs_without_text_name(root):
         names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
         what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"
@@ -76,9 +83,9 @@ def _choose(clicked: RunEntry) -> None:
         st.query_params["run"] = clicked.name
 
 
-def _show_run(entry: RunEntry, runs: list[RunEntry]) -> None:
+def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) -> None:
     # Drawn before the run is read, so that a run whose reading fails can be deleted.
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with actions.container(horizontal=True, vertical_alignment="center"):
         links = st.container(horizontal=True, vertical_alignment="center", width="content")
         if entry.spec:
             offer_copy_of_recorded(entry.spec)

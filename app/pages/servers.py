@@ -33,7 +33,12 @@ _SMALL = 0.75  # of an even part of the steps: who did less is worth naming
 
 
 def page() -> None:
-    opened = run_page("Parameter servers", suits=needs(attrgetter("has_servers")))
+    opened = run_page(
+        "Parameter servers",
+        shows="what each server holds, and what workers pull from it and push to it",
+        needed="ParameterServerStrategy",
+        suits=needs(attrgetter("has_servers")),
+    )
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         show(opened, segment)

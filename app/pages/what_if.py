@@ -48,7 +48,10 @@ from strategy_lab.profiles.tables.store import Profile
 
 
 def page() -> None:
-    opened = run_page("What if")
+    opened = run_page(
+        "What if",
+        shows="how long a step would take with something changed, such as a faster link",
+    )
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)

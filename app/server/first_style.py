@@ -6,6 +6,7 @@ space itself: the page's own block, which stays when its content is replaced, do
 The form of a new run has no sidebar, but Streamlit keeps an empty one beside it after a run, and
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
+Headings have their padding, less than Streamlit's: answers are in sight at 1280x720.
 Filters of the Runs page, pickers of a run and key numbers have their height before the browser has
 loaded them. What a new run says below its title has room for two lines.
 A table has its height before the browser has loaded what draws it, and what is for narrow or wide
@@ -43,7 +44,11 @@ _RESERVED = "\n".join(
 """By the key of a table's place, which names its rows (`widgets.table`)."""
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
-:is(.st-key-runs_filter, .st-key-run_picker) {{min-height:4.25rem}}
+[data-testid=stHeading] h1 {{padding:0 0 0.25rem}}
+[data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
+.st-key-runs_filter {{min-height:4.25rem}}
+.st-key-run_picker {{min-height:2.5rem}}
+@media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
@@ -62,7 +67,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] {{padding:0.75rem 0 1rem !important}}
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
   {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
-  .st-key-key_numbers {{min-height:14rem}}
+  .st-key-key_numbers {{min-height:15.75rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}

@@ -25,10 +25,10 @@ DARK = {
 }
 SHARED = {
     "font": "sans-serif",
-    "headingFontSizes": ["2.25rem", "1.5rem", "1.35rem", "1.15rem"],
+    "headingFontSizes": ["1.75rem", "1.5rem", "1.35rem", "1.15rem"],
     "codeFont": "monospace",
     "baseRadius": "0.4rem",
-    "paddingTop": "1.5rem",
+    "paddingTop": "1rem",
     "paddingBottom": "4rem",
     "showWidgetBorder": True,
     "chartCategoricalColors": list(REPLICA_COLOURS),

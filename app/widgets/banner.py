@@ -13,7 +13,7 @@ MAX_NOTES = 6
 
 
 def show_status(profile: Profile) -> None:
-    """A banner for a run that failed, was cut off or is live, and for files that cannot be read."""
+    """A banner for a run that did not simply finish, and for files that cannot be read."""
     status = profile.status
     message = as_markdown(as_sentence(status.message or ""), 600)
     if status.state == "failed":
@@ -22,6 +22,8 @@ def show_status(profile: Profile) -> None:
         _show_detail(profile)
     elif status.state == "incomplete":
         st.warning(f"**This run is incomplete.** {message} The pages show what was recorded.")
+    elif status.state == "stopped" and message:
+        st.warning(f"**This run was stopped.** {message} The pages show what was recorded.")
     elif status.state == "running":
         st.info("**This run is still running.**")
     if profile.is_imported:

@@ -19,4 +19,4 @@ def empty(missing: str, next_step: str = "", *, page: str = "", link: str = "") 
         if next_step:
             st.markdown(as_markdown(next_step))
         if page:
-            page_link(page, link)
+            page_link(page, f"{link} →")

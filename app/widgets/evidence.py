@@ -12,9 +12,11 @@ from strategy_lab.app.charts.memory import memory as memory_chart
 from strategy_lab.app.charts.phases import breakdown as breakdown_chart
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.chart import draw_chart
+from strategy_lab.app.widgets.key_numbers import number
 from strategy_lab.app.widgets.segments import segment_marks
 from strategy_lab.app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.app.widgets.tiles import Tile
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.captured_steps import unlike_others
 from strategy_lab.profiles.analysis.machine_load import NAMED_CORES, MachineLoad
@@ -83,7 +85,7 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     draw_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
     st.caption(
         f"{SOURCES[breakdown.source]}; means over "
-        f"{units.counted(breakdown.replicas[0].num_steps, 'step')}. The phases add up to the step."
+        f"{units.counted(breakdown.replicas[0].num_steps, 'step')}."
     )
     if breakdown.from_marks:
         which = ", ".join(map(str, breakdown.from_marks))
@@ -115,14 +117,24 @@ def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:
     ]
 
 
-def show_memory(opened: OpenRun) -> None:
-    """Peaks, and the curve; nothing if memory was not sampled."""
+def peak_memory(opened: OpenRun) -> Tile:
+    """The highest peak of all devices and processes of a run, and whose it is."""
     used = opened.ask(memory_use)
     if not used:
-        reason = opened.profile.unknown.get(
-            "memory", "no device or process was sampled in this run"
-        )
-        st.caption(as_markdown(f"Memory: {reason}."))
+        return number("peak_bytes", units.MISSING, None, _why_no_memory(opened.profile))
+    peak, short = max(used, key=lambda item: item.peak_bytes), short_names(u.device for u in used)
+    who = memory_of(peak.worker, short[peak.device], opened.profile.process_titles)
+    return number("peak_bytes", units.size(peak.peak_bytes), note=who)
+
+
+def _why_no_memory(profile: Profile) -> str:
+    return profile.unknown.get("memory", "no device or process was sampled in this run")
+
+
+def show_memory(opened: OpenRun) -> None:
+    """The curve of each device or process; nothing if memory was not sampled."""
+    used = opened.ask(memory_use)
+    if not used:
         return
     st.header("Memory", help=DEFINITIONS["peak_bytes"].text)
     growing = [item for item in used if item.is_growing]
@@ -134,12 +146,8 @@ def show_memory(opened: OpenRun) -> None:
     if any(len(steps) > 1 for steps, _ in lines.values()):
         chart = memory_chart(lines)
         step_chart(opened, chart, key="overview_memory", alt="Memory in use by step")
-    peak = max(used, key=lambda item: item.peak_bytes)
-    st.caption(
-        f"Highest peak: {units.size(peak.peak_bytes)}, "
-        f"{as_markdown(memory_of(peak.worker, short[peak.device], titles))}. "
-        f"Counted by {as_markdown(counted_by(peak.source))}."
-    )
+    sources = dict.fromkeys(counted_by(item.source) for item in used)
+    st.caption(f"Counted by {as_markdown(units.listed(list(sources)))}.")
 
 
 def show_machine_load(load: MachineLoad | None) -> None:

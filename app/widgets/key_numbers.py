@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from strategy_lab.app.widgets.tiles import Source, Tile, show_tiles, split_unit
 from strategy_lab.profiles.analysis.findings import Facts
@@ -10,10 +10,21 @@ from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 
 
-def show_key_numbers(facts: Facts) -> None:
-    """The key numbers, as report and command line have them."""
-    with st.container(key="key_numbers"):
-        show_tiles([tile_of(item) for item in key_numbers(facts)], first_is_large=True)
+def show_key_numbers(
+    facts: Facts, memory: Tile, first: DeltaGenerator, others: DeltaGenerator
+) -> None:
+    """The key numbers, as report and command line have them.
+
+    Args:
+      memory: of the run, beside the step time.
+      first: place of the step time, which is large.
+      others: place of all others.
+    """
+    step_time, *rest = map(tile_of, key_numbers(facts))
+    with first:
+        show_tiles([step_time, memory], first_is_large=True)
+    with others.container(key="key_numbers"):
+        show_tiles(rest)
 
 
 def tile_of(item: KeyNumber) -> Tile:

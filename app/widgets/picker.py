@@ -27,28 +27,32 @@ def run_page(
     title: str,
     head: tuple[DeltaGenerator, DeltaGenerator] | None = None,
     *,
+    shows: str,
+    needed: str = "a strategy and devices",
     suits: Callable[[RunEntry], bool] = lambda _: True,
 ) -> OpenRun | None:
     """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
     Args:
       head: places of the title and of the run's picker, for a page with more beside them.
+      shows: what the page is about, for a reader without a run: it completes `This page shows`.
+      needed: what to choose in the Lab for a run that the page has something to show of.
       suits: whether the page has anything to show of a run. Without one in the address, it opens on
         the run shown last if that suits, else on the newest that does.
     """
-    left, right = head or st.columns([3, 2], vertical_alignment="bottom")
+    left, right = head or st.columns([3, 2], vertical_alignment="center")
     left.title(title)
     runs = list_runs(state.lab().runs)
     if not runs:
         empty(
             "No run yet.",
-            "Start one in the Lab: choose a strategy and devices, then press Run.",
+            f"This page shows {shows}. Start a run in the Lab: choose {needed}, then press Run.",
             page="lab",
             link="Open the Lab",
         )
         return None
     with right.container(key="run_picker"):
-        entry = pick_run(runs, key="run", label="Run", suits=suits)
+        entry = pick_run(runs, key="run", label="Run", suits=suits, shows_label=False)
     if entry is None:
         return None
     st.session_state[LAST_RUN] = entry.name
@@ -88,8 +92,12 @@ def pick_run(
     default: int = 0,
     remember: bool = True,
     suits: Callable[[RunEntry], bool] = lambda _: True,
+    shows_label: bool = True,
 ) -> RunEntry | None:
-    """A select box bound to the query parameter `key`; None where that names no run."""
+    """A select box bound to the query parameter `key`; None where that names no run.
+
+    A label that is not shown is still that of screen readers.
+    """
     by_name = {entry.name: entry for entry in runs}
     asked = st.query_params.get(key)
     if asked is None and remember:
@@ -115,6 +123,7 @@ def pick_run(
         on_change=_write_address,
         args=(key, widget),
         placeholder="Choose a run",
+        label_visibility="visible" if shows_label else "collapsed",
     )
     if chosen is None:
         st.warning(f"There is no run named {as_markdown(asked, 80)} in the runs folder.")

@@ -99,17 +99,17 @@ They fit 1280 px, beside tags with the widths of `BESIDE_TAGS`. The name is alwa
 def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEntry]:
     """Draw a page of the list, a table per group, and return the runs whose rows are selected."""
     pages = -(-len(runs) // PAGE_ROWS)
+    head = st.container(horizontal=True, vertical_alignment="center")
     page = 1
-    if pages > 1:
-        page = int(
-            st.number_input(f"Page, of {pages}", 1, pages, 1, key="runs_page_number", width=160)
-        )
-    with st.container(horizontal=True, vertical_alignment="center", key="wide_runs_head"):
+    with head.container(horizontal=True, vertical_alignment="center", key="wide_runs_head"):
         with st.popover("Columns"):
             has_tags = any(entry.tags for entry in runs)
             columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
         how = ". Select several rows to draw their runs together." if len(runs) > 1 else "."
         st.caption(f"{units.counted(len(runs), 'run')}{how}")
+    if pages > 1:
+        with head:
+            page = _pick_page(pages)
     shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     now = time.time_ns()
     if group is None:
@@ -123,6 +123,18 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
         st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {told}")
         found += _table(same, columns, now, f"{page}_{group}_{value}")
     return found
+
+
+def _pick_page(pages: int) -> int:
+    page: int = st.selectbox(
+        "Page",
+        range(1, pages + 1),
+        format_func=lambda number: f"Page {number} of {pages}",
+        key="runs_page_number",
+        label_visibility="collapsed",
+        width=160,
+    )
+    return page
 
 
 def pick_columns() -> list[str]:

@@ -15,7 +15,7 @@ from strategy_lab.app.widgets.text import as_html
 from strategy_lab.profiles.reporting.units import MISSING
 
 MANY = 7
-"""More tiles than these do not fit beside each other."""
+"""More tiles than these are drawn in rows of four."""
 
 Source = Literal["measured", "marks", "derived"]
 
@@ -53,13 +53,11 @@ STYLE = """<style>
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
 .lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
-/* Many tiles fill two rows beside the large one. */
-.lab-tiles.many {grid-template-columns:repeat(6,minmax(0,1fr))}
-.lab-tiles.many .lab-tile.large {grid-row:span 6}
-.lab-tiles.many .lab-tile.large .value {font-size:4.5rem}
-.lab-tiles.many .lab-tile.large .note {font-size:.9rem}
+.lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr))}
+.lab-tiles.pair {grid-template-columns:2fr minmax(0,1fr)}
+.lab-tiles.pair .lab-tile.large {grid-column:auto}
+.lab-tiles.pair .lab-tile.large .value {font-size:3.4rem}
 @media (max-width:75rem) {
-  .lab-tiles.many .lab-tile.large .value {font-size:2.9rem}
   .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
 }
 @media (max-width:48rem) {
@@ -95,8 +93,8 @@ def split_unit(text: str) -> tuple[str | None, str]:
 def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:
     """Draw the tiles in a row that wraps."""
     cells = [_cell(tile, large=first_is_large and index == 0) for index, tile in enumerate(tiles)]
-    classes = "lab-tiles many" if len(tiles) > MANY else "lab-tiles"
-    st.html(f'{STYLE}<div class="{classes}">{"".join(cells)}</div>')
+    kind = "many" if len(tiles) > MANY else "pair" if len(tiles) == 2 else ""
+    st.html(f'{STYLE}<div class="{f"lab-tiles {kind}".strip()}">{"".join(cells)}</div>')
 
 
 def _cell(tile: Tile, *, large: bool) -> str:

@@ -10,6 +10,7 @@ import streamlit as st
 from strategy_lab.app.widgets.matrix import show_matrix_chart
 from strategy_lab.app.widgets.table import Column, number, show_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.profiles.analysis.busiest_link import busiest_link, heaviest_source
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.sends import Send
 from strategy_lab.profiles.reporting import units
@@ -30,11 +31,12 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     if not kinds:
         st.markdown("No tensor was sent from one device to another in the captured steps.")
         return
-    heavy = max(kinds, key=lambda kind: sum(t.bytes or 0 for t in traffic if t.source == kind))
-    kind = st.segmented_control(
+    heavy = heaviest_source(traffic)
+    chosen = st.segmented_control(
         "Traffic", kinds, default=heavy, format_func=KINDS.__getitem__, key="matrix_kind"
     )
-    shown = [item for item in traffic if item.source == (kind or heavy)]
+    kind = chosen or heavy or kinds[0]
+    shown = [item for item in traffic if item.source == kind]
     if all(item.bytes is None for item in shown):
         st.markdown(f"The sizes of what {units.counted(len(shown), 'pair')} sent are not known.")
         return
@@ -51,11 +53,9 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
         alt="Bytes per step from device to device",
         num_labelled=9,
     )
-    known = [item for item in shown if item.bytes]
-    if known:
-        most = max(known, key=lambda item: item.bytes or 0)
-        num_equal = sum(item.bytes == most.bytes for item in known) - 1
-        as_many = f"; as many on {units.counted(num_equal, 'other pair')}" if num_equal else ""
+    if most := busiest_link(shown, kind):
+        num_equal = most.num_equal
+        as_many = f"; as many on {units.counted(num_equal, 'other link')}" if num_equal else ""
         st.markdown(
             f"Most bytes per step: **{as_markdown(short[most.send_device])}** to "
             f"**{as_markdown(short[most.recv_device])}**, {units.size(most.bytes)}{as_many}."
@@ -70,7 +70,7 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
             "Derived: what each device sends to its neighbour if every collective runs as a "
             f"ring, {DEFINITIONS['ring_share'].formula} ({DEFINITIONS['ring_share'].source})."
         ),
-    }[kind or heavy]
+    }[kind]
     st.caption(note + (f" {unknown} pairs have an unknown size." if unknown else ""))
 
 

@@ -80,7 +80,7 @@ def show_findings(
 
 def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenerator:
     with st.container(border=True):
-        left, right = st.columns([1, 5])
+        left, right = st.columns([1, 4])
         with left:
             if finding.cost is None:
                 st.markdown("**Cost unknown**")

@@ -9,7 +9,7 @@ What-if (after Lin et al., "Understanding Stragglers in Large Model Training Usi
 Analysis", ByteDance 2025): replay every step as the slowest replica's work plus the usual rest.
 S = T / T_ideal, where ideally every replica works as long as the typical one (the lower median,
 so that of two replicas the quicker one is typical); S_r is the same with replica r alone as it
-was. Always read with the replay error |T_replay - T| / T.
+was. Always read with the error of the estimate |T_estimate - T| / T.
 
 Workers of parameter servers do not wait for each other. The slowest of them is the one with the
 longest steps; its lateness is the difference to the median of the others' steps.

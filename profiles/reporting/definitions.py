@@ -133,6 +133,15 @@ _COMMUNICATION = (
         "Bytes that the runtime sends between devices outside of collectives.",
     ),
     Definition(
+        "busiest_link",
+        "Busiest link",
+        "bytes/step",
+        "Most bytes from one device to another. Those of collectives are derived: what a device "
+        "sends to its neighbour if each of them runs as a ring.",
+        "f * S",
+        NCCL_TESTS,
+    ),
+    Definition(
         "algbw",
         "Algorithm bandwidth",
         "GB/s",
@@ -244,8 +253,9 @@ _BALANCE = (
         "Slowdown",
         "",
         "By which factor the run is longer than with every replica as fast as the typical "
-        "one. Compare it with the replay error.",
-        "S = T / T_ideal; replay error = |T_replay - T| / T",
+        "one. Estimated: a step is its slowest replica plus the median rest. Compare it with the "
+        "error of this estimate, which is not that of a replay.",
+        "S = T / T_ideal; error of the estimate = |T_estimate - T| / T",
         WHAT_IF,
     ),
     Definition(

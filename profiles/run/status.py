@@ -90,8 +90,9 @@ def status_of(
         return Status(end)
     if cause:
         return Status("failed", _failure(cause, processes))
-    if any(process.verdict == "stopped" for process in processes):
-        return Status("stopped")
+    stopped = [process for process in processes if process.verdict == "stopped"]
+    if stopped:  # by the launcher, after a process did not obey Stop in time
+        return Status("stopped", next((each.reason for each in stopped if each.reason), None))
     names = [_name(each) for each in _checkable(processes) if each.verdict is None and each.pid]
     num_gone = sum(not (alive or _alive_here)(name) for name in names)
     now = now_ns()

@@ -7,6 +7,7 @@
   const entries = new Map(data.trace.entries.map((entry) => [entry.seq, entry]));
   // `profiles/stepper/story.py` decides the steps, their reasons and their arrows.
   const beats = data.steps.map((step) => ({ ...step, entry: entries.get(step.entry) }));
+  const LONGEST_NAME = 30; // characters of code that a row has room for at 1280 px
   const lanes = makeLanes();
   const isInLecture = window.name === "lecture"; // the frame in which a lecture shows its evidence
   let here = Math.max(0, Math.min(beats.length - 1, startStep()));
@@ -104,7 +105,17 @@
       while (first < lines.length && !lines[first]) first += 1;
     }
     return lines.map((line, index) => element("div", index < first ? { hidden: "" } : {},
-      element("span", { class: "number" }, String(index + 1)), element("span", { class: "text" }, line || " ")));
+      element("span", { class: "number" }, String(index + 1)), buildLine(line)));
+  }
+
+  // A line that is too long goes on below its own indentation, and breaks between names. A name that no row has room for
+  // breaks after an underscore.
+  function buildLine(line) {
+    const names = line.split(/(?<=[.,([{=])/).flatMap((part) => (part.length > LONGEST_NAME ? part.split(/(?<=_)/) : [part]));
+    const parts = names.flatMap((part) => [part, element("wbr")]);
+    const node = element("span", { class: "text" }, ...(line ? parts : [" "]));
+    node.style.setProperty("--indent", `${line.search(/\S|$/) + 2}ch`);
+    return node;
   }
 
   function buildLanes() {

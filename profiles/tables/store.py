@@ -134,7 +134,16 @@ class Profile:
 
     @property
     def name(self) -> str:
-        return self.identity.name if self.identity else self.path.resolve().name
+        """That of the folder, by which pages and commands find it: a copy has a name of its own.
+
+        A folder's name that is not text is replaced by the one that the run was recorded under.
+        """
+        folder = self.path.resolve().name
+        try:
+            folder.encode()
+        except UnicodeEncodeError:
+            return self.identity.name if self.identity else ascii(folder)[1:-1]
+        return folder
 
     @property
     def spec(self) -> dict[str, Any] | None:

@@ -64,7 +64,7 @@ def _killed_here(ending: ExitEvidence) -> ExitReason:
     if ending.killed_for == "hung":
         return ExitReason("hung", _where(ending.kill_note, ending))
     if ending.killed_for == "impatient":
-        return ExitReason("stopped", _where(ending.kill_note, ending))
+        return ExitReason("stopped", _where(ending.kill_note or "It did not end in time.", ending))
     if ending.killed_for == "absent":
         return ExitReason("failed", ending.kill_note)
     if ending.killed_for == "peer":

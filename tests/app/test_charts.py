@@ -325,3 +325,9 @@ def test_the_bytes_of_a_link_cover_no_core_however_narrow_the_page(
         assert not any(top <= label_.y[0] < bottom for top, bottom in rows)
     last = max(bottom for _, bottom in rows)
     assert chart.layout.yaxis.range[0] > last + 0.15, "room for the bytes below the last row"
+
+
+def test_first_steps_of_short_runs_do_not_flatten_the_lines_of_several() -> None:
+    curve = np.arange(30.0), np.array([900.0, *np.linspace(20, 30, 29)])
+    chart = together({"a": curve, "b": curve}, title="step time", unit="ms")
+    assert 30 < chart.layout.yaxis.range[1] < 60

@@ -68,6 +68,31 @@ def test_everything_of_a_step_is_on_a_projector(open_page: Opened, server: Serve
     expect(frame.get_by_role("button", name="Next step")).to_be_visible()
 
 
+BROKEN = """code => [...code.querySelectorAll(".text")].flatMap((line) => {
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT), broken = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        for (const { 0: name, index } of node.data.matchAll(/\\w+/g)) {
+            const range = new Range();
+            range.setStart(node, index);
+            range.setEnd(node, index + name.length);
+            if (range.getClientRects().length > 1) broken.push(name);
+        }
+    }
+    return broken;
+})"""
+"""Names, or parts of one that no row has room for, that go on in the next row."""
+
+
+@pytest.mark.parametrize("demo", ["merge_call", "standard_update_pattern"])
+def test_code_breaks_between_names(open_page: Opened, server: Server, demo: str) -> None:
+    page = open_page(server.address("contexts", demo=demo), viewport={"width": 1280, "height": 720})
+    code = picture(page).get_by_role("region", name="Program")
+    expect(code.locator(".text").first).to_be_attached()
+    rows = "line => line.getClientRects()[0].height / parseFloat(getComputedStyle(line).lineHeight)"
+    assert max(line.evaluate(rows) for line in code.locator("div:visible > .text").all()) > 1.5
+    assert code.evaluate(BROKEN) == []
+
+
 def test_the_stepper_changes_its_colours_with_the_page_and_stays_at_its_step(
     open_page: Opened, server: Server
 ) -> None:

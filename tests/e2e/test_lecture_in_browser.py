@@ -147,6 +147,34 @@ SMALL_TEXTS = """body => {
 """Texts that are smaller than 18 px."""
 
 
+DRAWN = """body => new Promise((done) => {
+    const own = CanvasRenderingContext2D.prototype, fill = own.fillText, drawn = [];
+    own.fillText = function (text, ...place) {
+        const size = parseFloat(this.font.match(/[\\d.]+px/)[0]);
+        if (this.canvas.className === "stage") drawn.push([text, size]);
+        return fill.call(this, text, ...place);
+    };
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    requestAnimationFrame(() => requestAnimationFrame(() => { own.fillText = fill; done(drawn); }));
+})"""
+"""What the picture of a film writes at its next event, each text with its size in px."""
+
+
+def test_the_devices_of_a_film_are_named_legibly_and_whole(lecture: Page) -> None:
+    for _ in range(19):
+        command(lecture, "forward")
+    lecture.locator("[data-command=picture]").click()
+    film = lecture.frame_locator("iframe")
+    expect(film.locator(".legend")).to_be_visible()
+    drawn: list[tuple[str, float]] = []
+    for _ in range(12):
+        drawn += film.locator("body").evaluate(DRAWN)
+    assert {"CPU:0", "CPU:3"} <= {text for text, _ in drawn}
+    assert [(text, size) for text, size in drawn if size < 18] == []
+    assert [text for text, _ in drawn if text.startswith("waits") and "…" in text] == []
+    lecture.keyboard.press("Escape")
+
+
 @pytest.mark.parametrize(("number", "part"), [(1, ".lane"), (10, ".legend")])
 def test_a_recording_is_legible_from_afar_and_its_keys_lead_back_to_the_question(
     lecture: Page, number: int, part: str

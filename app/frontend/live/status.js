@@ -25,6 +25,7 @@ const LOST = `${KEPT} Press Run again, or allow restarts under “Process failur
 const ADVICE = {
   failed: `${KEPT} Change what the message names, then run again.`,
   incomplete: "The recorded part can be read. Start a new run to continue.",
+  stopped: KEPT,
 };
 const SHOWN_AFTER_MS = 1000; // shorter states need no clock
 

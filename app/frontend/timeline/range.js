@@ -67,7 +67,7 @@ export class RangePanel {
 
   draw(range, found) {
     this.root.dataset.ops = String(found.num_ops);
-    this.root.replaceChildren(this.head(range, found), el("div", { class: "tables" }, this.phases(found), this.moved(found)), this.ops(found));
+    this.root.replaceChildren(this.head(range, found), this.ops(found), el("div", { class: "tables" }, this.phases(found), this.moved(found)));
   }
 
   head(range, found) {

@@ -1,5 +1,6 @@
 // What the scene says of a moment. The scripts of this folder share one scope; texts of the run are
 // drawn or set as text, never parsed as markup.
+const IS_IN_LECTURE = window.name === "lecture"; // the frame in which a lecture shows its evidence
 const scene = JSON.parse(document.getElementById("scene").textContent);
 const length = scene.length_ns;
 const isReduced = matchMedia("(prefers-reduced-motion: reduce)");

@@ -39,7 +39,7 @@ function inBoxes(groups, width, height, base) {
   return { ...base, nodes, boxes, room, radius: Math.max(9, Math.min(widest, Math.max(labelled, 16))) };
 }
 
-const SMALLEST_LABEL = 11;
+const SMALLEST_LABEL = IS_IN_LECTURE ? 24 : 11;
 const labelSize = ({ radius, scale }) => Math.max(SMALLEST_LABEL, Math.min(15 * scale, radius * 0.34));
 
 // The largest radius with which no node covers the label of the one above it.
@@ -60,7 +60,7 @@ function around(all, width, height, { scale, middle }) {
   for (let attempt = 0; attempt < 12; attempt++) {
     const label = labelSize({ radius, scale }) * (few ? 2.9 : 1.6);
     const ry = Math.max(30, Math.min(middle.y - GLOW * radius, height - middle.y - label) - radius);
-    const flat = few && height > 340 ? 2 : 3.4;
+    const flat = IS_IN_LECTURE ? 5 : few && height > 340 ? 2 : 3.4; // its labels need room beside each other
     const rx = Math.max(40, Math.min(width / 2 - radius - Math.max(few ? 26 * scale : 0, GLOW * radius), ry * flat));
     const outline = [0];
     const parts = 720;

@@ -2,7 +2,6 @@
 const AUTO_S = 15; // a film at automatic speed lasts about this long
 const SLOW_S = 4; // what moves in a collective is shown for at least this long
 const SPEEDS = [["auto", null], ["1/100", 1e7], ["1/1,000", 1e6], ["1/10,000", 1e5]];
-const IS_IN_LECTURE = window.name === "lecture"; // the frame in which a lecture shows its evidence
 const LEAST_HEIGHT = 190; // of the picture, px
 const MARGIN = 8;
 const KEYS = "Space plays and stops, the arrow keys go from event to event, Home and End to the ends, L loops.";

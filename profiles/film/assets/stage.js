@@ -193,7 +193,7 @@ class Stage {
     const status = !isMoving
       ? `${entered} of ${exchange.members.length} have entered`
       : exchange.ring ? `round ${Math.min(exchange.ring.rounds, 1 + Math.floor(share * exchange.ring.rounds))} of ${exchange.ring.rounds}` : "in progress";
-    const size = 15 * places.scale;
+    const size = Math.max(15 * places.scale, IS_IN_LECTURE ? SMALLEST_LABEL : 0);
     const room = Math.min(...places.nodes.map((node) => (Math.abs(node.y - y) < 2 * places.radius ? 2 * (Math.abs(node.x - x) - places.radius) : Infinity)));
     if (room < 5 * size) return [];
     const lines = [
@@ -300,7 +300,7 @@ class Stage {
   drawLabel(node, state, x, bottom) {
     const { places, theme, time } = this;
     const size = labelSize(places);
-    const most = Math.min(Math.max(places.radius * 3.4, 160), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
+    const most = Math.min(Math.max(places.radius * 3.4, 160, size * 10), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
     const isCrowded = scene.nodes.length > 8;
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
     const [start, , phase] = state ?? [];

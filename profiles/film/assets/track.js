@@ -1,5 +1,5 @@
 // The scrubber: the step of each node as a row of phases, the critical path through them, the playhead.
-const TEXT = window.name === "lecture" ? 1.65 : 1; // legible from afar in a lecture
+const TEXT = IS_IN_LECTURE ? 1.65 : 1; // legible from afar
 const AXIS = 20 * TEXT;
 const TOP = 2; // the first title is higher than a low row
 

@@ -222,3 +222,16 @@ def test_a_run_cut_off_at_any_byte_is_followed(keep: int, tmp_path: Path) -> Non
     )
     message, _ = told(LiveRun(run))
     assert message["status"]["state"] == "incomplete"
+
+
+def test_an_ended_run_without_a_step_promises_no_number(log: EventLog, live: LiveRun) -> None:
+    log.write(WorkerStarted(0, 7, 0, 0))
+    assert set(notes_of(live).values()) > {"after the second step", "after the first step"}
+    log.write(Failed("build_dataset yields NaN"))
+    live.advance()
+    assert set(notes_of(live).values()) == {"the run ended before its first step was done"}
+
+
+def notes_of(live: LiveRun) -> dict[str, str]:
+    numbers = told(live)[0]["numbers"]["numbers"]
+    return {key: note for key, (_value, _unit, note) in numbers.items()}

@@ -69,6 +69,20 @@ def test_a_group_on_two_pages_says_how_many_of_its_runs_are_on_each(
     assert "1 of 2 runs · median step" in text_of(rerun(at))
 
 
+def test_a_page_that_a_filter_takes_away_gives_way_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_list, "PAGE_ROWS", 1)
+    for name in ("one", "two-a", "two-b"):
+        write_run(tmp_path / name, steps=5, windows=0)
+    at = open_page("runs", tmp_path)
+    at.selectbox("runs_page_number").select(3)
+    rerun(at)
+    at.text_input("find").set_value("two")
+    rerun(at)
+    assert at.dataframe[0].value["run"].tolist()[0].startswith("two")
+
+
 def test_a_long_list_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = {f"run-{number}" for number in range(opened.MAX_KEPT + 2)}
     for name in names:

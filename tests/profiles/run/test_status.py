@@ -11,7 +11,7 @@ import pytest
 
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.liveness import boot_id, process_started_ns
-from strategy_lab.profiles.run.status import ProcessName, derive_status
+from strategy_lab.profiles.run.status import ProcessName, Status, derive_status
 from tests.event_records import source
 
 NOW_NS = 1_000_000_000_000
@@ -64,6 +64,14 @@ def test_a_run_is_what_its_last_worker_said() -> None:
 def test_an_ending_counts_more_than_a_process_that_lingers() -> None:
     assert state(launcher(launched()), worker(FINISHED), alive=True) == "finished"
     assert state(launcher(launched()), worker(FINISHED, FAILED), alive=True) == "failed"
+
+
+def test_a_run_that_did_not_obey_stop_says_why_it_was_ended() -> None:
+    why = "No event for 21 s after Stop. Its last step was 4."
+    ended = [launcher(launched(), exited("stopped") | {"message": why}), worker()]
+    assert derive_status(ended, alive=lambda _: False) == Status("stopped", why)
+    obeyed = [launcher(launched(), exited("stopped")), worker(STOPPED)]
+    assert derive_status(obeyed, alive=lambda _: False) == Status("stopped")
 
 
 @pytest.mark.parametrize("verdict", ["failed", "crashed", "killed", "hung", "out-of-memory"])

@@ -27,6 +27,15 @@ OF_CLUSTERS = ("links", "closures", "served")
 """Tables that only runs of several processes have rows in."""
 
 
+def test_a_copied_run_has_the_name_of_its_own_folder(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "first", steps=5, windows=0)
+    shutil.copytree(run, tmp_path / "second")
+    assert [profiles.load(tmp_path / name).name for name in ("first", "second")] == [
+        "first",
+        "second",
+    ]
+
+
 def test_a_whole_run_has_every_table_with_exactly_its_columns(tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "run", replicas=4, steps=60, contexts=True, strategy="tpu", causes=CAUSES

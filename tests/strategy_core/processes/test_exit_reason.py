@@ -33,6 +33,7 @@ CASES = [
         "stopped",
         "Stop was asked.",
     ),
+    (ExitEvidence(-9, killed_for="impatient"), "stopped", "^It did not end in time."),
     (ExitEvidence(-9, killed_for="asked", out_of_memory=True), "killed", "on request"),
     (ExitEvidence(-9, out_of_memory=True, memory_note="Counted."), "out-of-memory", "Counted."),
     (ExitEvidence(-9, memory_note="Not counted."), "killed", "outside the lab.*Not counted"),

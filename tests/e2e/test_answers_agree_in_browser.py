@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from tests.e2e.conftest import Server
-from tests.e2e.drawn import wait_until_drawn
+from tests.e2e.drawn import go, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -35,12 +35,19 @@ def agreeing(server: Server) -> Server:
 
 @pytest.fixture
 def visit(open_page: Callable[..., Page], agreeing: Server) -> Visit:
-    def opened(name: str, **query: str) -> Page:
-        page = open_page(agreeing.address(name, **query))
-        wait_until_drawn(page)
-        return page
+    """Open a page; later ones of the test in its place, without a load."""
+    opened: list[Page] = []
 
-    return opened
+    def visited(name: str, **query: str) -> Page:
+        address = agreeing.address(name, **query)
+        if opened:
+            go(opened[0], address)
+        else:
+            opened.append(open_page(address))
+            wait_until_drawn(opened[0])
+        return opened[0]
+
+    return visited
 
 
 def legend_of(entries: Locator) -> dict[str, str]:
@@ -72,12 +79,10 @@ def test_a_phase_has_one_name_and_one_colour_on_every_page(
 ) -> None:
     words = {phase_name(phase): colour for phase, colour in PHASE_COLOURS.items()}
     words["other"] = PHASE_COLOURS["idle"]
-    live = visit("", run="delayed")
-    timeline = visit("timeline", run="delayed")
-    pages = {
-        "live": legend_of(live.locator(".live .phases > span:visible")),
-        "timeline": legend_of(timeline.locator(".timeline .phases > span")),
-    }
+    live = visit("", run="delayed").locator(".live .phases > span:visible")
+    pages = {"live": legend_of(live)}
+    timeline = visit("timeline", run="delayed").locator(".timeline .phases > span")
+    pages["timeline"] = legend_of(timeline)
     for name in ("overview", "compare"):
         query = {"a": "delayed", "b": "even"} if name == "compare" else {"run": "delayed"}
         pages[name] = next(filter(is_of_phases, chart_colours(visit(name, **query))))

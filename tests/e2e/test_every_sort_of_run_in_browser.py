@@ -1,19 +1,20 @@
-"""Every page about a run, of every sort of run, fits a projector and a phone and shows no error."""
+"""Every page of every sort of run names it, fits a projector and a phone, and shows no error."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from strategy_lab.app.widgets.links import RUN_PAGES
 from strategy_lab.profiles.imports.import_run import import_profile
 from tests.e2e.conftest import Server, served
-from tests.e2e.drawn import wait_until, wait_until_drawn
+from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.profiles.served_run import write_served_run
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -29,8 +30,8 @@ RECIPES = {
     LONG: {"prefix": "model_with_a_long_name/encoder/layer_11/attention/output/"},
 }
 OTHERS = ("servers", "imported", "captured")
-PAGES = ("", *(name for name, _ in RUN_PAGES))
-OWN_PAGES = {"tpu": "cores", "servers": "servers"}
+LAB = ("", "Lab")
+OWN_PAGES = {"tpu": [("cores", "TPU cores")], "servers": [("servers", "Parameter servers")]}
 SIZES = ((1280, 720), (390, 844))
 FITS = """width =>
     [document.documentElement, document.querySelector("[data-testid=stMain]")]
@@ -50,20 +51,26 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("name", [*RECIPES, *OTHERS])
-def test_every_page_fits_and_shows_no_error(
+def test_every_page_is_named_fits_and_shows_no_error(
     name: str, open_page: Callable[..., Page], server: Server
 ) -> None:
-    page = open_page("about:blank")
     sizes = SIZES
-    for path in (*PAGES, *filter(None, [OWN_PAGES.get(name)])):
+    page = open_page(server.address(run=name), viewport=size_of(sizes[0]))
+    for path, title in (LAB, *RUN_PAGES, *OWN_PAGES.get(name, [])):
         query = {"a": name, "b": "two-workers"} if path == "compare" else {"run": name}
-        page.set_viewport_size({"width": sizes[0][0], "height": sizes[0][1]})
-        page.goto(server.address(path, **query))
+        if path:
+            go(page, server.address(path, **query))
         wait_until_drawn(page)
+        begins = re.escape(f"{title}: {name[:20]}")  # of a long name, titles leave out the middle
+        expect(page).to_have_title(re.compile(f"^{begins}.* · Strategy Lab$"))
         expect(page.get_by_test_id("stException"), path).to_have_count(0)
-        for width, height in sizes:
-            page.set_viewport_size({"width": width, "height": height})
+        for size in sizes:
+            page.set_viewport_size(size_of(size))
             # Charts follow the width a moment later.
-            fits = partial(page.evaluate, FITS, width)
-            wait_until(page, fits, f"{path or 'lab'} is wider than {width} px")
+            fits = partial(page.evaluate, FITS, size[0])
+            wait_until(page, fits, f"{path or 'lab'} is wider than {size[0]} px")
         sizes = sizes[::-1]  # the next page begins with this one's last: charts are drawn once less
+
+
+def size_of(size: tuple[int, int]) -> ViewportSize:
+    return {"width": size[0], "height": size[1]}

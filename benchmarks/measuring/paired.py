@@ -90,7 +90,8 @@ def _picks(num: int, seed: int = 0) -> np.ndarray:
 
 
 def _medians(values: np.ndarray, seed: int) -> np.ndarray:
-    return np.median(values[_picks(len(values), seed)], axis=1)
+    medians: np.ndarray = np.median(values[_picks(len(values), seed)], axis=1)
+    return medians
 
 
 def _with_spread(value: float, resampled: np.ndarray) -> Ratio:

@@ -90,7 +90,7 @@ def _picks(num: int, seed: int = 0) -> np.ndarray:
 
 
 def _medians(values: np.ndarray, seed: int) -> np.ndarray:
-    return np.median(values[_picks(len(values), seed)], axis=1)
+    return np.asarray(np.median(values[_picks(len(values), seed)], axis=1))
 
 
 def _with_spread(value: float, resampled: np.ndarray) -> Ratio:

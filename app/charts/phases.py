@@ -10,6 +10,8 @@ from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 
 _LONG = 18
+_LEGEND_AND_AXIS_PX = 150
+"""Of a legend of three rows, as narrow columns have it."""
 
 
 def breakdown(
@@ -24,9 +26,9 @@ def breakdown(
     `phases[name][i]` is phase `name` of row `i`, None left out.
     """
     shown = [_broken(label(name, 30)) for name in names]
-    row_px = 38 if any("<br>" in name for name in shown) else 28
+    row_px = 38 if any("<br>" in name for name in shown) else 24
     chart = figure(
-        height=min(110 + row_px * len(names), 700),
+        height=min(_LEGEND_AND_AXIS_PX + row_px * len(names), 700),
         x_title=f"{unit} per step",
         barmode="stack",
         hovermode="y unified" if len(names) <= 16 else "closest",

@@ -331,3 +331,15 @@ def test_first_steps_of_short_runs_do_not_flatten_the_lines_of_several() -> None
     curve = np.arange(30.0), np.array([900.0, *np.linspace(20, 30, 29)])
     chart = together({"a": curve, "b": curve}, title="step time", unit="ms")
     assert 30 < chart.layout.yaxis.range[1] < 60
+
+
+@pytest.mark.parametrize(
+    ("name", "line_px"), [("replica 0, CPU:0", 20), ("replica 0, worker 0 CPU:0", 36)]
+)
+def test_a_bar_has_space_for_the_lines_of_its_name_below_a_narrow_legend(
+    name: str, line_px: int
+) -> None:
+    names = [name, name.replace("0", "1")]
+    chart = breakdown(names, {"compute": [3.0, 4.0]})
+    legend_px, axis_px = 3 * 20, 60
+    assert (chart.layout.height - legend_px - axis_px) / len(names) >= line_px

@@ -274,7 +274,7 @@ def test_a_drag_selects_and_its_link_shows_the_same(timeline: Page) -> None:
     drag(timeline, (400, 90), (700, 130))
     panel = timeline.locator(".timeline .range")
     expect(panel).to_contain_text("ms selected")
-    expect(panel.get_by_role("table").first).to_contain_text("compute")
+    expect(panel.locator(".phase-table")).to_contain_text("compute")
     expect(panel).to_contain_text("Ops by self time")
     assert view_of(timeline) == before  # a drag does not pan
     chosen = root(timeline).get_attribute("data-range")
@@ -311,20 +311,20 @@ def test_an_edge_can_be_moved_and_shift_pans(timeline: Page) -> None:
 
 
 POINT = """step => {
-    const plot = document.querySelector('.js-plotly-plot');
+    const plot = document.querySelector('.st-key-overview_steps .js-plotly-plot');
     const { _size: size, xaxis, yaxis } = plot._fullLayout;
     const line = plot._fullData.find((trace) => trace.mode.startsWith('lines'));
     const at = Array.from(line.x).indexOf(step);
     const box = plot.getBoundingClientRect();
     return [box.x + size.l + xaxis.c2p(line.x[at]), box.y + size.t + yaxis.c2p(line.y[at])];
 }"""
-"""Where the first chart of the page shows a step."""
+"""Where the chart of step times shows a step."""
 
 
 def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: Server) -> None:
     page = open_page(traced.address("overview", run="traced"))
     wait_until_drawn(page)
-    chart = page.locator(".js-plotly-plot").first
+    chart = page.locator(".st-key-overview_steps .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     x, y = page.evaluate(POINT, 57)
     page.mouse.move(x, y)

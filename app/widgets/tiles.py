@@ -32,11 +32,11 @@ STYLE = """<style>
 /* Labels, numbers and notes of neighbours share their lines, even if one of them takes two. */
 .lab-tile:not(.large) {display:grid; grid-row:span 3; grid-template-rows:subgrid; row-gap:0}
 .lab-tile.large {grid-row:span 3}
-.lab-tile {position:relative; padding:.7rem .75rem .65rem; border-radius:.4rem; min-width:0;
+.lab-tile {position:relative; padding:.7rem .55rem .65rem; border-radius:.4rem; min-width:0;
   border:1px solid color-mix(in srgb, currentColor 16%, transparent)}
 .lab-tile:focus-visible {outline:2px solid currentColor; outline-offset:1px}
-.lab-tile .label {font-size:.78rem; opacity:.8; overflow-wrap:anywhere}
-.lab-tile .mark {font-size:.6rem; margin-left:.3rem; vertical-align:.12rem; opacity:.8}
+.lab-tile .label {font-size:.76rem; letter-spacing:-.01em; opacity:.8; overflow-wrap:anywhere}
+.lab-tile .mark {font-size:.6rem; margin-left:.2rem; vertical-align:.12rem; opacity:.8}
 .lab-tile .value {font-size:1.55rem; font-weight:600; line-height:1.25;
   font-variant-numeric:tabular-nums}
 .lab-tile .unit {display:inline-block; font-size:.85rem; font-weight:400; opacity:.75;
@@ -53,7 +53,7 @@ STYLE = """<style>
   box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
 .lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
 .lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
-.lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr))}
+.lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
 .lab-tiles.pair {grid-template-columns:2fr minmax(0,1fr)}
 .lab-tiles.pair .lab-tile.large {grid-column:auto}
 .lab-tiles.pair .lab-tile.large .value {font-size:3.4rem}

@@ -67,7 +67,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] {{padding:0.75rem 0 1rem !important}}
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
   {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
-  .st-key-key_numbers {{min-height:15.75rem}}
+  .st-key-key_numbers {{min-height:14.9rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_lab.app.widgets.table import number, show_table, text
-from strategy_lab.app.widgets.text import plain
+from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.tpu_check import OUTCOMES, TpuCheck
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.event_parts import TpuFinding
 
+SHOWN = 5
+"""So many ops of a kind have their sentences in full; the others are rows of a table."""
 COMPILES = "The step compiles, and every op would run on the TPU."
 NOTHING_FOUND = "No op was found that a TPU would refuse or run on its host."
 
@@ -30,9 +33,14 @@ def show_on_tpu(found: TpuCheck) -> None:
         return
     for outcome, title in OUTCOMES.items():
         rows = found.of(outcome)
-        if rows:
-            st.markdown(f"**{title}**")
-            show_table(f"cores_tpu_{outcome}", rows, _COLUMNS)
+        if not rows:
+            continue
+        st.markdown(f"**{title}**")
+        for finding in rows[:SHOWN]:
+            _show_one(finding)
+        if len(rows) > SHOWN:
+            with st.expander(f"{len(rows) - SHOWN} more"):
+                show_table(f"cores_tpu_{outcome}", rows[SHOWN:], _COLUMNS)
     if not found.findings:
         st.markdown(NOTHING_FOUND if found.unchecked else COMPILES)
     for sentence in found.unchecked:
@@ -45,3 +53,18 @@ def show_on_tpu(found: TpuCheck) -> None:
         f"{found.num_ops:,} ops of the traced step were looked up among XLA's kernels{took}. "
         "The check uses XLA's CPU compiler in place of the TPU's, and does not check memory."
     )
+
+
+def _show_one(finding: TpuFinding) -> None:
+    with st.container(border=True):
+        left, right = st.columns([1, 4])
+        with left:
+            many = f", {finding.count:,} ops" if finding.count > 1 else ""
+            st.markdown(f"**{as_markdown(finding.op)}**{many}")
+            st.caption(as_markdown(plain(finding.where, 200)))
+        with right:
+            reason = plain(finding.reason, 300)
+            st.markdown(f"{as_markdown(reason[:1].upper() + reason[1:])}.")
+            if finding.code:
+                st.code(plain(finding.code, 200), language="python")
+            st.caption(f"Try: {as_markdown(plain(finding.advice, 400))}.")

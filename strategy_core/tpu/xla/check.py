@@ -125,7 +125,9 @@ def _host_finding(op: tf.Operation, why: str, is_soft: bool) -> TpuFinding:
         return _finding("refused", op, Advice(reason, told.advice))
     unknown = [t for t in op.outputs if not t.shape.is_fully_defined() and _is_number(t)]
     if unknown and all(t.shape.is_fully_defined() for t in op.inputs):
-        reason += f", and gives the TPU a tensor of unknown shape {unknown[0].shape}"
+        shape = unknown[0].shape
+        known = f" ({shape})" if shape.rank is not None else ""
+        reason += f", and gives the TPU a tensor whose shape is unknown{known}"
         return _finding("refused", op, Advice(reason, "Give it a shape: tf.ensure_shape"))
     return _finding("on_host", op, Advice(reason, told.advice))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sysconfig
 from functools import cache
 from pathlib import Path
@@ -52,5 +53,8 @@ def line_of(op: Any) -> SourceLine:
     """Innermost frame of the user's own code on the stack that created `op`."""
     for frame in reversed(list(op.traceback)) if op is not None and op.traceback else []:
         if not is_library(frame.filename):
-            return SourceLine(frame.filename, frame.lineno, (frame.line or "").strip() or None)
+            # AutoGraph puts the program's file and line into the frames of what it generated, and
+            # no text.
+            code = frame.line or linecache.getline(frame.filename, frame.lineno)
+            return SourceLine(frame.filename, frame.lineno, code.strip() or None)
     return SourceLine(None, None, None)

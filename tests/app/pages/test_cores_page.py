@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from strategy_lab.profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
 from tests.event_records import read_records, write_records
-from tests.profiles.analysis.test_tpu_check import check_event
+from tests.profiles.analysis.test_tpu_check import FINDING, check_event
 from tests.synthetic import write_run
 
 
@@ -87,8 +88,21 @@ def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:
     assert "On a real TPU" in text
     assert "Would not compile" in text
     assert "Not checked: the shapes of the rest." in text
-    rows = page.dataframe[-1].value
-    assert rows["where"].tolist() == ["/home/me/model.py:12"]
+    assert "/home/me/model.py:12" in text.replace("\\", "")
+
+
+def test_of_many_ops_that_a_tpu_refuses_some_are_told_in_full_and_all_are_there(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "cores", strategy="tpu", replicas=2)
+    many = [FINDING | {"file": "/home/me/model.py", "line": line} for line in range(1, 31)]
+    with worker_folder(run, 0, 0).events.open("a") as log:
+        log.write(check_event(findings=many))
+    page = open_page("cores", tmp_path, run="cores")
+    assert not page.exception
+    in_full = re.findall(r"model\.py:(\d+)", text_of(page).replace("\\", ""))
+    in_table = [place.rpartition(":")[2] for place in page.dataframe[-1].value["where"]]
+    assert list(map(int, [*in_full[:5], *in_table])) == list(range(1, 31))
 
 
 def test_a_run_without_a_check_says_why(tmp_path: Path) -> None:

@@ -96,6 +96,13 @@ def test_what_runs_on_the_host_under_soft_placement(strategy, variable, fn, ops)
     assert _checked(strategy, lambda: fn(variable)) == {"on_host": ops}
 
 
+def test_an_op_of_a_function_that_autograph_rewrote_has_the_text_of_its_line(strategy, variable):
+    _checked(strategy, lambda: _printed(variable))
+    (told,) = strategy.extended.xla.last.findings
+    assert told.where.startswith(f"{__file__}:")
+    assert told.code == 'tf.print("sum", tf.reduce_sum(v))'
+
+
 def test_a_hash_table_and_an_iterator_run_on_the_host(strategy):
     keys = tf.lookup.KeyValueTensorInitializer(tf.constant([1]), tf.constant([2]))
     table = tf.lookup.StaticHashTable(keys, -1)

@@ -16,7 +16,14 @@ from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
-from strategy_lab.profiles.sweep.results import COST_NAMES, Cost, Estimate, Result, Results
+from strategy_lab.profiles.sweep.results import (
+    COST_NAMES,
+    Cost,
+    Estimate,
+    Result,
+    Results,
+    cost_of,
+)
 from strategy_lab.profiles.sweep.text import ratio_text, verified_text, what_was_done, why_text
 
 
@@ -64,9 +71,11 @@ def _show_chart(found: Results) -> None:
 
 
 def _usual_cost(found: Results) -> Cost:
-    """With one batch, the step time is the throughput once more."""
+    """The number of replicas if it alone varies: with one batch, the step time is the throughput
+    once more."""
     batches = {found.spec(item.index).global_batch_size for item in found.table}
-    return "step_ms" if len(batches) > 1 else "num_replicas"
+    replicas = {cost_of(item, "num_replicas") for item in found.table} - {None}
+    return "num_replicas" if len(batches) == 1 and len(replicas) > 1 else "step_ms"
 
 
 def _show_table(found: Results) -> Result | None:

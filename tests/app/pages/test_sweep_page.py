@@ -104,6 +104,16 @@ def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> Non
     assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
 
 
+def test_the_chart_of_configurations_alike_in_batch_and_replicas_is_over_the_step_time(
+    lab: Path,
+) -> None:
+    batch = {"global_batch_size": 64}
+    packs = [Configuration(f"{n} packs", batch | {"num_packs": n}) for n in (1, 2, 4)]
+    alike = msgspec.structs.replace(made_sweep(3), configurations=packs)
+    save(played(alike, lambda turn: 100.0 + 30 * turn.configuration), lab)
+    assert open_page("sweep", lab, sweep="sweep-1").session_state["sweep_cost"] == "step_ms"
+
+
 def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
     save(played(made_sweep(2), lambda _turn: "out of memory"), lab)
     shown = open_page("sweep", lab, sweep="sweep-1")

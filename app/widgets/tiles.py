@@ -11,7 +11,7 @@ from typing import Literal
 
 import streamlit as st
 
-from strategy_lab.app.widgets.text import as_html
+from strategy_lab.app.widgets.text import as_html, bound
 from strategy_lab.profiles.reporting.units import MISSING
 
 MANY = 7
@@ -112,7 +112,7 @@ def _cell(tile: Tile, *, large: bool) -> str:
         f'<span class="mark" aria-label="{as_html(source)}">{symbol}</span></div>'
         f'<div class="value">{as_html(MISSING if missing else tile.value)}'
         f"{beside}</div>"
-        f'<div class="note">{below}{as_html(note)}</div>'
+        f'<div class="note">{below}{bound(as_html(note))}</div>'
         f'<div class="definition" role="tooltip">{_lines(hint)}</div></div>'
     )
 

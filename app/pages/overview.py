@@ -42,13 +42,15 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
     # How long a step takes and what fills it, beside why: at 1280x720 all three are in sight.
-    left, right = st.columns([2, 3])
+    # On a phone the memory comes after the findings (`first_style`).
+    left, right = st.container(key="overview_answer").columns([2, 3])
     show_key_numbers(facts, peak_memory(opened), left, right)
     with right:
         places = show_findings(facts, lambda finding: _offer(opened, finding))
     with left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
-        show_memory(opened)
+        with st.container(key="memory_place"):
+            show_memory(opened)
     show_gains(opened, segment.segment, places)
     show_step_time(opened)
     show_machine_load(facts.load)

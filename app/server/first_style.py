@@ -30,6 +30,10 @@ _SIDEBAR = "[data-testid=stSidebar]"
 _BESIDE_FORM = ":has(~ * .st-key-run_button)"
 _OPEN = f"{_SIDEBAR}[data-collapsed=false]:not({_BESIDE_FORM})"
 _ROW_PX = 35
+_ANSWER = (
+    ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
+)
+"""The columns of the Overview. On a phone, what is in them is in one, the memory at its end."""
 
 
 def grid_px(num_rows: float) -> int:
@@ -54,6 +58,10 @@ FIRST_STYLE = f"""
 @media (max-width:{NARROW}) {{
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
+  {_ANSWER} {{flex-direction:column; align-items:stretch}}
+  {_ANSWER} > [data-testid=stColumn],
+  {_ANSWER} > [data-testid=stColumn] > [data-testid=stVerticalBlock] {{display:contents}}
+  [data-testid=stLayoutWrapper]:has(> .st-key-memory_place) {{order:1}}
 }}
 @media not (max-width:{NARROW}) {{
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])

@@ -86,7 +86,7 @@ def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenera
                 st.markdown("**Cost unknown**")
             else:
                 st.markdown(f"**{finding.cost.share_text}**")
-                st.caption(finding.cost.detail_text)
+                st.caption(sentence_as_markdown(finding.cost.detail_text))
         with right:
             st.markdown(sentence_as_markdown(finding.sentence))
             place = st.empty()

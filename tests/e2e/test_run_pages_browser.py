@@ -163,7 +163,7 @@ def test_hostile_names_are_text(visit: Visit, server: Server) -> None:
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
-def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
+def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
     placement = visit("placement", run="captured", options=PHONE)
     listed = placement.locator(".st-key-narrow_placement_devices")
     expect(listed.locator("[data-label='Commonest op types']").first).to_be_visible()
@@ -177,6 +177,12 @@ def test_tables_are_lists_on_a_phone_and_nothing_scrolls_to_the_side(visit: Visi
     expect(overview.locator(".lab-table")).to_have_count(2)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert overview.locator(".lab-table").evaluate_all(wide) == 0
+    titles = ("Step time of each replica", "Why is it slow?", "Memory", "Loss")
+    tops = [
+        (overview.get_by_role("heading", name=title, exact=True).bounding_box() or {})["y"]
+        for title in titles
+    ]
+    assert tops == sorted(tops), f"the order of {titles} is another: {tops}"
 
 
 def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:

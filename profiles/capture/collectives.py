@@ -7,6 +7,11 @@ receives and an `AddN`.
 the members q of one execution. `algbw = S / transfer`, `busbw = algbw * f` with nccl-tests' f
 (doc/PERFORMANCE.md): 2(n-1)/n for all-reduce, (n-1)/n for reduce-scatter, all-gather and
 all-to-all, 1 for broadcast and reduce.
+
+The event of a member can be missing in the last step of a capture: its collective tells the step
+that it is done before its event is complete, and on a busy machine the capture ends in between.
+When this member started is then estimated (`_all_started`). Without that, the last one of the
+others counted as the last, and their wait for a late replica as transfer.
 """
 
 from __future__ import annotations
@@ -38,7 +43,8 @@ class CollectiveRows:
     """-1 where unknown."""
     start_ns: Ints
     all_started_ns: Ints
-    """When the last member starts: wait ends and transfer begins."""
+    """When the last member starts: wait ends and transfer begins. An estimate if the event of a
+    member is missing."""
     end_ns: Ints
     op: list[str]
     source: str
@@ -69,6 +75,9 @@ def measured(joined: Joined) -> CollectiveRows:
     declared = np.asarray([n.group_size or 0 for n in names], np.int64)
     size = np.maximum(size, declared)
     total = np.asarray([-1 if n.bytes is None else n.bytes for n in names], np.int64)
+    is_whole = _is_whole(joined, node, group, declared)
+    # A receiver of a broadcast may start after another one has all of it.
+    is_whole |= np.asarray([kind == "broadcast" for kind in kinds], bool)
     gathered = np.asarray([kind == "all-gather" for kind in kinds], bool)
     total = np.where(gathered & (total >= 0), total * size, total)
     return CollectiveRows(
@@ -79,11 +88,48 @@ def measured(joined: Joined) -> CollectiveRows:
         size,
         total,
         ops.start_ns[at],
-        group_max(group, ops.start_ns[at]),
+        _all_started(node, group, ops.start_ns[at], ops.end_ns[at], is_whole),
         ops.end_ns[at],
         kinds,
         "measured",
     )
+
+
+def _is_whole(joined: Joined, node: Ints, group: Ints, declared: Ints) -> NDArray[np.bool_]:
+    """Whether all members of a row's execution have events, of those in this process.
+
+    They are as many as the graph declares if so many of its devices have collectives. Else, as in a
+    cluster, as many as in any other execution of the same node.
+    """
+    if not len(node):
+        return np.ones(0, bool)
+    found = np.bincount(group)[group]
+    of_node = group_max(groups_by(node), found)
+    num_devices = len({each.device for each in joined.graph.nodes if each.op in COLLECTIVES})
+    all_here = (declared > 0) & (declared <= num_devices)
+    expected = np.where(all_here, declared, of_node)
+    return found >= group_max(group, expected)
+
+
+def _all_started(
+    node: Ints, group: Ints, start_ns: Ints, end_ns: Ints, is_whole: NDArray[np.bool_]
+) -> Ints:
+    """When the last member of each row's execution started.
+
+    If a member's event is missing, it may be the last one. No member ends before all have started,
+    so the first one that ends bounds it: a usual transfer before that, or that end if no execution
+    is whole.
+    """
+    latest = group_max(group, start_ns)
+    if is_whole.all():
+        return latest
+    usual = np.zeros(len(node), np.int64)
+    for each in np.unique(node[~is_whole]):
+        whole = is_whole & (node == each)
+        if whole.any():
+            usual[node == each] = np.median(np.maximum(end_ns - latest, 0)[whole])
+    first_begun = -group_max(group, usual - end_ns)
+    return np.where(is_whole, latest, np.maximum(latest, first_begun))
 
 
 def derived(joined: Joined) -> CollectiveRows:

@@ -220,6 +220,25 @@ def test_waiting_in_a_collective_ends_when_the_last_one_starts(lateness: int) ->
     assert _phases(tables["replica_steps"][0])["wait"] == lateness
 
 
+@pytest.mark.parametrize(("is_whole_before", "transfer"), [(True, 50), (False, 0)])
+def test_the_wait_for_a_member_whose_event_is_missing_is_no_transfer(
+    is_whole_before: bool, transfer: int
+) -> None:
+    """The last event of a late replica is cut off by the end of the capture."""
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.step(1, 1000, 2000)
+    for replica, begin in ((0, 100), (1, 650)):
+        if is_whole_before or not replica:
+            capture.add(f"reduce_{replica}:CollectiveReduceV2", begin, 700, instance_key=5)
+    capture.add("reduce_0:CollectiveReduceV2", 1100, 1800, instance_key=6)
+    last = _tables(capture, COLLECTIVE)["collectives"][-1]
+    assert last["step"] == 1
+    assert (last["wait_ms"], last["transfer_ms"]) == pytest.approx(
+        ((700 - transfer) / 1e6, transfer / 1e6)
+    )
+
+
 def test_a_call_that_xla_compiles_computes_from_its_launch_to_its_end() -> None:
     capture = CaptureBuilder()
     capture.step(7, 0, 1000)

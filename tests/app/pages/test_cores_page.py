@@ -91,7 +91,7 @@ def test_what_a_real_tpu_would_do_is_on_the_page(tmp_path: Path) -> None:
     assert "/home/me/model.py:12" in text.replace("\\", "")
 
 
-def test_of_many_ops_that_a_tpu_refuses_some_are_told_in_full_and_all_are_there(
+def test_of_many_ops_that_a_tpu_refuses_the_first_are_in_full_and_all_are_there(
     tmp_path: Path,
 ) -> None:
     run = write_run(tmp_path / "cores", strategy="tpu", replicas=2)

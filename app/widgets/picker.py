@@ -94,7 +94,7 @@ def pick_run(
     suits: Callable[[RunEntry], bool] = lambda _: True,
     shows_label: bool = True,
 ) -> RunEntry | None:
-    """A select box bound to the query parameter `key`; None where that names no run.
+    """A select box bound to the query parameter `key`; None if that names no run.
 
     A label that is not shown is still that of screen readers.
     """

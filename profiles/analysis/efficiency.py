@@ -5,7 +5,7 @@ Centre of Excellence with one factor more. useful = compute + injected delay, wh
 device; active = useful + wait + transfer:
 LB = mean useful / max useful, CommE = max useful / max active, OrchE = max active / runtime,
 PE = LB * CommE * OrchE. With POP's CommE = max useful / runtime, a step that waits for its input or
-for the host's Python would have a bad communication.
+for the host's Python would have a low efficiency of communication.
 Strong scaling T1 / (N * TN) at one global batch, weak scaling thrN / (N * thr1) at one batch
 per replica.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """Ratios between 0 and 1; None where a replica's time is unknown.
+    """Ratios between 0 and 1; None if a replica's time is unknown.
 
-    `communication` and `orchestration` are None where only wait or transfer are unknown.
+    If its wait or transfer alone is unknown, only `communication` and `orchestration` are None.
     """
 
     load_balance: float | None

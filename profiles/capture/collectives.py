@@ -28,6 +28,8 @@ from strategy_lab.profiles.capture.joined import COLLECTIVE, Joined
 from strategy_lab.profiles.capture.reductions import Reduction, find_reductions
 
 Ints = NDArray[np.int64]
+_WITHOUT_PEERS = "/job:localhost/"
+"""Devices of a process that belongs to no cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +100,16 @@ def measured(joined: Joined) -> CollectiveRows:
 def _is_whole(joined: Joined, node: Ints, group: Ints, declared: Ints) -> NDArray[np.bool_]:
     """Whether all members of a row's execution have events, of those in this process.
 
-    They are as many as the graph declares if so many of its devices have collectives. Else, as in a
-    cluster, as many as in any other execution of the same node.
+    In a process without peers they are as many as the graph declares. In a cluster, where some may
+    be elsewhere, they are as many as in any other execution of the same node.
     """
     if not len(node):
         return np.ones(0, bool)
     found = np.bincount(group)[group]
     of_node = group_max(groups_by(node), found)
-    num_devices = len({each.device for each in joined.graph.nodes if each.op in COLLECTIVES})
-    all_here = (declared > 0) & (declared <= num_devices)
+    devices = {each.device for each in joined.graph.nodes if each.op in COLLECTIVES}
+    has_peers = not all(device.startswith(_WITHOUT_PEERS) for device in devices)
+    all_here = (declared > 0) & (declared <= len(devices)) & (not has_peers)
     expected = np.where(all_here, declared, of_node)
     return found >= group_max(group, expected)
 

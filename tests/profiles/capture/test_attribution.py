@@ -239,6 +239,22 @@ def test_the_wait_for_a_member_whose_event_is_missing_is_no_transfer(
     )
 
 
+def test_a_member_in_another_process_is_not_missing() -> None:
+    """Two devices of a worker, each in a group with a device of another worker."""
+    devices = [name.replace("job:localhost", "job:worker") for name in DEVICES]
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    nodes = [replace(node, device=devices[place]) for place, node in enumerate(COLLECTIVE[2:])]
+    for replica in (0, 1):
+        capture.add(f"reduce_{replica}:CollectiveReduceV2", 100, 700, instance_key=5 + replica)
+    nodes = [replace(node, index=index, inputs=()) for index, node in enumerate(nodes)]
+    joined = join(xspace.decode(capture.serialized()), Graph(nodes, devices))
+    rows = to_tables(joined, WindowOf(0, 0))["collectives"].to_pylist()
+    assert [(row["wait_ms"], row["transfer_ms"]) for row in rows] == [
+        (0, pytest.approx(600e-6))
+    ] * 2
+
+
 def test_a_call_that_xla_compiles_computes_from_its_launch_to_its_end() -> None:
     capture = CaptureBuilder()
     capture.step(7, 0, 1000)

@@ -7,7 +7,7 @@ The form of a new run has no sidebar, but Streamlit keeps an empty one beside it
 opens the next run's before the form has gone: not shown there.
 Each page has the full window width from the start, not only after its script sets it.
 Headings have their padding, less than Streamlit's: answers are in sight at 1280x720.
-Filters of the Runs page, pickers of a run and key numbers have their height before the browser has
+Fields above what is read, pickers of a run and key numbers have their height before the browser has
 loaded them. What a new run says below its title has room for two lines.
 A table has its height before the browser has loaded what draws it, and what is for narrow or wide
 windows alone is hidden in the others from the start.
@@ -50,7 +50,8 @@ FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
 [data-testid=stHeading] h1 {{padding:0 0 0.25rem}}
 [data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
-.st-key-runs_filter {{min-height:4.25rem}}
+.st-key-runs_filter, .st-key-sends_search, .st-key-ops_search {{min-height:4.25rem}}
+.st-key-matrix_kind, .st-key-links_kind {{min-height:3.75rem}}
 .st-key-run_picker {{min-height:2.5rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}

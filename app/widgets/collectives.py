@@ -14,9 +14,15 @@ from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreak
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
+from strategy_lab.profiles.tables.schema import ESTIMATED
 
 TABLE = "collectives_table"
 GIGA = 1e9
+_ESTIMATE = (
+    "Estimated: in a step at the end of a capture the event of a replica is missing. When it "
+    "entered the collective, where the wait of the others ends, is a bound: no replica is done "
+    "before all have entered."
+)
 
 
 def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
@@ -28,10 +34,13 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     # One unit for all of them, so that they can be compared digit by digit.
     fastest = max((call.busbw_gbps or call.algbw_gbps or 0.0 for call in calls), default=0.0)
     scale, unit = units.size_unit(fastest * GIGA)
-    columns = _columns(f"{unit}/s", GIGA / scale)
+    is_estimated = any(ESTIMATED in (call.source or "") for call in calls)
+    columns = _columns(f"{unit}/s", GIGA / scale, 150 if is_estimated else 80)
     chosen: CollectiveCall | None = show_selectable_table(TABLE, calls, columns, most_rows=9)
     if whose := _whose_times(calls):
         st.caption(whose)
+    if is_estimated:
+        st.caption(_ESTIMATE)
     st.caption(formulas())
     return chosen
 
@@ -117,7 +126,7 @@ def _instances(call: CollectiveCall) -> str | None:
     return str(first) if first == last else f"{first} to {last}"
 
 
-def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
+def _columns(bandwidth: str, per_giga: float, source_width: int) -> dict[str, Column]:
     def scaled(gbps: float | None) -> float | None:
         return None if gbps is None else gbps * per_giga
 
@@ -169,7 +178,7 @@ def _columns(bandwidth: str, per_giga: float) -> dict[str, Column]:
         "time": text(
             "Time from",
             lambda call: call.source or "unknown",
-            width=80,
+            width=source_width,
             help="Source of the times.",
         ),
         "size": text(

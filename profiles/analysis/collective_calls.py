@@ -54,6 +54,7 @@ class CollectiveCall:
     algbw_gbps: float | None
     busbw_gbps: float | None
     source: str | None
+    """Several joined by `/`: `estimated` where the event of a member is missing."""
     bytes_source: str | None
     replicas: tuple[ReplicaCall, ...]
 
@@ -68,7 +69,8 @@ _CALLS = """
            min(instance) as first_instance, max(instance) as last_instance,
            list(coalesce(step, -1)) as steps, avg(bytes) as bytes,
            avg(wait_ms) filter (is_timed) as wait_ms,
-           avg(transfer_ms) filter (is_timed) as transfer_ms, any_value(source) as source,
+           avg(transfer_ms) filter (is_timed) as transfer_ms,
+           list(distinct source) filter (source is not null) as sources,
            any_value(bytes_source) as bytes_source,
            sum(bytes::double) filter (is_timed and transfer_ms is not null) as moved_bytes,
            sum(transfer_ms) filter (is_timed and bytes is not null) as moving_ms
@@ -114,7 +116,7 @@ def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
         transfer_ms=_mean([row["transfer_ms"] for row in rows]),
         algbw_gbps=algbw,
         busbw_gbps=busbw,
-        source=first["source"],
+        source="/".join(sorted({each for row in rows for each in row["sources"] or ()})) or None,
         bytes_source=first["bytes_source"],
         replicas=tuple(
             ReplicaCall(row["replica"], row["wait_ms"], row["transfer_ms"])

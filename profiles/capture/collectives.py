@@ -48,8 +48,11 @@ class CollectiveRows:
     """When the last member starts: wait ends and transfer begins. An estimate if the event of a
     member is missing."""
     end_ns: Ints
+    is_whole: NDArray[np.bool_]
+    """False where the event of a member is missing and `all_started_ns` is an estimate."""
     op: list[str]
     source: str
+    """Of the rows that are whole."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -92,6 +95,7 @@ def measured(joined: Joined) -> CollectiveRows:
         ops.start_ns[at],
         _all_started(node, group, ops.start_ns[at], ops.end_ns[at], is_whole),
         ops.end_ns[at],
+        is_whole,
         kinds,
         "measured",
     )
@@ -224,6 +228,7 @@ def _executions(
                 start[steps],
                 all_started[steps],
                 end[steps],
+                np.ones(len(steps), bool),
                 [reduction.op] * len(steps),
                 "derived",
             )

@@ -22,7 +22,7 @@ from strategy_lab.profiles.capture.joined import (
     Joined,
     Occurrences,
 )
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_lab.profiles.tables.schema import CATEGORIES, ESTIMATED
 
 Ints = NDArray[np.int64]
 Columns = dict[str, Any]
@@ -134,7 +134,7 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
         "transfer_ms": pa.array(rows.transfer_ns / 1e6),
         "algbw_gbps": pa.array(algbw, mask=np.isnan(algbw)),
         "busbw_gbps": pa.array(busbw, mask=np.isnan(busbw)),
-        "source": _texts(np.zeros(len(rows), np.int64), [rows.source]),
+        "source": _texts(np.where(rows.is_whole, 0, 1), [rows.source, ESTIMATED]),
         "bytes_source": _texts(np.where(rows.bytes >= 0, 0, -1), ["derived"]),
     }
 

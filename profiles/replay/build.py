@@ -40,7 +40,10 @@ from strategy_lab.profiles.replay.step_graph import (
 )
 from strategy_lab.profiles.replay.timed_events import mean_demand, phases_ns, timed_events
 from strategy_lab.profiles.tables.columns import floats, ints, texts
+from strategy_lab.profiles.tables.schema import ESTIMATED
 
+_TIMED_BY = ("measured", ESTIMATED)
+"""Sources of a collective that is an op of its own; a derived one consists of other ops."""
 _NEAR_NS = 2_000
 """Times of different threads are read one after the other: what ends so long after a node starts
 may still have been waited for, and then its end is set to that start."""
@@ -191,7 +194,7 @@ class StepBuilder:
             *columns, strict=True
         ):
             node = self._node_of.get((device or "", name or ""))
-            if source != "measured" or node is None or math.isnan(wait + transfer):
+            if source not in _TIMED_BY or node is None or math.isnan(wait + transfer):
                 continue
             turn = turns[device or "", instance]
             turns[device or "", instance] += 1

@@ -32,6 +32,8 @@ TERMS: dict[str, str] = {
     "derived": "Computed from the graph or by a formula, and not read from a clock or counter.",
     "device": "What TensorFlow places an op or variable on. A physical device (a CPU, a GPU) can "
     "be split into several logical ones; each replica has its own.",
+    "estimated": "Bounded by what was measured, because an event is missing: when a replica "
+    "entered a collective whose event the end of the capture cut off.",
     "global batch": "The examples of one step, over all replicas. Each replica of a synchronous "
     "strategy gets an equal share.",
     "host": "A machine, or one with TPU cores in a pod. Processes on one host share its clock.",

@@ -113,7 +113,7 @@ _ABOUT = {
     "input_ms": "the step waits for its batch",
     "idle_ms": "what is left of the step",
     "clock": "clock that the times were read on",
-    "source": "where the numbers come from: measured, marks or derived",
+    "source": "where the numbers come from: measured, marks, derived or estimated",
     "bytes_source": "where the size comes from: measured or derived",
     "op": "type of the op",
     "name": "name in the graph",
@@ -409,6 +409,9 @@ ADDED = {
 MOST_ROWS = {"spans": 10_000_000}
 """Largest number of rows of a file; `MOST_OTHER_ROWS` for tables not listed here."""
 MOST_OTHER_ROWS = 1_000_000
+
+ESTIMATED = "estimated"
+"""Source of a collective's times while the event of a member is missing (`capture.collectives`)."""
 
 CATEGORIES = ("compute", "delay", "wait", "transfer", "input", "idle")
 """The phases of a replica's step, in the order in which all charts stack them."""

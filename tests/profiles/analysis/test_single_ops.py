@@ -83,6 +83,21 @@ def test_rows_of_different_replicas_that_the_profiler_missed_take_no_call_away(
     assert [call.per_step for call in collective_calls(load(run), 0)] == [1, 1]
 
 
+def test_a_call_names_all_sources_of_its_times(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=100, collective_bytes=SIZES)
+    assert {call.source for call in collective_calls(load(run), 0)} == {"measured"}
+    file, *_ = sorted(run.rglob("collectives*.parquet"))
+    rows = pq.read_table(file)
+    listed = rows.to_pylist()
+    listed[0]["source"] = "estimated"
+    pq.write_table(pa.Table.from_pylist(listed, rows.schema), file)
+    profile = load(run)
+    found = {call.source for call in collective_calls(profile, 0)}
+    assert found == {"estimated/measured", "measured"}
+    (kind,) = communication(profile, profile.segments[0]).collectives
+    assert kind.source == "estimated/measured"
+
+
 @pytest.mark.slow
 def test_the_query_does_not_grow_with_the_captured_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

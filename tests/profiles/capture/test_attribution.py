@@ -232,8 +232,10 @@ def test_the_wait_for_a_member_whose_event_is_missing_is_no_transfer(
         if is_whole_before or not replica:
             capture.add(f"reduce_{replica}:CollectiveReduceV2", begin, 700, instance_key=5)
     capture.add("reduce_0:CollectiveReduceV2", 1100, 1800, instance_key=6)
-    last = _tables(capture, COLLECTIVE)["collectives"][-1]
+    *others, last = _tables(capture, COLLECTIVE)["collectives"]
     assert last["step"] == 1
+    assert last["source"] == "estimated"
+    assert all(row["source"] == "measured" for row in others if is_whole_before)
     assert (last["wait_ms"], last["transfer_ms"]) == pytest.approx(
         ((700 - transfer) / 1e6, transfer / 1e6)
     )

@@ -8,18 +8,24 @@
    an emulated link of twice the rate (needs root).
 3. Time of one replay of 10,000 ops, and of a what-if on it.
 
-The sides of part 2 are runs in turns, the first of a pair now one, now the other, because loads of
-other processes change how long ops take. No spare worker: its imports last as long as a run.
+The sides of part 2 are segments of one run in turns, each with its own prediction, because runs of
+one spec differ by 10 to 20 %. How far neighbours of one spec differ is printed beside the error of
+the predictions: no prediction of a single measurement can be better. What a run cannot change is
+measured in runs in turns, the first of a pair now one, now the other. No spare worker: its imports
+last as long as a run.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +34,17 @@ import numpy as np
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.replay.batch_edit import other_batch
-from strategy_lab.profiles.replay.collective_edits import faster_link
+from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
 from strategy_lab.profiles.replay.simulate import simulate
 from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
-from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, what_if
+from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict, what_if
 from strategy_lab.profiles.spec.run_spec import RunSpec
+
+Fields = dict[str, Any]
 
 WORKLOADS = ("digits-cnn", "digits-mlp", "embedding", "tiny-gpt")
 STRATEGIES = ("mirrored", "central-storage")
@@ -49,9 +57,11 @@ THIRD_BATCH = 256
 PACK_BYTES = 20_000
 WORKER_DELAYS = (("digits-cnn", 30), ("digits-mlp", 30))
 """Workload and ms."""
+FREE: Fields = {"inject": []}
 LINKS = (("digits-cnn", 20), ("digits-mlp", 20))
 """Workload, and 10^6 bits per second that a worker's link has before it is made twice as fast."""
 STEPS = 60
+NUM_TURNS, TURN_STEPS = 8, 40
 NUM_OPS = 10_000
 MAX_WAIT_S = 400
 SLEEPY = """
@@ -76,8 +86,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one workload, one pair of each kind")
     parser.add_argument(
         "--only",
-        choices=("error", "what-if", "fields", "third-batch", "workers", "time"),
-        help="one of the parts; fields, third-batch, workers: some what-ifs alone",
+        choices=("error", "what-if", "delays", "fields", "input", "third-batch", "workers", "time"),
+        help="one of the parts; delays, fields, input, third-batch, workers: some what-ifs alone",
     )
     asked = parser.parse_args()
     if asked.only in (None, "time"):
@@ -88,16 +98,18 @@ def main() -> None:
         lab = _Lab(launcher, Path(scratch))
         if asked.only in (None, "error"):
             _print_errors(lab, WORKLOADS[:1] if asked.quick else WORKLOADS)
-        num_pairs = 1 if asked.quick else 3
-        if asked.only in (None, "what-if"):
-            _print_what_ifs(lab, num_pairs)
+        num_pairs, num_turns = (1, 3) if asked.quick else (3, NUM_TURNS)
+        if asked.only in (None, "what-if", "delays"):
+            _print_delays(lab, num_turns)
         if asked.only in (None, "what-if", "fields"):
-            _print_fields(lab, num_pairs)
+            _print_fields(lab, num_turns)
+        if asked.only in (None, "what-if", "input"):
+            _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
         if asked.only in (None, "what-if", "third-batch"):
             for workload in BATCHES:
                 _print_third_batch(lab, num_pairs, workload)
         if asked.only in (None, "what-if", "workers"):
-            _print_workers(lab, num_pairs)
+            _print_workers(lab, num_pairs, num_turns)
 
 
 class _Lab:
@@ -148,26 +160,28 @@ def _error_text(known: Replays) -> str:
     )
 
 
-def _print_what_ifs(lab: _Lab, num_pairs: int) -> None:
+def _print_delays(lab: _Lab, num_turns: int) -> None:
     for workload, num, ms in DELAYS:
         title = f"{workload}, {num} devices, delay of {ms} ms removed"
-        delay = [{"replica": 1, "ms": ms}]
-        sides = {"workload": workload, "devices": f"cpu:{num}"}
-        without, late = {**sides, "inject": []}, {**sides, "inject": delay}
-        _print_pairs(title, _pairs(lab, num_pairs, late, without, RemoveDelay()))
-    _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
+        side = {"workload": workload, "devices": f"cpu:{num}"}
+        late: Fields = {"inject": [{"replica": 1, "ms": ms}]}
+        _print_turns(title, _turns(lab, num_turns, side, late, FREE, lambda _: RemoveDelay()))
 
 
-def _print_fields(lab: _Lab, num_pairs: int) -> None:
+def _print_fields(lab: _Lab, num_turns: int) -> None:
     for workload in BATCHES:
+        side = {"workload": workload, "devices": "cpu:2"}
         for before, after in ((64, 128), (128, 64)):
             title = f"{workload}, batch {before} to {after}, 2 devices"
-            changed = _changed(lab, num_pairs, workload, "global_batch_size", before, after)
-            _print_pairs(title, changed)
+            first, second = ({"global_batch_size": batch} for batch in (before, after))
+            to_batch = partial(other_batch, batch=after)
+            _print_turns(title, _turns(lab, num_turns, side, first, second, to_batch))
+    side = {"workload": WORKLOADS[0], "devices": "cpu:2"}
     for before, after in ((0, PACK_BYTES), (PACK_BYTES, 0)):
         title = f"bytes per pack {before} to {after}, 2 devices"
-        changed = _changed(lab, num_pairs, WORKLOADS[0], "bytes_per_pack", before, after)
-        _print_pairs(title, changed)
+        first, second = ({"bytes_per_pack": size} for size in (before, after))
+        to_packs = partial(other_packs, bytes_per_pack=after)
+        _print_turns(title, _turns(lab, num_turns, side, first, second, to_packs))
 
 
 def _print_third_batch(lab: _Lab, num_pairs: int, workload: str) -> None:
@@ -182,13 +196,13 @@ def _print_third_batch(lab: _Lab, num_pairs: int, workload: str) -> None:
     _print_pairs(f"{title}, from two batches", from_two)
 
 
-def _print_workers(lab: _Lab, num_pairs: int) -> None:
+def _print_workers(lab: _Lab, num_pairs: int, num_turns: int) -> None:
     two = {"strategy": "multi-worker-mirrored", "workers": 2, "global_batch_size": 128}
     for workload, ms in WORKER_DELAYS:
-        sides = {**two, "workload": workload}
-        late = {**sides, "inject": [{"worker": 1, "replica": 0, "ms": ms}]}
-        pairs = _pairs(lab, num_pairs, late, sides, RemoveDelay())
-        _print_pairs(f"{workload}, 2 workers, delay of {ms} ms removed", pairs)
+        title = f"{workload}, 2 workers, delay of {ms} ms removed"
+        side = {**two, "workload": workload}
+        late: Fields = {"inject": [{"worker": 1, "replica": 0, "ms": ms}]}
+        _print_turns(title, _turns(lab, num_turns, side, late, FREE, lambda _: RemoveDelay()))
     for workload, rate_mbit in LINKS:
         slow, fast = (
             {**two, "workload": workload, "network": {"rate_mbit": rate}}
@@ -198,7 +212,6 @@ def _print_workers(lab: _Lab, num_pairs: int) -> None:
         _print_pairs(f"{workload}, 2 workers, {rate_mbit} to {2 * rate_mbit} Mb/s", pairs)
 
 
-Fields = dict[str, Any]
 Pair = tuple[WhatIf, float]
 """A prediction, and the measured length of the step with the change really made, in ms."""
 
@@ -212,11 +225,76 @@ def _inputs(lab: _Lab, num_pairs: int) -> Iterator[Pair]:
     yield from _pairs(lab, num_pairs, side(0.04), side(0.0), InputFree())
 
 
-def _changed(
-    lab: _Lab, num_pairs: int, workload: str, field: str, before: int, after: int
-) -> Iterator[Pair]:
-    side = {"workload": workload, "devices": "cpu:2"}
-    yield from _pairs(lab, num_pairs, {**side, field: before}, {**side, field: after}, field)
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Segments of one run in turns, without a change and with it."""
+
+    predicted: list[WhatIf]
+    """Of each segment without the change."""
+    really_ms: list[float]
+    """The measured step of each segment with it."""
+
+    def off(self) -> list[float]:
+        """How far each prediction is off what the segments beside it measured."""
+        places = range(len(self.predicted) + len(self.really_ms) - 1)
+        pairs = [((place + 1) // 2, place // 2) for place in places]
+        return [self.predicted[a].predicted_ms / self.really_ms[b] - 1 for a, b in pairs]
+
+    def alike(self) -> list[float]:
+        """By how much segments of one spec differ from the next of that spec."""
+        sides = ([found.measured_ms for found in self.predicted], self.really_ms)
+        return [abs(b / a - 1) for side in sides for a, b in itertools.pairwise(side)]
+
+
+def _turns(
+    lab: _Lab,
+    num_turns: int,
+    both: Fields,
+    before: Fields,
+    after: Fields,
+    change: Callable[[Replays], Edit],
+) -> _Turns:
+    """One run: a segment to warm up, then one without and one with the change, in turns."""
+    sides = [after, *(before, after) * num_turns]
+    changes = [
+        {"step": number * TURN_STEPS, "changes": side}
+        for number, side in enumerate(sides)
+        if number
+    ]
+    steps = {"steps": len(sides) * TURN_STEPS, "reconfigure": changes}
+    run = lab.run(**{**both, **sides[0], **steps})
+    _, *segments = (segment.segment for segment in run.segments)
+    known = [replays(run, segment) for segment in segments]
+    return _Turns(
+        [predict(each, [change(each)]) for each in known[::2]],
+        [each.measured_ms for each in known[1::2]],
+    )
+
+
+def _print_turns(title: str, turns: _Turns) -> None:
+    off = turns.off()
+    low, high = _interval_of_median(off)
+    before = statistics.median(found.measured_ms for found in turns.predicted)
+    inside = sum(
+        found.low_ms <= really_ms <= found.high_ms
+        for found, really_ms in zip(turns.predicted, turns.really_ms, strict=True)
+    )
+    print(
+        f"{title}: measured {before:.1f} ms, predicted "
+        f"{statistics.median(found.predicted_ms for found in turns.predicted):.1f}, really "
+        f"{statistics.median(turns.really_ms):.1f}: {statistics.median(off):+.1%} "
+        f"({low:+.1%} to {high:+.1%}); single ones off by {statistics.median(map(abs, off)):.1%}, "
+        f"{inside} of {len(turns.really_ms)} within the interval; segments of one spec differ by "
+        f"{statistics.median(turns.alike()):.1%}; load {os.getloadavg()[0]:.0f}",
+        flush=True,
+    )
+
+
+def _interval_of_median(values: Sequence[float]) -> tuple[float, float]:
+    """95 % interval of the median, by resampling."""
+    drawn = np.random.default_rng(0).choice(values, (2_000, len(values)))
+    low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
+    return float(low), float(high)
 
 
 def _pairs(

@@ -19,9 +19,8 @@ from strategy_lab.profiles.tables.schema import ESTIMATED
 TABLE = "collectives_table"
 GIGA = 1e9
 _ESTIMATE = (
-    "Estimated: in a step at the end of a capture the event of a replica is missing. When it "
-    "entered the collective, where the wait of the others ends, is a bound: no replica is done "
-    "before all have entered."
+    "Estimated: at the end of a capture the event of a replica is missing. That replica entered "
+    "the collective before any other left it, which bounds where wait ends and transfer begins."
 )
 
 

@@ -81,8 +81,11 @@ def show_verdict(compared: RunComparison) -> None:
     times = compared.times
     verdict, rest = answer(compared)
     show_sentence(f"<b>{as_html(verdict)}</b>{as_html(rest)}")
-    for warning in compared.warnings:
-        st.warning(as_markdown(warning))
+    warnings = [as_markdown(warning) for warning in compared.warnings]
+    if len(warnings) == 1:
+        st.warning(warnings[0])
+    elif warnings:  # in one box: one for each would fill a screen above the numbers
+        st.warning("\n".join(f"- {warning}" for warning in warnings))
     left, right = st.columns([3, 2])
     with left:
         show_tiles(_tiles(times), first_is_large=True)

@@ -162,6 +162,15 @@ def test_of_an_unfinished_run_the_page_says_which_steps_are_compared(tmp_path: P
         assert said in [item.value.replace("\\", "") for item in at.warning]
 
 
+def test_several_warnings_are_in_one_box(tmp_path: Path) -> None:
+    for name in ("broken", "broken-too"):
+        write_run(tmp_path / name, steps=60, windows=0, ending="failed")
+    at = open_page("compare", tmp_path, a="broken", b="broken-too")
+    (box,) = at.warning
+    assert "- Run A failed" in box.value
+    assert "- Run B failed" in box.value
+
+
 def test_two_segments_of_one_run(runs: Path) -> None:
     at = open_page("compare", runs, a="changed", b="changed")
     assert at.query_params["segment_a"] in ("0", ["0"])

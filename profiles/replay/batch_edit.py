@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.replay.batch_free import copy_ns, gradient_entries, packing_of
+from strategy_lab.profiles.replay.batch_free import copy_ns, gradient_entries, without_examples
 from strategy_lab.profiles.replay.edits import Edit, Times, as_the_recorded, of_category
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays
@@ -53,7 +53,7 @@ class OtherBatch:
 
     def apply(self, graph: StepGraph, times: Times) -> None:
         ratio = self.times_examples
-        chosen = passes_of(graph) & ~packing_of(graph)
+        chosen = passes_of(graph) & ~without_examples(graph)
         before_ns = times.work_ns.copy()
         work_ns = before_ns[chosen]
         moving_ns = copy_ns(graph, before_ns)[chosen] * (self.fixed_ns / FIXED_NS)

@@ -138,6 +138,29 @@ def test_packing_and_the_moving_of_variables_do_not_grow_with_the_batch() -> Non
         assert found.least_ms < found.predicted_ms < found.most_ms
 
 
+def step_of_reads(number: int) -> StepGraph:
+    """One replica, in a chain: a read of a variable, 2 ms, a transfer of 8 bytes and one of 1 MB, 1
+    ms each, an op of 3 ms, and an all-reduce of 1 ms.
+    """
+    lengths_ms = (2, 1, 1, 3, 0, 1)
+    drawn: list[tuple[float, tuple[int, ...]]] = [
+        (length * MS, (at - 1,) if at else ()) for at, length in enumerate(lengths_ms)
+    ]
+    kinds = ["compute", "transfer", "transfer", "compute", ENTER, "collective"]
+    graph = step_of(drawn, np.inf, kinds, step=number)
+    graph.nodes.op[:4] = ["ReadVariableOp", "_Recv", "_Recv", "Tanh"]
+    graph.nodes.bytes[:6] = [LARGE, 8, LARGE, SMALL, LARGE, LARGE]
+    return graph
+
+
+def test_reads_of_variables_and_small_transfers_do_not_grow_with_the_batch() -> None:
+    known = replays_of([step_of_reads(number) for number in range(6)])
+    fixed_ms = 0.06
+    grows_ms = (1 - fixed_ms) + (3 - fixed_ms)
+    found = predict(known, [other_batch(known, 128)])
+    assert found.predicted_ms == pytest.approx(8 + grows_ms)
+
+
 def step_of_short_ops(number: int) -> StepGraph:
     """Two replicas: 40 ops of 0.2 ms each in a chain, an all-reduce of 4 ms, 3 ms of update."""
     size = 40

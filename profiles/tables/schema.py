@@ -113,7 +113,7 @@ _ABOUT = {
     "input_ms": "the step waits for its batch",
     "idle_ms": "what is left of the step",
     "clock": "clock that the times were read on",
-    "source": "where the numbers come from: measured, marks, derived or estimated",
+    "source": "where the numbers come from: measured, marks or derived",
     "bytes_source": "where the size comes from: measured or derived",
     "op": "type of the op",
     "name": "name in the graph",
@@ -197,7 +197,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("transfer_ms", MS.required, "from there until this rank was done"),
         ("algbw_gbps", GBPS, "bytes / transfer_ms"),
         ("busbw_gbps", GBPS, "algbw_gbps * the factor of the op and group size"),
-        ("source", NAME),
+        ("source", NAME, "measured, derived, or estimated if the event of a rank is missing"),
         ("bytes_source", NAME),
     ),
     "transfers": _columns(

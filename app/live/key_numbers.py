@@ -154,7 +154,7 @@ class LiveNumbers:
         late = self._late(titles or {}, served_ms or {})
         note = f"median of the last {units.counted(int(times.timed.sum()), 'step')}"
         moved = self._capture or self._no_capture()
-        is_of_lab = self._segment is not None and bool(self._segment.spec)
+        is_of_lab = self._segment is not None and self._segment.is_of_lab
         numbers = (
             step_time(times, note),
             throughput(times),

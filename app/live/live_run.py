@@ -233,6 +233,7 @@ class LiveRun:
             news["workers"] = [worker_of(event, number) for number in range(event.num_replicas)]
             news["changes"] = describe(self.segments[-1].spec, event.spec) if self.segments else []
             news["has_servers"] = has_servers(event)
+            news["is_of_lab"] = event.is_of_lab
             self.segments.append(event)
         elif isinstance(event, WindowCaptured):
             news |= self._summary(told, event)

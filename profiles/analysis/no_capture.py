@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.tables.recorded import unconverted_captures
+
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
@@ -14,6 +16,8 @@ def why_no_capture(profile: Profile) -> tuple[str, str]:
         return "No step is captured yet.", "The first capture follows soon after the start."
     if not any(len(source.steps) for source in profile.sources):
         return "This run recorded no step.", "It ended before its first step. Run it again."
+    if unconverted := unconverted_captures(profile.path):
+        return "No capture of this run has been converted.", f"{unconverted}."
     return (
         "No step of this run was captured in full.",
         "Turn on “Capture every step in full” in the Lab and run it again.",

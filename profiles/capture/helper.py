@@ -59,8 +59,8 @@ class Job:
     def run(self) -> dict[str, Any]:
         """Convert the capture. Returns the fields of `Converted`, or the reason of a failure in
         `error`."""
-        calls = None if self.calls is None else {int(k): n for k, n in self.calls.items()}
         try:
+            calls = None if self.calls is None else {int(k): n for k, n in self.calls.items()}
             found = convert(
                 Path(self.xplane),
                 Path(self.graph) if self.graph else None,

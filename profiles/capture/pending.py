@@ -1,13 +1,16 @@
 """Captures that wait for their conversion: a file beside each, until its result is recorded.
 
-The converter process ends with its worker. If the worker is lost, its launcher finds here what the
-conversion needs.
+The converter process ends with its worker. If the worker is lost, its launcher, or else
+`strategy-lab recover`, finds here what the conversion needs.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import replace
+from os.path import lexists
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -42,11 +45,53 @@ class Pending(msgspec.Struct, frozen=True):
         folder.pending(self.job.number).unlink(missing_ok=True)
 
 
-def read_pending(folder: WorkerFolder) -> list[Pending]:
-    """Return the captures that a worker has left, by number; a file cut short is skipped."""
+def read_pending(folder: WorkerFolder) -> tuple[list[Pending], list[Path]]:
+    """Return the captures that a worker has left, by number, and the files that name none.
+
+    A file that was cut short names none, nor does one that names a file outside of the folder. A
+    run may have been renamed or copied, so all its paths are those in the folder as it is now.
+    """
     decode = decoder_of(Pending).decode
-    found = []
+    found, unusable = [], []
     for path in folder.all_pending():
-        with contextlib.suppress(OSError, ValueError):
-            found.append(decode(path.read_bytes()))
-    return found
+        if not path.is_file():  # reading a pipe would wait for ever
+            unusable.append(path)
+            continue
+        try:
+            found.append(_in_folder(decode(path.read_bytes()), path, folder))
+        except (OSError, ValueError):
+            unusable.append(path)
+    return found, unusable
+
+
+def _in_folder(pending: Pending, path: Path, folder: WorkerFolder) -> Pending:
+    """Return what the file `path` says, with the paths of the folder that it is in.
+
+    Raises ValueError if it is of another window or process, or names a file elsewhere.
+    """
+    job, event = pending.job, pending.event
+    window = folder.window(job.number)
+    of_this = folder.pending(job.number), folder.worker, job.number, window.name
+    if (path, job.worker, event.window, event.folder) != of_this:
+        raise ValueError(f"{path} is of another window")
+    own = replace(
+        job,
+        xplane=_own_file(job.xplane, folder),
+        graph=_own_file(job.graph, folder) if job.graph else None,
+        folder=str(window),
+        hosts=[_own_file(host, folder) for host in job.hosts],
+    )
+    return Pending(own, event)
+
+
+def _own_file(name: str, folder: WorkerFolder) -> str:
+    """Return where a file is that was in the folder; raises ValueError if it is elsewhere."""
+    parts = Path(name).parts
+    if folder.path.name not in parts:
+        raise ValueError(f"{name} is not in {folder.path}")
+    below = parts[len(parts) - parts[::-1].index(folder.path.name) :]
+    path = folder.path.joinpath(*below)
+    is_inside = path.resolve().is_relative_to(folder.path.resolve())
+    if not is_inside or (lexists(path) and not path.is_file()):
+        raise ValueError(f"{name} is not a file of {folder.path}")
+    return str(path)

@@ -101,6 +101,25 @@ def status_of(
     return Status("incomplete", "The run was cut off, and no process recorded the reason.")
 
 
+def living_workers(
+    sources: Sequence[EventSource],
+    *,
+    alive: Callable[[ProcessName], bool] | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
+) -> set[int]:
+    """Return the numbers of the processes that may still write into the run.
+
+    A run is over as soon as one of its processes failed: others may go on for a moment. `alive` and
+    `now_ns` as for `status_of`.
+    """
+    processes = [each for each in read_processes(sources).latest() if each.verdict is None]
+    here = _checkable(processes)
+    found = {each.worker for each in here if each.pid and (alive or _alive_here)(_name(each))}
+    now = now_ns()
+    elsewhere = [each for each in processes if each not in here and not each.is_over]
+    return found | {each.worker for each in elsewhere if now - each.last_ns < _SIGN_OF_LIFE_NS}
+
+
 def _hides(cause: Process | None, leader: Process) -> bool:
     """Return whether the end that the leader recorded is not that of the run.
 

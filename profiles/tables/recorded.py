@@ -6,12 +6,14 @@ Without a note about missing records, figures of an incomplete run would look co
 from __future__ import annotations
 
 import os
+import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
+from strategy_lab.profiles.reporting.units import counted
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     Exited,
@@ -236,6 +238,18 @@ def unreported_notes(unreported: Iterable[Path]) -> list[str]:
         f"{'is' if len(names) == 1 else 'are'} ignored: no event reports it"
         for window, names in by_window.items()
     ]
+
+
+def unconverted_captures(run: Path) -> str | None:
+    """Return a note about captures that no process has converted, and how to convert them."""
+    number = sum(len(folder.all_pending()) for folder in worker_folders(run))
+    if not number:
+        return None
+    have, them = ("has", "it") if number == 1 else ("have", "them")
+    return (
+        f"{counted(number, 'capture')} {have} not been converted to tables yet. If the launcher "
+        f"has ended, too, strategy-lab recover {shlex.quote(str(run))} converts {them}"
+    )
 
 
 def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:

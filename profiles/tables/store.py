@@ -60,6 +60,7 @@ from strategy_lab.profiles.tables.recorded import (
     missing_processes,
     of_this_run,
     recorded_files,
+    unconverted_captures,
     unreported_files,
     unreported_notes,
 )
@@ -117,6 +118,8 @@ class Profile:
             }
             if status.state != "running":  # otherwise the event is about to be written
                 notes += unreported_notes(unreported)
+        if status.is_over and (unconverted := unconverted_captures(run)):
+            notes.append(unconverted)
         return cls(
             path=run,
             identity=identity,

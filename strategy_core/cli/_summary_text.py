@@ -17,7 +17,7 @@ from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_lab.profiles.run.event_parts import TpuFinding
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
-_SOURCES = {"measured": "full captures", "marks": "light marks", "derived": "derived steps"}
+_SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 

@@ -30,7 +30,7 @@ from strategy_core.launcher.worker_pool import SpareTiming, WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.exit_reason import ExitReason
 from strategy_core.processes.resource_use import ResourceSampler, RunProcess
-from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError, RunFolderError
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folders
@@ -140,7 +140,7 @@ class RunControl:
         for group in self.groups:
             group.end(LEAVE_GRACE_S)
         own = {worker.folder.worker for worker in self.group.workers}  # not those of other hosts
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, RunFolderError):  # a full disk: the files stay
             found = [each for each in worker_folders(self._folder) if each.worker in own]
             convert_last_captures(found)
         self._log.close()

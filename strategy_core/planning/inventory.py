@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import MAX_DEVICES
 
@@ -67,10 +68,14 @@ class Inventory:
 @functools.lru_cache(maxsize=1)
 def probe() -> Inventory:
     """The inventory of this machine, from a child process; raises LabError where it cannot."""
-    command = [sys.executable, "-m", "strategy_core.runtime.logical_devices"]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_PROBE_TIMEOUT_S, check=False
+            module_command("strategy_core.runtime.logical_devices"),
+            env=with_own_code(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=_PROBE_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(

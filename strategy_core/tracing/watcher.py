@@ -11,6 +11,7 @@ anyway, which is in the same process group.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -19,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from strategy_core.launcher.last_captures import convert_last_captures, recover_captures
 from strategy_core.processes.parent_death import tie_to
 from strategy_core.tracing.late_ending import append_ending
 from strategy_core.tracing.own_lines import say
@@ -53,6 +55,7 @@ def run_watched(
         record_end(run, child, code, worker)
     except (OSError, LabError) as error:
         afterwards = f"The end could not be recorded. {error}"
+    _convert_left(run, worker)
     say(afterwards)
     _end_alike(code)
 
@@ -71,6 +74,16 @@ def record_end(run: Path, pid: int, code: int, worker: int | None = None) -> Non
     events = [event for each in records for event in read_events(each.events)[0]]
     if not any(_tells_why(event) for event in events):
         append_ending(record, pid, lambda num_steps: _ending(code, num_steps))
+
+
+def _convert_left(run: Path, worker: int | None) -> None:
+    """Convert the captures of a program that was killed; Ctrl-C leaves them to `recover`."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+    with contextlib.suppress(KeyboardInterrupt, OSError, LabError):
+        if worker is None:
+            recover_captures(run)
+        else:  # the run's folder may have the workers of other hosts
+            convert_last_captures([worker_folder(run, worker)])
 
 
 def _tells_why(event: Event) -> bool:

@@ -89,6 +89,9 @@ def test_the_batch_of_a_segment_that_opened_without_a_size_is_that_of_its_larges
     log.close()
     page = open_page(server.address(run=run.name))
     expect(page.locator(".live")).to_contain_text("global batch 48")
+    expect(page.locator("[data-panel=phases]")).to_contain_text(
+        "only the lab's own training loop has in-graph timestamps"
+    )
 
 
 def test_the_axis_is_not_mostly_compilation(open_page: Open, server: Server) -> None:
@@ -131,6 +134,24 @@ def test_the_late_replica_has_its_place_among_the_others_in_the_legend(
     )
     news = page.locator(".live .news")
     expect(news).to_contain_text("From step 0: mirrored on 4 replicas.")
+
+
+def test_the_first_step_has_the_length_that_the_overview_gives_it(
+    open_page: Open, server: Server
+) -> None:
+    run = server.fresh("first-step")
+    create_run_file(run, recorded_by="record")
+    log = EventLog(worker_folder(run, 0).events)
+    now_ns = time.time_ns()
+    log.write(SegmentOpened(0, "mirrored", 2, 1, 16, 0, now_ns, [], "auto", {}))
+    log.write(StepDone(0, 0, now_ns, 3080.0, None, 16, False))
+    between_ns = 3_170_000_000  # the program does something else before the second step
+    for step in range(1, 6):
+        start_ns = now_ns + between_ns + step * int(STEP_MS * 1e6)
+        log.write(StepDone(0, step, start_ns, STEP_MS, None, 16, False))
+    log.close()
+    page = open_page(server.address(run=run.name))
+    expect(page.locator(".live .where")).to_have_text("without the first step, 3,080 ms")
 
 
 def test_panels_of_an_imported_profile_do_not_blame_the_run(

@@ -152,8 +152,8 @@ export class Charts {
   leftOut() {
     const { axis, history } = this;
     if (!axis.leavesOut) return "";
+    if (axis.first === 1) return `without the first step, ${joined(units.ms(history.wall[0]))}`;
     const length = joined(units.seconds((history.start[axis.first] - history.start[0]) / 1000));
-    if (axis.first === 1) return `without the first step, ${length}`;
     return `without the first ${length}, in which few steps were done`;
   }
 

@@ -23,6 +23,7 @@ const CLOCK_EVERY_MS = 500;
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const ENDED_TRACING = "Not available: the run ended before its second step.";
 const NO_TIMESTAMPS = "This run has no timestamps: turn them on in the capture settings.";
+const OWN_LOOP = "Not available: only the lab's own training loop has in-graph timestamps.";
 const IMPORTED = "imported"; // the strategy of a profile that another program recorded
 const OF_PROFILE = "Not available: an imported profile has no in-graph timestamps.";
 const NO_STEPS = "This profile has no steps.";
@@ -266,7 +267,7 @@ export class LiveView {
     const present = at < 0 || isTraced ? [] : history.present(at);
     setText(bars.source, !present.length ? "" : single ? `step ${history.step[at]}, marks` : `last ${AVERAGED} steps, marks`);
     bars.canvas.hidden = !present.length;
-    setText(bars.hint, present.length ? "" : this.isImported ? OF_PROFILE : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : NO_TIMESTAMPS);
+    setText(bars.hint, present.length ? "" : this.isImported ? OF_PROFILE : at < 0 || isTraced ? (this.isOver ? ENDED_TRACING : AFTER_TRACED) : this.segment?.is_of_lab ? NO_TIMESTAMPS : OWN_LOOP);
     if (!present.length) return;
     const part = (replica, phase) => {
       const get = (i) => history.replicas[replica][phase][i];

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from strategy_core.launcher import last_captures
-from strategy_core.launcher.last_captures import convert_last_captures
+from strategy_core.launcher.last_captures import Outcome, convert_last_captures, recover_captures
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.capture.pending import Pending
-from strategy_lab.profiles.run.event_log import read_events
-from strategy_lab.profiles.run.events import Event, Note, WindowCaptured
+from strategy_lab.profiles.capture.pending import Pending, read_pending
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_log import EventLog, read_events
+from strategy_lab.profiles.run.events import Event, Failed, Note, WindowCaptured, WorkerStarted
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.profiles.capture.xspace_builder import CaptureBuilder
@@ -69,9 +75,12 @@ def test_what_cannot_be_converted_says_why_and_is_kept(tmp_path: Path) -> None:
     leave_capture(folder, 2)
     cut = folder.pending(2)
     cut.write_bytes(cut.read_bytes()[:-20])
-    convert_last_captures([folder])
+    outcomes = convert_last_captures([folder])
     windows, notes = recorded(folder)
     assert [each.window for each in windows] == [0, 1]
+    assert [each.error for each in outcomes[:2]] == [each.error for each in windows]
+    assert outcomes[2].capture == "worker-0-0/.pending-000002.json"
+    assert "is damaged" in str(outcomes[2].error)
     assert "is not an XSpace message" in str(windows[0].error)
     assert "No such file" in str(windows[1].error)
     assert notes == []
@@ -116,3 +125,86 @@ def test_a_launcher_does_it_for_its_own_workers(
         (tmp_path / "run" / "worker-1-0").mkdir()
         assert handle.wait(MAX_WAIT_S)
     assert asked == [["worker-0-0"]]
+
+
+def test_a_renamed_run_is_converted_where_it_is(tmp_path: Path) -> None:
+    leave_capture(worker_folder(tmp_path / "run", 0), 0)
+    renamed = (tmp_path / "run").rename(tmp_path / "renamed")
+    (outcome,) = recover_captures(renamed)
+    assert outcome == Outcome("worker-0-0/window-000000", None)
+    assert (renamed / "worker-0-0" / "window-000000" / "spans.parquet").is_file()
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("xplane", "/etc/hostname"),
+        ("xplane", "worker-0-0/../../elsewhere"),
+        ("xplane", "worker-0-0/pipe"),
+        ("graph", "/worker-0-0/../../elsewhere"),
+        ("hosts", ["elsewhere"]),
+        ("worker", 1),
+        ("number", 5),
+    ],
+)
+def test_files_outside_of_the_folder_are_not_read(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    run = tmp_path / "run"
+    (tmp_path / "elsewhere").write_bytes(b"")
+    folder = worker_folder(run, 0)
+    leave_capture(folder, 0)
+    os.mkfifo(folder.path / "pipe")
+    (left,), _ = read_pending(folder)
+    Pending(replace(left.job, **{field: value}), left.event).save(folder)
+    if field == "number":
+        folder.pending(5).rename(folder.pending(0))
+    (outcome,) = recover_captures(run)
+    assert "names files outside of the run" in str(outcome.error)
+    assert recorded(folder) == ([], [])
+
+
+@pytest.mark.parametrize("name", [".window-000000.part", "events.jsonl", "window-000000"])
+def test_nothing_is_written_through_a_link(tmp_path: Path, name: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder = worker_folder(tmp_path / "run", 0)
+    leave_capture(folder, 0)
+    (folder.path / name).symlink_to(elsewhere)
+    with pytest.raises(RunFolderError, match="is a link"):
+        recover_captures(tmp_path / "run")
+    assert not any(elsewhere.iterdir())
+
+
+def test_a_process_that_runs_converts_its_own(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    leave_capture(folder, 0)
+    log = EventLog(folder.events)
+    log.write(WorkerStarted(0, os.getpid(), time.time_ns(), time.monotonic_ns()))
+    log.write(Failed("The run is over by this, and the process is not."))
+    log.close()
+    with pytest.raises(RunFolderError, match="still runs and converts its captures itself"):
+        recover_captures(tmp_path)
+    assert recorded(folder)[0] == []
+
+
+def test_of_two_that_convert_at_once_one_finds_none(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    leave_capture(folder, 0)
+    with ThreadPoolExecutor(2) as both:
+        found = list(both.map(lambda _: convert_last_captures([folder]), range(2)))
+    assert sorted(map(len, found)) == [0, 1]
+    assert len(recorded(folder)[0]) == 1
+
+
+def test_a_capture_that_ends_its_converter_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = worker_folder(tmp_path, 0)
+    for number in (0, 1):
+        leave_capture(folder, number)
+    helper = shlex.join(last_captures._COMMAND)
+    ending = f"read job; case $job in *window-000000*) kill -9 $$;; esac; echo $job | {helper}"
+    monkeypatch.setattr(last_captures, "_COMMAND", ["bash", "-c", ending])
+    assert [each.error is None for each in convert_last_captures([folder])] == [False, True]

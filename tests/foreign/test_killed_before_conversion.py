@@ -1,0 +1,63 @@
+"""A program that is killed while a capture waits for its conversion loses no capture."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from strategy_core.cli.main import main
+from strategy_core.processes.import_path import with_own_code
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.no_capture import why_no_capture
+from tests.foreign.both_ways import PROGRAMS
+from tests.timeouts import MAX_WAIT_S
+
+pytestmark = [pytest.mark.tf, pytest.mark.run]
+
+
+def killed(folder: Path, *arguments: str) -> Path:
+    """The run of a traced program that has killed itself, or its parent first."""
+    program = [str(PROGRAMS / "killed_before_conversion.py"), "run", *arguments]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "strategy_core", "trace", "-o", "run", *program],
+        cwd=folder, env=with_own_code(os.environ), capture_output=True, text=True, check=False,
+        timeout=MAX_WAIT_S,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    run = folder / "run"
+    until_s = time.monotonic() + MAX_WAIT_S
+    while not profiles.load(run).status.is_over:
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+    return run
+
+
+def test_the_command_that_waited_for_the_program_converts_it(tmp_path: Path) -> None:
+    profile = profiles.load(killed(tmp_path))
+    assert profile.status.message == "The program was ended by SIGKILL."
+    assert profile.table("spans").num_rows > 0
+    assert profile.notes == ()
+
+
+def test_recover_converts_it_if_that_command_was_killed_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = killed(tmp_path, "parent")
+    before = profiles.load(run)
+    assert before.status.state == "incomplete"
+    (note,) = before.notes
+    assert f"strategy-lab recover {run} converts it" in note
+    assert why_no_capture(before) == ("No capture of this run has been converted.", f"{note}.")
+    assert main(["recover", str(run.rename(tmp_path / "renamed"))]) == 0
+    assert capsys.readouterr().out == "worker-0-0/window-000000: converted\n"
+    after = profiles.load(tmp_path / "renamed")
+    assert (after.notes, after.status) == ((), before.status)
+    assert after.table("spans").num_rows > 0
+    assert main(["recover", str(after.path)]) == 0
+    assert "No capture of" in capsys.readouterr().out

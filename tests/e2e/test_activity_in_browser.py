@@ -112,7 +112,7 @@ def test_the_end_of_an_epoch_is_named_while_it_lasts_and_hatched_on_the_charts(
     assert wall.evaluate(INKED_AT_THE_RIGHT) > 500
     begun_ns = time.time_ns()
     ended = EpochEnded(segment=0, step=2, start_ns=begun_ns, wall_ms=9000.0, validation_ms=8500.0)
-    write(run, ended, step(0, 3), step(0, 4))
+    write(run, ended, StepDone(0, 3, begun_ns + 9_000_000_000, 10.0, 0.5, 256, captured=False))
     expect(chip).to_have_text("Running")
     expect(page.locator(".live .headline")).to_contain_text("The end of the last epoch took 9.00 s")
     assert wall.evaluate(INKED_AT_THE_RIGHT) > 500

@@ -56,6 +56,19 @@ def test_some_long_gaps_have_a_finding_if_they_take_much_together(
         assert item.cost.ms == pytest.approx(10.0)
 
 
+def test_gaps_after_every_second_step_are_not_told_of_every_step(
+    profile: profiles.Profile,
+) -> None:
+    """Their median, 50 ms, is a length that no gap has."""
+    facts = gather_facts(profile, profile.segments[0])
+    facts = replace(facts, between=BetweenSteps(np.tile([0.5, 99.5], 50)))
+    (told,) = [item for item in findings(facts) if item.key == "between-steps"]
+    assert told.sentence.startswith(
+        "After 50 of 100 steps the program does something else, 4.97 s in all: 68 % of the time"
+    )
+    assert told.advice.startswith("Do it less often")
+
+
 def test_a_gap_longer_than_a_step_leads_whatever_the_step_waits_for(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=20.0)
     profile = profiles.load(run)

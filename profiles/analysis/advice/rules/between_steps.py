@@ -3,9 +3,9 @@
 ## What it does
 
 Compares the median time from the end of a step to the start of the next with the median step: a
-quarter of both together or more, and at least 1 ms. Or that time is usually shorter, but after some
-steps, three or more, five times as long as usual, and these take 15 % of the time from step to step
-or more, as saving every tenth step does. Names the line that runs for most of it, if such steps
+quarter of both together or more, and at least 1 ms. Or a quarter of the gaps or more are short, but
+after some steps, three or more, they are five times as long, and these take 15 % of the time from
+step to step or more, as saving every tenth step does. Names the line that runs for most of it, if such steps
 were captured. Gaps before steps that trace, and gaps in which a capture window begins or ends, are
 left out.
 
@@ -46,6 +46,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not facts.breakdown.is_in_sync or gap_ms is None or not step_ms:
         return
     share = gap_ms / (gap_ms + step_ms)
+    # If every second step is followed by a long gap, the median is a length that no gap has.
+    short_ms = float(np.quantile(facts.between.gaps_ms, 0.25))
+    if LONG_TIMES * short_ms < gap_ms:
+        in_some = tuple(_after_some_steps(facts, short_ms, step_ms))
+        if in_some:
+            yield from in_some
+            return
     if gap_ms < SHORTEST_MS or share < BETWEEN_SHARE:
         yield from _after_some_steps(facts, gap_ms, step_ms)
         return

@@ -5,9 +5,9 @@
 Compares the median time from the end of a step to the start of the next with the median step: a
 quarter of both together or more, and at least 1 ms. Or a quarter of the gaps or more are short, but
 after some steps, three or more, they are five times as long, and these take 15 % of the time from
-step to step or more, as saving every tenth step does. Names the line that runs for most of it, if such steps
-were captured. Gaps before steps that trace, and gaps in which a capture window begins or ends, are
-left out.
+step to step or more, as saving every tenth step does. Names the line that runs for most of it, if
+such steps were captured. Gaps before steps that trace, and gaps in which a capture window begins or
+ends, are left out.
 
 ## Why is this slow
 

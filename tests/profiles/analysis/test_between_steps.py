@@ -58,7 +58,7 @@ def test_some_long_gaps_have_a_finding_if_they_take_much_together(
         assert item.cost.ms == pytest.approx(10.0)
 
 
-def test_gaps_after_every_second_step_are_not_told_of_every_step(
+def test_gaps_after_every_second_step_are_not_those_of_every_step(
     profile: profiles.Profile,
 ) -> None:
     """Their median, 50 ms, is a length that no gap has."""

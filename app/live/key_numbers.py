@@ -48,7 +48,7 @@ from strategy_lab.profiles.analysis.stragglers import (
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.units import MISSING
-from strategy_lab.profiles.run.events import Retraced, SegmentOpened, StepDone
+from strategy_lab.profiles.run.events import EpochEnded, Retraced, SegmentOpened, StepDone
 from strategy_lab.profiles.run.tail import WrittenEvent
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import Floats
@@ -107,6 +107,10 @@ class LiveNumbers:
         self._capture: Communication | None = None
         """The newest one of the segment in force."""
         self._whole: dict[str, Any] | None = None
+        self._epoch_began_ns: int | None = None
+        """End of the segment's first step, or of the last end of an epoch."""
+        self._epoch_end: tuple[EpochEnded, float] | None = None
+        """The last one, and its share of its epoch."""
 
     def split(self, worker: int, step: StepDone) -> tuple[Split, list[tuple[int, Split]]]:
         """Phases of a worker's step and of those that it changes; both are remembered."""
@@ -117,6 +121,7 @@ class LiveNumbers:
             known.phases.update({worker: own, **dict(changed)})
             if worker == 0:
                 known.event = step
+                self._epoch_began_ns = self._epoch_began_ns or _end_ns(step)
         return own, changed
 
     def take(self, told: WrittenEvent) -> None:
@@ -124,11 +129,18 @@ class LiveNumbers:
         event = told.event
         if isinstance(event, SegmentOpened) and not told.worker:
             self._segment, self._whole, self._capture = event, None, None
+            self._epoch_began_ns = self._epoch_end = None
             self._known_segments.add(event.segment)
             self._steps.clear()
             self._known(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
             self._known(event.step).is_traced = True
+        elif isinstance(event, EpochEnded) and not told.worker:
+            ended_ns = _end_ns(event)
+            epoch_ms = (ended_ns - (self._epoch_began_ns or ended_ns)) / 1e6
+            self._epoch_began_ns = ended_ns
+            is_known = 0 < event.wall_ms <= epoch_ms  # else the clock was set meanwhile
+            self._epoch_end = (event, event.wall_ms / epoch_ms) if is_known else None
 
     def captured(self, found: Communication) -> None:
         """Note what the collectives of a capture window did."""
@@ -175,6 +187,7 @@ class LiveNumbers:
             late,
             num_segments=len(self._known_segments),
             is_in_sync=not self._is_served,
+            last_epoch_end=self._epoch_end,
         )
         return "".join(parts)
 
@@ -270,6 +283,10 @@ def _message(
     shown = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
     late_replica = late.straggler.replica if late.straggler else None
     return {"of": of, "headline": text, "slowest": late_replica, "numbers": shown}
+
+
+def _end_ns(what: StepDone | EpochEnded) -> int:
+    return what.start_ns + round(what.wall_ms * 1e6)
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

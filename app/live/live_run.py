@@ -15,6 +15,7 @@ from strategy_lab.app.live.json_safe import dumps, plain
 from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
 from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.profiles.analysis.epoch_ends import describe_end
 from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
@@ -22,6 +23,8 @@ from strategy_lab.profiles.run.activity import Activity, ActivityState
 from strategy_lab.profiles.run.events import (
     ClockMeasured,
     ClosureDone,
+    EpochEnded,
+    EpochEnding,
     Exited,
     Launched,
     LinkBytes,
@@ -40,7 +43,17 @@ from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.multi_worker_steps import LiveSteps
 
 MAX_NEWS = 2_000
-FREQUENT = (MemorySampled, ResourcesSampled, ClockMeasured, LinkBytes, ClosureDone)
+MAX_EPOCH_ENDS = 1_000
+"""Those after them are not hatched on the charts; they leave the other news their room."""
+FREQUENT = (
+    MemorySampled,
+    ResourcesSampled,
+    ClockMeasured,
+    LinkBytes,
+    ClosureDone,
+    EpochEnding,
+    EpochEnded,
+)
 """Events that come all along and say nothing of the run's status."""
 STATUS_EVERY_S = 0.5
 NUMBERS_EVERY_S = 0.2
@@ -54,6 +67,7 @@ TOLD: dict[str, tuple[str, ...]] = {
     "finished": ("worker", "status", "steps"),
     "launched": ("worker", "generation", "from_spare", "task"),
     "note": ("level", "message"),
+    "epoch": ("step", "wall_ms"),
     "window": ("worker", "window", "segment", "first_step", "num_steps", "num_spans", "error"),
     "segment": (
         "segment",
@@ -105,6 +119,8 @@ class LiveRun:
         self._numbers = LiveNumbers(self._live_steps.split)
         self._rows = StepRows(self._numbers.split, recent_rows)
         self._news: list[str] = []
+        self._num_epoch_ends = 0
+        """Of the news."""
         self._activity = Activity()
         self._expected_ms: dict[str, float | None] = {}
         """Length of the first step in an earlier run, by the spec that it was asked for."""
@@ -144,6 +160,7 @@ class LiveRun:
             for told in every:
                 self._take(told)
             is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
+            is_news |= bool(every) and self.doing is ActivityState.BETWEEN_EPOCHS
             if self._refresh_status(force=is_news) or every:
                 self._num_changes += 1
             whole_is_due = self._refresh_numbers(has_grown=bool(every))
@@ -219,7 +236,7 @@ class LiveRun:
         self._group.take(told)
         self._live_steps.take(told)
         self._numbers.take(told)
-        if event.kind in TOLD and len(self._news) < MAX_NEWS:
+        if event.kind in TOLD and len(self._news) < MAX_NEWS + self._num_epoch_ends:
             self._append_news(told)
 
     def _append_news(self, told: WrittenEvent) -> None:
@@ -235,6 +252,11 @@ class LiveRun:
             news["has_servers"] = has_servers(event)
             news["is_of_lab"] = event.is_of_lab
             self.segments.append(event)
+        elif isinstance(event, EpochEnded):
+            if told.worker or self._num_epoch_ends >= MAX_EPOCH_ENDS:
+                return  # the worker that the steps are of is enough
+            self._num_epoch_ends += 1
+            news |= {"text": describe_end(event), "begin_ms": self._since_start_ms(event.start_ns)}
         elif isinstance(event, WindowCaptured):
             news |= self._summary(told, event)
         elif isinstance(event, Exited):

@@ -14,6 +14,7 @@ import numpy as np
 
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.window_edges import has_window_edge
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import EpochEnded
 from strategy_lab.profiles.tables.columns import Bools
 
@@ -70,6 +71,16 @@ def epoch_ends(profile: Profile, segment: int) -> EpochEnds:
     counts = (np.diff(steps.step) == 1) & ~has_window_edge(profile, steps)
     followed = set(steps.step[:-1][counts].tolist())
     return EpochEnds(tuple(end for end in recorded if end.step in followed))
+
+
+def describe_end(end: EpochEnded) -> str:
+    """Its length and largest part, as timeline and live page write it."""
+    most = ", most of it validation" if is_mostly_validation(end) else ""
+    return f"end of an epoch, {units.seconds(end.wall_ms / 1e3)}{most}"
+
+
+def is_mostly_validation(end: EpochEnded) -> bool:
+    return end.validation_ms is not None and end.validation_ms >= end.wall_ms / 2
 
 
 def is_at_epoch_end(profile: Profile, steps: StepTimes) -> Bools:

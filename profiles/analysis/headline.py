@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.analysis.advice.rules import epoch_end
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
+from strategy_lab.profiles.analysis.epoch_ends import is_mostly_validation
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
 from strategy_lab.profiles.analysis.headline_segment import prefix_of
 from strategy_lab.profiles.analysis.late_replicas import (
@@ -17,7 +19,7 @@ from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
-from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_lab.profiles.run.events import EpochEnded, SegmentOpened
 from strategy_lab.profiles.run.injected_delay import injected_delays
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -57,8 +59,10 @@ def newest_headline(
     *,
     num_segments: int,
     is_in_sync: bool,
+    last_epoch_end: tuple[EpochEnded, float] | None = None,
 ) -> tuple[str, ...]:
-    """The same of the newest steps of a run that goes on. What limits it: a replica that is late.
+    """The same of the newest steps of a run that goes on. What limits it: a replica that is late,
+    or the last end of an epoch, which comes with its share of that epoch.
 
     Other findings compare more than the newest steps: `headline` has them once the run is over.
     """
@@ -68,9 +72,20 @@ def newest_headline(
         worst = late.late[0]
         lateness = lateness_of(worst, because.get(worst.replica)).capitalize()
         waits = f"{lateness}: {who_waits(late)} for it."
+    then = f"{waits} {_end_of_epoch(last_epoch_end)}".strip()
     first = _what_runs(segment, segment.spec.get("workload"))
     which = prefix_of(segment, num_segments)
-    return *which, *first, *_pace(newest, is_in_sync=is_in_sync, then=waits)
+    return *which, *first, *_pace(newest, is_in_sync=is_in_sync, then=then)
+
+
+def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
+    """A sentence if the last end of an epoch took as long as a finding on such ends requires."""
+    if last is None or last[0].wall_ms < epoch_end.SHORTEST_MS or last[1] < epoch_end.SHARE:
+        return ""
+    end, share = last
+    most = ", most of it validation" if is_mostly_validation(end) else ""
+    took = f"{units.seconds(end.wall_ms / 1e3)}, {units.share(share)} of the epoch"
+    return f"The end of the last epoch took {took}{most}."
 
 
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:

@@ -93,6 +93,8 @@ class Stragglers:
     """Why there is no answer."""
     late: tuple[ReplicaLateness, ...] = ()
     """Every replica that the others wait for, the latest first."""
+    step_ms: float | None = None
+    """Median length of the steps in which the replicas were compared."""
 
     @property
     def why_no_what_if(self) -> str | None:
@@ -174,6 +176,7 @@ def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers
         slowdown=replay / ideal,
         replay_error=abs(replay - total) / total,
         late=late,
+        step_ms=float(np.median(found.wall)),
     )
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.retracing import retracing
+from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.tables.columns import of_segment, texts
 
@@ -66,7 +68,11 @@ def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
 
 
 def _collectives(rows: pa.Table) -> dict[str, Value]:
-    """By op and group size: calls of a replica in a step, and what they move together."""
+    """By op and group size: calls of a replica in a step, and what they move together.
+
+    The lab's own gather of timestamps is left out, as its time is.
+    """
+    rows = rows.filter(pc.not_equal(pc.cast(rows["op"], pa.string()).fill_null(""), LAB_MARKS))
     found: dict[str, Value] = {}
     totals = _totals(rows, ["op", "group_size"], ["step", "worker", "replica"])
     for (op, size), steps in totals.items():

@@ -11,6 +11,8 @@ from enum import StrEnum, auto
 from strategy_lab.profiles.run.events import (
     CommandAnswered,
     CommandSent,
+    EpochEnded,
+    EpochEnding,
     Launched,
     PlacementRecorded,
     SegmentOpened,
@@ -30,6 +32,12 @@ READING_GRAPH = "Reading the graph of the step: which op runs on which device."
 CAPTURING = "Capturing step {last} in full."
 CONVERTING = "Converting the capture of {steps} while training continues."
 
+VALIDATING = "Keras's fit validates after the last step of an epoch."
+CALLING_BACK = "Keras's fit calls the callbacks' on_epoch_end."
+BEGINNING_EPOCH = "Keras's fit waits for the first batch of the next epoch."
+
+EPOCH_END_SHOWN_AFTER_NS = 500_000_000
+"""A shorter end of an epoch would only make the state flicker."""
 LATE_AFTER_STEPS = 4
 LATE_AFTER_NS = 2_000_000_000
 """A step is late after four times the length of the one before, and two seconds at least."""
@@ -43,6 +51,8 @@ class ActivityState(StrEnum):
     COMPILING = auto()
     """The first step of its configuration is traced and compiled."""
     RUNNING = auto()
+    BETWEEN_EPOCHS = "between-epochs"
+    """Keras's `fit` validates or calls callbacks after the last step of an epoch."""
     CHANGING = auto()
     """A change was requested and is not answered yet."""
     STOPPING = auto()
@@ -70,6 +80,8 @@ class Activity:
         self._unconverted: tuple[int, int] | None = None
         """First and last captured step that no `WindowCaptured` has reported yet."""
         self._is_capturing = False
+        self._epoch_ending: EpochEnding | None = None
+        """What `fit` began to do after the last step of an epoch, until the next step."""
 
     def state(self, now_ns: int, *, has_lost_one: bool = False) -> ActivityState:
         """The state. `has_lost_one`: whether a process of the run has ended before its time."""
@@ -81,7 +93,11 @@ class Activity:
             return ActivityState.CHANGING
         if not self._is_open:
             return ActivityState.STARTING
-        return ActivityState.RUNNING if self._is_traced else ActivityState.COMPILING
+        if not self._is_traced:
+            return ActivityState.COMPILING
+        since_ns = now_ns - (self.last_step_ns or now_ns)
+        is_shown = self._epoch_ending is not None and since_ns > EPOCH_END_SHOWN_AFTER_NS
+        return ActivityState.BETWEEN_EPOCHS if is_shown else ActivityState.RUNNING
 
     def since_ns(self, state: ActivityState) -> int | None:
         """When the state began; None while the run is running, or if it is unknown."""
@@ -94,7 +110,7 @@ class Activity:
                 return min(command.at_ns for command in self._sent.values())
             case ActivityState.STOPPING:
                 return self._stop_ns
-            case ActivityState.LOST:
+            case ActivityState.LOST | ActivityState.BETWEEN_EPOCHS:
                 return self.last_step_ns
             case ActivityState.RUNNING:
                 return None
@@ -110,7 +126,9 @@ class Activity:
 
     def text(self, state: ActivityState, *, are_new_processes_starting: bool = False) -> str | None:
         """A sentence; None while there are only steps."""
-        if state is ActivityState.RUNNING:
+        if state is ActivityState.BETWEEN_EPOCHS and self._epoch_ending is not None:
+            return _AT_EPOCH_END[self._epoch_ending.doing]
+        if state in (ActivityState.RUNNING, ActivityState.BETWEEN_EPOCHS):
             return self._beside_steps()
         if state is ActivityState.STARTING and self.last_step_ns is not None:
             return RESTARTING
@@ -131,9 +149,14 @@ class Activity:
             case SegmentOpened():
                 self._is_traced = self._has_graph = False
                 self._opened = told.generation or 0, event.at_ns
-                self._unconverted = None
+                self._unconverted = self._epoch_ending = None
+            case EpochEnding():
+                self._epoch_ending = event
+            case EpochEnded():
+                self._epoch_ending = None
             case StepDone():
                 self._is_traced = True
+                self._epoch_ending = None
                 self._step_ns = int(event.wall_ms * 1e6)
                 self.last_step_ns = event.start_ns + self._step_ns
                 self._note_capture(event)
@@ -186,6 +209,11 @@ class Activity:
             self._unconverted = (max(first, after), last) if last >= after else None
 
 
+_AT_EPOCH_END = {
+    "validation": VALIDATING,
+    "callbacks": CALLING_BACK,
+    "next_epoch": BEGINNING_EPOCH,
+}
 _SENTENCES = {
     ActivityState.STARTING: STARTING,
     ActivityState.COMPILING: TRACING,

@@ -226,6 +226,16 @@ class EpochEnded(Recorded, frozen=True, tag="epoch"):
     """Part of it that the callbacks' `on_epoch_end` took; null if that was not measured."""
 
 
+class EpochEnding(Recorded, frozen=True, tag="epoch_ending"):
+    """What Keras's `fit` began to do after the last step of an epoch, written when it begins.
+
+    A viewer of the running run cannot tell otherwise why no step follows; `epoch` has the times.
+    """
+
+    doing: Literal["validation", "callbacks", "next_epoch"]
+    """The validation, the callbacks' `on_epoch_end`, or the first batch of the next epoch."""
+
+
 class WindowCaptured(Recorded, frozen=True, tag="window"):
     """A full capture is in the run folder, converted to tables under `folder`."""
 
@@ -569,6 +579,7 @@ Event: TypeAlias = (
     | SegmentOpened
     | StepDone
     | Retraced
+    | EpochEnding
     | EpochEnded
     | WindowCaptured
     | PlacementRecorded

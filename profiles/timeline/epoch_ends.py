@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.profiles.analysis.epoch_ends import recorded_ends
-from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.events import EpochEnded
+from strategy_lab.profiles.analysis.epoch_ends import describe_end, recorded_ends
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline
 
@@ -22,11 +20,5 @@ def epoch_ends_of(profile: Profile, timeline: Timeline) -> list[dict[str, Any]]:
             start = end.start_ns - timeline.origin_ns
             if 0 <= start < timeline.length_ns:
                 ended = start + round(end.wall_ms * 1e6)
-                found.append({"start": start, "end": ended, "text": _text(end)})
+                found.append({"start": start, "end": ended, "text": describe_end(end)})
     return found
-
-
-def _text(end: EpochEnded) -> str:
-    validated = end.validation_ms is not None and end.validation_ms >= end.wall_ms / 2
-    most = ", most of it validation" if validated else ""
-    return f"end of an epoch, {units.milliseconds(end.wall_ms)}{most}"

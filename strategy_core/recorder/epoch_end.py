@@ -3,9 +3,11 @@
 Call the methods in the order in which Keras does the work; times are of the monotonic clock, in ns:
 
     ends.step_ended(step)                       # each step
-    ends.validated(now_ns)                      # if the epoch was validated
-    ends.callbacks_begin(now_ns, is_first=...)  # `on_epoch_end` of the callbacks
+    event = ends.validation_begins()            # if the epoch is validated
+    ends.validated(now_ns)
+    event = ends.callbacks_begin(now_ns, is_first=...)  # `on_epoch_end` of the callbacks
     ends.callbacks_ended(now_ns)                # if that is known
+    event = ends.next_epoch_begins()            # `on_epoch_begin` of the callbacks
     event = ends.close(now_ns, next_step)       # before each step, and once `fit` is over
 
 Under a strategy, `evaluate` makes two iterators over its data, one before `on_test_begin`, and
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.run.events import EpochEnded
+from strategy_lab.profiles.run.events import EpochEnded, EpochEnding
 
 if TYPE_CHECKING:
     from strategy_core.recorder.step import RecordedStep
@@ -38,18 +40,28 @@ class EpochEnds:
         self._last = step
         self._validated_ns = self._callbacks_began_ns = self._callbacks_ns = None
 
+    def validation_begins(self) -> EpochEnding | None:
+        """None if no step was recorded since the last end of an epoch."""
+        return None if self._last is None else EpochEnding(doing="validation")
+
     def validated(self, now_ns: int) -> None:
         self._validated_ns = now_ns
 
-    def callbacks_begin(self, now_ns: int, *, is_first: bool) -> None:
+    def callbacks_begin(self, now_ns: int, *, is_first: bool) -> EpochEnding | None:
         """`is_first` says that no other callback's `on_epoch_end` has been called before."""
         self._callbacks_began_ns = now_ns
         if is_first and self._validated_ns is not None:
             self._validated_ns = now_ns
+        return None if self._last is None else EpochEnding(doing="callbacks")
 
     def callbacks_ended(self, now_ns: int) -> None:
         if self._callbacks_began_ns is not None and self._callbacks_ns is None:
             self._callbacks_ns = now_ns - self._callbacks_began_ns
+
+    def next_epoch_begins(self) -> EpochEnding | None:
+        """None in the first epoch."""
+        has_ended = self._last is not None and self._callbacks_began_ns is not None
+        return EpochEnding(doing="next_epoch") if has_ended else None
 
     def close(self, now_ns: int, next_step: int) -> EpochEnded | None:
         """Return the event if an epoch has ended since the last step.

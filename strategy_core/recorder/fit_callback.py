@@ -16,6 +16,7 @@ from strategy_core.recorder.fit_error import FitError
 from strategy_core.recorder.program import ProgramRecorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_lab.profiles.run.events import EpochEnded, EpochEnding
 from strategy_lab.profiles.spec.run_spec import Capture
 
 
@@ -81,6 +82,9 @@ class RecorderCallback(keras.callbacks.Callback):
         self._fit_error = FitError(self.model, self.failed, self._drop_step)
         program.open()
 
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
+        self._write(self._ends.next_epoch_begins())
+
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
         self._leave_step()
         self._record_epoch_end()
@@ -95,11 +99,14 @@ class RecorderCallback(keras.callbacks.Callback):
         if step is not None:
             self._ends.step_ended(step)
 
+    def on_test_begin(self, logs: Any = None) -> None:  # noqa: ARG002
+        self._write(self._ends.validation_begins())
+
     def on_test_end(self, logs: Any = None) -> None:  # noqa: ARG002
         self._ends.validated(time.monotonic_ns())
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:  # noqa: ARG002
-        self._ends.callbacks_begin(time.monotonic_ns(), is_first=False)
+        self._write(self._ends.callbacks_begin(time.monotonic_ns(), is_first=False))
 
     def on_train_end(self, logs: Any = None) -> None:  # noqa: ARG002
         self._leave_step()
@@ -134,12 +141,13 @@ class RecorderCallback(keras.callbacks.Callback):
 
     def _record_epoch_end(self) -> None:
         """Write an epoch's end, if one has ended; what other callbacks took of it is not known."""
-        if self._program is None:
-            return
-        recorder = self._program.recorder
-        event = self._ends.close(time.monotonic_ns(), recorder.next_step)
-        if event is not None:
-            recorder.write(event)
+        if self._program is not None:
+            next_step = self._program.recorder.next_step
+            self._write(self._ends.close(time.monotonic_ns(), next_step))
+
+    def _write(self, event: EpochEnding | EpochEnded | None) -> None:
+        if self._program is not None and event is not None:
+            self._program.recorder.write(event)
 
     def _fit_is_over(self) -> None:
         self._program = None

@@ -13,6 +13,7 @@ from strategy_core.tracing.session import Session
 if TYPE_CHECKING:
     from strategy_core.tracing.counted_examples import CountedExamples
     from strategy_core.tracing.recording import Recording
+    from strategy_lab.profiles.run.events import EpochEnded, EpochEnding
 
 _METHODS = {"test": "evaluate", "predict": "predict"}
 """Keras's names by its names of the phases."""
@@ -60,6 +61,8 @@ class Fit:
             self._batches = self._session.here.epoch_iterator
         else:
             self._began_ns[phase] = time.monotonic_ns()
+            if self._depth > 1:
+                self._write(self._ends.validation_begins())
 
     @guarded
     def end(self, phase: str) -> None:
@@ -81,19 +84,22 @@ class Fit:
     @guarded
     def epoch_end(self) -> None:
         """The callbacks' `on_epoch_end` is about to be called."""
-        self._ends.callbacks_begin(time.monotonic_ns(), is_first=True)
+        self._write(self._ends.callbacks_begin(time.monotonic_ns(), is_first=True))
 
     @guarded
     def epoch_begin(self) -> None:
         """The callbacks' `on_epoch_begin` is about to be called."""
         self._ends.callbacks_ended(time.monotonic_ns())
+        self._write(self._ends.next_epoch_begins())
 
     def _record_epoch_end(self, now_ns: int) -> None:
+        if self._recorded is not None:
+            self._write(self._ends.close(now_ns, self._recorded.recorder.next_step))
+
+    def _write(self, event: EpochEnding | EpochEnded | None) -> None:
+        """Write it if the steps of the epoch are part of the current recording."""
         recording = self._recorded
-        if recording is None or recording is not self._session.recording:
-            return
-        event = self._ends.close(now_ns, recording.recorder.next_step)
-        if event is not None:
+        if event is not None and recording is not None and recording is self._session.recording:
             recording.recorder.write(event)
 
     @guarded

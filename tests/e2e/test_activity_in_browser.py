@@ -16,6 +16,8 @@ from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import (
     CommandAnswered,
     CommandSent,
+    EpochEnded,
+    EpochEnding,
     Event,
     Launched,
     SegmentOpened,
@@ -27,6 +29,13 @@ from tests.e2e.conftest import Server
 from tests.growing_run import begin_run, end_run, write_by_launcher
 
 pytestmark = pytest.mark.browser
+INKED_AT_THE_RIGHT = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(canvas.width * 0.8, 0, 60, canvas.height);
+    let inked = 0;
+    for (let at = 3; at < data.length; at += 4) if (data[at] > 20) inked += 1;
+    return inked;
+}"""
+"""Pixels that are drawn on near the right end of a chart."""
 SHOTS = os.environ.get("ACTIVITY_SHOTS")
 
 
@@ -84,6 +93,29 @@ def test_the_pill_says_what_a_run_does_while_no_step_comes(
     shoot(page, "compiling")
     write_by_launcher(run, CommandSent(2, "stop"))
     expect(chip).to_have_text("Stopping")
+    end_run(run)
+
+
+def test_the_end_of_an_epoch_is_named_while_it_lasts_and_hatched_on_the_charts(
+    open_page: Callable[..., Page], server: Server
+) -> None:
+    run = begin_run(server.fresh("epoch-ends"), steps=2)
+    page = open_page(server.address(run=run.name))
+    chip, doing = page.locator(".live .chip"), page.locator(".live .doing")
+    expect(chip).to_have_text("Running")
+    write(run, step(0, 2), EpochEnding(doing="validation"))
+    expect(chip).to_have_text("Between epochs")
+    expect(doing).to_have_text(
+        re.compile(r"^Keras's fit validates after the last step of an epoch\. \d+ s so far\.$")
+    )
+    wall = page.locator(".live canvas[data-chart=wall]")
+    assert wall.evaluate(INKED_AT_THE_RIGHT) > 500
+    begun_ns = time.time_ns()
+    ended = EpochEnded(segment=0, step=2, start_ns=begun_ns, wall_ms=9000.0, validation_ms=8500.0)
+    write(run, ended, StepDone(0, 3, begun_ns + 9_000_000_000, 10.0, 0.5, 256, captured=False))
+    expect(chip).to_have_text("Running")
+    expect(page.locator(".live .headline")).to_contain_text("The end of the last epoch took 9.00 s")
+    assert wall.evaluate(INKED_AT_THE_RIGHT) > 500
     end_run(run)
 
 

@@ -4,8 +4,8 @@ const LONG_FIRST_STEP = 0.2; // share of the time axis
 const MOST = 0.5; // the same, of a stretch without a step
 
 export class Axis {
-  constructor(history) {
-    this.history = history;
+  constructor(history, epochEnds) {
+    Object.assign(this, { history, epochEnds });
     this.mode = "time"; // or "step"
     this.span = Infinity; // seconds shown, counted back from the newest step; Infinity: all
     this.cursor = null; // index into the history
@@ -26,6 +26,7 @@ export class Axis {
     const last = this.history.length - 1;
     if (last < 0) return;
     this.high = this.value(last);
+    if (this.mode === "time" && this.epochEnds.current) this.high = Math.max(this.high, this.epochEnds.current.end);
     this.first = this.firstToShow(last);
     if (Number.isFinite(this.span)) {
       const since = this.history.start[last] - this.span * 1000;
@@ -36,12 +37,16 @@ export class Axis {
   }
 
   // Without the first step of the run if it would take much of the time axis: it traces and compiles.
-  // Nor does one later stretch without a step take most of the axis: it then begins after it.
+  // Nor does one later stretch without a step take most of the axis: it then begins after it. The end
+  // of an epoch is part of the run's usual course.
   firstToShow(last) {
     if (this.mode !== "time") return 0;
-    const { start, gap } = this.history;
+    const { start, gap, step } = this.history;
     let first = last > 1 && start[1] - start[0] > LONG_FIRST_STEP * (start[last] - start[0]) ? 1 : 0;
-    for (let at = first + 1; at < last; at++) if (gap[at] > MOST * (start[last] - start[first])) first = at;
+    for (let at = first + 1; at < last; at++) {
+      const isEpochEnd = this.epochEnds.steps.has(step[at - 1]);
+      if (gap[at] > MOST * (start[last] - start[first]) && !isEpochEnd) first = at;
+    }
     return first;
   }
 

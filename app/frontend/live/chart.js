@@ -22,6 +22,7 @@ export class Chart {
     this.fitY(axis);
     this.drawGrid(context, axis, theme);
     this.drawBoundaries(context, axis, theme, boundaries);
+    axis.epochEnds.draw(context, axis, theme, TOP, TOP + this.plotHeight, this.isFirst);
     context.save();
     context.beginPath();
     context.rect(axis.left, TOP - 4, axis.width - axis.left - axis.right, this.plotHeight + 6);

@@ -38,6 +38,7 @@ export class Charts {
     this.readout = el("div", { class: "sr-only", "aria-live": "polite" });
     this.labels = el("div", { class: "boundaries", "aria-hidden": "true" });
     this.charts = this.make();
+    this.charts[0].chart.isFirst = true;
     this.charts.at(-1).chart.isLast = true;
     const span = buttonGroup("Time shown", SPANS, (seconds) => this.change(() => (axis.span = seconds)));
     const mode = buttonGroup("Horizontal axis", MODES, (value) => this.change(() => (axis.mode = value)));

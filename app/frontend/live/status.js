@@ -7,6 +7,7 @@ const WORDS = {
   starting: "Starting",
   compiling: "Compiling",
   running: "Running",
+  "between-epochs": "Between epochs",
   changing: "Changing",
   stopping: "Stopping",
   lost: "Process lost",
@@ -83,7 +84,7 @@ function sentence({ state, text, for_ms, expected_ms, step_age_ms, late_after_ms
     parts.push(`${seconds(lasts)} so far${usual}.`);
   }
   const age = step_age_ms === null ? 0 : step_age_ms + waitedMs;
-  if (age > late_after_ms) parts.push(`The last step ended ${seconds(age)} ago.`);
+  if (age > late_after_ms && state !== "between-epochs") parts.push(`The last step ended ${seconds(age)} ago.`);
   return parts.filter(Boolean).join(" ");
 }
 

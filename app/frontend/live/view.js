@@ -7,6 +7,7 @@ import { Axis } from "./axis.js";
 import { Breakdown } from "./breakdown.js";
 import { Charts } from "./charts.js";
 import { collectivesTable } from "./collectives.js";
+import { EpochEnds } from "./epoch_ends.js";
 import { Feed } from "./feed.js";
 import { History, mean } from "./history.js";
 import { panel, phaseLegend } from "./layout.js";
@@ -20,6 +21,7 @@ const AVERAGED = 20; // steps behind the numbers that move with the run
 const MAX_NEWS_SHOWN = 60;
 const SAID_EVERY_MS = 1000;
 const CLOCK_EVERY_MS = 500;
+const BETWEEN_EPOCHS = "between-epochs"; // what the run does
 const AFTER_TRACED = "Available after the second step: a configuration's first step is traced and compiled.";
 const ENDED_TRACING = "Not available: the run ended before its second step.";
 const NO_TIMESTAMPS = "This run has no timestamps: turn them on in the capture settings.";
@@ -34,14 +36,15 @@ export class LiveView {
   constructor(host, data) {
     this.host = host;
     this.history = new History(data.phases);
-    this.axis = new Axis(this.history);
+    this.epochEnds = new EpochEnds();
+    this.axis = new Axis(this.history, this.epochEnds);
     this.root = el("div", { class: "live" });
     host.replaceChildren(this.root);
     this.build(data);
     this.resizes = new ResizeObserver(() => this.redraw());
     this.resizes.observe(this.root);
     // Times in the status grow while nothing arrives.
-    this.clock = setInterval(() => this.state?.doing && this.drawStatus(), CLOCK_EVERY_MS);
+    this.clock = setInterval(() => this.passTime(), CLOCK_EVERY_MS);
   }
 
   build(data) {
@@ -125,6 +128,7 @@ export class LiveView {
 
   forget() {
     this.history.clear();
+    this.epochEnds.clear();
     this.axis.cursor = null;
     this.boundaries = [];
     this.segment = null;
@@ -174,6 +178,7 @@ export class LiveView {
         value: (mode) => (mode === "time" ? news.at_ms / 1000 : news.first_step),
       });
     }
+    if (news.kind === "epoch") this.epochEnds.add(news);
     // A profile without steps has a window all the same.
     if (news.kind === "window" && news.replicas && news.num_steps) this.capture = news;
     const text = sentence(news);
@@ -198,6 +203,7 @@ export class LiveView {
     this.drawTiles(last);
     this.drawProcesses();
     const isEmpty = this.isOver && last < 0;
+    this.followEpochEnd(last);
     this.charts.setEmpty(isEmpty);
     if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
     this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
@@ -209,6 +215,21 @@ export class LiveView {
     this.root.dataset.status = this.state?.state ?? "";
     this.root.dataset.segments = String(this.boundaries.length);
     this.root.dispatchEvent(new CustomEvent("strategy-lab:drawn", { detail: last < 0 ? null : this.history.step[last] }));
+  }
+
+  passTime() {
+    if (this.isBetweenEpochs) this.redraw();
+    else if (this.state?.doing) this.drawStatus();
+  }
+
+  get isBetweenEpochs() {
+    return this.state?.doing?.state === BETWEEN_EPOCHS;
+  }
+
+  // The end of an epoch that lasts, after the last step.
+  followEpochEnd(last) {
+    const lasts = this.isBetweenEpochs ? this.state.doing.for_ms + performance.now() - this.toldAt : 0;
+    this.epochEnds.setCurrent(lasts && last >= 0 ? this.history.start[last] + this.history.wall[last] : null, lasts);
   }
 
   drawStatus() {

@@ -14,6 +14,8 @@ from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.run.event_files import read_sources
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import (
+    EpochEnded,
+    EpochEnding,
     Exited,
     Failed,
     Launched,
@@ -235,3 +237,34 @@ def test_an_ended_run_without_a_step_promises_no_number(log: EventLog, live: Liv
 def notes_of(live: LiveRun) -> dict[str, str]:
     numbers = told(live)[0]["numbers"]["numbers"]
     return {key: note for key, (_value, _unit, note) in numbers.items()}
+
+
+def test_the_end_of_an_epoch_reaches_the_charts_and_the_headline(
+    tmp_path: Path, log: EventLog, live: LiveRun
+) -> None:
+    """Its event and the next step come within the time for which a status is kept."""
+    began_ns = process_started_ns(os.getpid()) or 0
+    EventLog(tmp_path / LAUNCHER_EVENTS).write(Launched(0, 0, os.getpid(), began_ns, False))
+    log.write(segment())
+    for number in range(4):
+        log.write(step(number))
+    log.write(EpochEnding(doing="validation"))
+    message, cursor = told(live)
+    assert message["status"]["doing"]["state"] == "between-epochs"
+    log.write(EpochEnded(segment=0, step=3, start_ns=8_000_000, wall_ms=7.0, validation_ms=6.0))
+    log.write(step(4, start_ns=15_000_000))
+    message, _ = told(live, cursor)
+    assert message["status"]["doing"]["state"] == "running"
+    (end,) = message["news"]
+    assert (end["kind"], end["begin_ms"], end["wall_ms"]) == ("epoch", 7.0, 7.0)
+    assert end["text"] == "end of an epoch, 7.00 ms, most of it validation"
+
+
+def test_many_epochs_leave_room_for_other_news(log: EventLog, live: LiveRun) -> None:
+    log.write(segment())
+    for number in range(3_000):
+        log.write(EpochEnded(segment=0, step=number, start_ns=number, wall_ms=1.0))
+    log.write(Failed("the loss is NaN"))
+    message, _ = told(live)
+    assert message["news"][-1]["kind"] == "failed"
+    assert len(message["news"]) == 1_002

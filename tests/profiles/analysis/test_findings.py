@@ -101,6 +101,21 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     assert advice in found["straggler"].advice
 
 
+def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) -> None:
+    """Without timestamps only captured steps tell it, and these may take longer or shorter."""
+    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 60.0)))
+    facts = gather_facts(profile, profile.segments[0])
+    median_ms = facts.steps.median_ms or 0.0
+    for factor, length in ((1.1, ""), (2.0, f", which took {units.milliseconds(2 * median_ms)}")):
+        known = replace(facts.stragglers, source="measured", step_ms=factor * median_ms)
+        found = {item.key: item for item in findings(replace(facts, stragglers=known))}
+        late = found["straggler"]
+        assert late.sentence.endswith(f"in 100 % of the captured steps{length}.")
+        assert late.cost is not None
+        assert late.cost.share == pytest.approx(late.cost.ms / (factor * median_ms))
+        assert "the captured steps would be" in late.advice
+
+
 def test_every_late_replica_is_named_with_its_delay(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", straggler=(1, 60.0), also_late=(2, 30.0))["straggler"]
     assert re.match(

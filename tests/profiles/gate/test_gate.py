@@ -25,6 +25,7 @@ from strategy_lab.profiles.gate.baseline import (
     save,
 )
 from strategy_lab.profiles.gate.checks import exact_checks
+from strategy_lab.profiles.gate.exact import exact_facts
 from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
 from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import GateReport, gate
@@ -58,7 +59,7 @@ def side(first: int, step_ms: float, num: int, noise: float = 0.004, **parts: fl
 # Exact
 
 
-def test_the_labs_own_gather_of_timestamps_is_no_time_of_the_program(tmp_path: Path) -> None:
+def test_the_labs_own_gather_of_timestamps_is_no_collective_of_the_program(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=60)
     before = read_run(profiles.load(run)).run.parts
     assert "all-reduce of 2, wait" in before
@@ -70,6 +71,8 @@ def test_the_labs_own_gather_of_timestamps_is_no_time_of_the_program(tmp_path: P
     after = read_run(profiles.load(run)).run.parts
     assert before.keys() - after.keys() == {"all-reduce of 2, wait", "all-reduce of 2, transfer"}
     assert after.keys() <= before.keys()
+    profile = profiles.load(run)
+    assert exact_facts(profile, profile.segments[0]).facts["collectives"] == {}
 
 
 def test_a_run_of_the_same_program_is_within(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from strategy_lab.profiles.run.activity import READING_GRAPH, TRACING, Activity,
 from strategy_lab.profiles.run.events import (
     CommandAnswered,
     CommandSent,
+    EpochEnded,
+    EpochEnding,
     Event,
     Launched,
     PlacementRecorded,
@@ -138,3 +140,19 @@ def test_a_step_is_late_after_four_times_the_one_before() -> None:
     slow = activity_after(segment(), StepDone(0, 0, 0, 3_000.0, 0.5, 8, False))
     assert not slow.is_late(14 * 10**9)
     assert slow.is_late(16 * 10**9)
+
+
+def test_between_epochs_the_state_says_what_fit_does_until_the_next_step() -> None:
+    validating, calling_back = EpochEnding(doing="validation"), EpochEnding(doing="callbacks")
+    between = activity_after(*START, validating)
+    assert between.state(between.last_step_ns + 10**8) == ActivityState.RUNNING
+    assert between.state(10**10) == ActivityState.BETWEEN_EPOCHS
+    assert between.since_ns(ActivityState.BETWEEN_EPOCHS) == between.last_step_ns
+    assert "validates" in (between.text(ActivityState.BETWEEN_EPOCHS) or "")
+    later = activity_after(*START, validating, calling_back)
+    assert "on_epoch_end" in (later.text(ActivityState.BETWEEN_EPOCHS) or "")
+    ended = EpochEnded(segment=0, step=0, start_ns=0, wall_ms=5.0)
+    for event in (ended, step(1), segment(1)):
+        over = activity_after(*START, validating, event)
+        assert over.state(10**10) != ActivityState.BETWEEN_EPOCHS
+        assert over.text(ActivityState.BETWEEN_EPOCHS) != between.text(ActivityState.BETWEEN_EPOCHS)

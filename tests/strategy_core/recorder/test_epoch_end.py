@@ -69,3 +69,19 @@ def test_steps_of_another_fit_in_a_callback_are_not_in_an_end() -> None:
     ends.step_ended(_step(0))
     ends.callbacks_begin(115 * MS, is_first=True)
     assert ends.close(150 * MS, next_step=9) is None
+
+
+def test_what_fit_does_is_recorded_when_it_begins_after_a_step_and_only_then() -> None:
+    from strategy_core.recorder.epoch_end import EpochEnds
+
+    ends = EpochEnds()
+    assert ends.validation_begins() is None
+    assert ends.next_epoch_begins() is None
+    ends.step_ended(_step(0))
+    assert ends.next_epoch_begins() is None
+    begun = [ends.validation_begins(), ends.callbacks_begin(115 * MS, is_first=True)]
+    begun.append(ends.next_epoch_begins())
+    doing = [None if event is None else event.doing for event in begun]
+    assert doing == ["validation", "callbacks", "next_epoch"]
+    ends.close(150 * MS, next_step=1)
+    assert ends.next_epoch_begins() is None

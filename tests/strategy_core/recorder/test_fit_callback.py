@@ -121,6 +121,9 @@ def test_the_ends_of_epochs_are_recorded_with_their_validation(tmp_path: Path) -
         assert is_validated == [False, bool(options), False]
         assert all((end["validation_ms"] or 0) < end["wall_ms"] for end in ends)
         assert {end["callbacks_ms"] for end in ends} == {None}
+        plain, validated = ["callbacks", "next_epoch"], ["validation"] * bool(options)
+        doing = [*plain, *validated, *plain, "callbacks"]
+        assert [event["doing"] for event in _events(run, "epoch_ending")] == doing
 
 
 def test_the_end_of_data_of_unknown_length_is_neither_a_failure_nor_a_step(tmp_path: Path) -> None:

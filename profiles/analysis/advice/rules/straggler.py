@@ -2,8 +2,9 @@
 
 ## What it does
 
-Compares when the replicas enter the collectives of a step. Names every late replica, the delay
-that the lab injected, and whether its own work takes longer or it begins later.
+Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
+otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
+whether its own work takes longer or it begins later.
 
 ## Why is this slow
 
@@ -24,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
+from strategy_lab.profiles.analysis.captured_steps import is_unlike
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.analysis.late_replicas import (
     expected_by_delay,
@@ -43,16 +45,23 @@ NOTICEABLE_SLOWDOWN = 1.02
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Every late replica, the latest first, with what the lab itself injected."""
-    late, wall = facts.stragglers.late, facts.steps.median_ms
-    if not late or not wall:
+    late, usual_ms = facts.stragglers.late, facts.steps.median_ms
+    wall_ms = facts.stragglers.step_ms
+    if not late or not usual_ms or not wall_ms:
         return
+    steps = "steps"
+    if facts.stragglers.source == "measured":
+        took = f", which took {units.milliseconds(wall_ms)}" if is_unlike(wall_ms, usual_ms) else ""
+        steps = f"captured steps{took}"
+    else:
+        wall_ms = usual_ms
     worst, delays_ms = late[0], injected_delays(facts.segment)
     because = explained_by_delay(facts.stragglers, delays_ms)
     parts = [lateness_of(item, because.get(item.replica)) for item in late]
     awaited = "it" if len(late) == 1 else worst.name
     sentence = (
         f"{units.listed(parts).capitalize()}: {who_waits(facts.stragglers)} for {awaited} in "
-        f"{units.share(worst.last_share)} of the steps"
+        f"{units.share(worst.last_share)} of the {steps}"
     )
     for before, item in itertools.pairwise(late):
         others = units.share(item.last_share)
@@ -63,7 +72,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{sentence}.{injected}",
         _advice(facts, late, delays_ms),
-        per_step(facts, worst.late_ms, wall, "derived"),
+        per_step(facts, worst.late_ms, wall_ms, "derived"),
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
@@ -113,10 +122,11 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "input pipeline, record full captures of it, and check how long results take to "
             "reach it."
         )
+    what = "the captured steps" if facts.stragglers.source == "measured" else "the run"
     return (
         f"{lead}Its own work takes longer. On the Timeline page, compare its ops with those of "
         "another replica: it may have more data or a slower device. With every replica on time, "
-        f"the run would be {slowdown:.2f} times as fast."
+        f"{what} would be {slowdown:.2f} times as fast."
     )
 
 

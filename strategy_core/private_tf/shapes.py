@@ -12,12 +12,12 @@ from strategy_core.private_tf.availability import has
 _CAN = has(tf.Tensor, "_shape_tuple", "to count the examples of a step takes 10 us longer")
 
 
-def shape_of(tensor: Any) -> Sequence[int | None]:
+def shape_of(tensor: Any) -> Sequence[Any]:
     """The lengths of a tensor's axes, or the `shape` of what is no tensor of TensorFlow.
 
     `tensor.shape` makes an object for each tensor, which takes four times as long.
     """
     if _CAN and isinstance(tensor, tf.Tensor):
-        found: tuple[int | None, ...] = tensor._shape_tuple()
+        found: tuple[Any, ...] = tensor._shape_tuple()
         return found
-    return tensor.shape  # type: ignore[no-any-return]
+    return tensor.shape

@@ -27,9 +27,9 @@ class Call:
         "start_ns", "thread", "unit",
     )  # fmt: skip
 
-    def __init__(self, unit: Unit, thread: threading.Thread) -> None:
+    def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.thread = thread
+        self.thread = threading.current_thread()
         self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
         self.iterations: int | None = None
         """Of the unit's optimizer before the call, if one call may do several steps."""
@@ -79,9 +79,6 @@ class Fetched:
 
 class OfThread(threading.local):
     """What this thread does at the moment."""
-
-    def __init__(self) -> None:  # called once in each thread
-        self.thread = threading.current_thread()
 
     call: Call | None = None
     eager: Call | None = None

@@ -9,6 +9,7 @@ between, are one step.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -179,13 +180,13 @@ class Session:
         return call
 
     def _begin(self, unit: Unit) -> Call:
-        call = Call(unit, self.here.thread)
+        call = Call(unit)
         unit.num_calls += 1
         skips = self.leaves_out_next and self._skips(unit)
         if self._recording is None and unit.trains and not skips and self._claim(call.thread):
-            recording = self._recorder()
+            begun = self._recorder()
             if not unit.is_eager:
-                recording.known_before(unit)
+                begun.known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
             if self.is_due is not None:
@@ -240,7 +241,7 @@ class Session:
     @guarded
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
-        call = Call(unit, self.here.thread)
+        call = Call(unit)
         unit.num_calls += 1
         self.here.call = call
         self._open_calls.append(call)
@@ -393,7 +394,7 @@ class Session:
         here = self.here
         here.is_fetching, here.eager = True, None
         fetched = Fetched(iterator, count)
-        if self._recording is None or self._owner is not here.thread:
+        if self._recording is None or not self._is_owner():
             return fetched
         self._recording.boundary(None)
         if self.is_due is not None:
@@ -401,6 +402,7 @@ class Session:
         recording = self._recording
         if recording is not None and iterator in recording.iterators:
             fetched.step = recording.step_of_batch()
+            fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
             if fetched.step.captured:
                 fetched.asking = fetched.step.input()
                 fetched.asking.__enter__()
@@ -485,12 +487,12 @@ class Session:
         self.has_other_steps = True
         if any(type(each).__name__ == "RecorderCallback" for each in callbacks.callbacks):
             return None
-        return self._recorder() if self._claim(self.here.thread) else None
+        return self._recorder() if self._claim(threading.current_thread()) else None
 
     # -- the recording
 
     def _is_owner(self) -> bool:
-        return self._owner is self.here.thread
+        return self._owner is threading.current_thread()
 
     def _claim(self, thread: threading.Thread) -> bool:
         """Return whether to record this thread: the first one that trains, until it ends.

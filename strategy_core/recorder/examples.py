@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import tensorflow as tf
+
+from strategy_core.private_tf.shapes import shape_of
+
+_PARTS = (tf.Tensor, tf.distribute.DistributedValues)
+
 
 def num_examples(batch: Any) -> int | None:
     """Examples in a batch: the first axis of its first tensor, over all replicas of the process.
 
     None if it has no such axis; a batch may be any object of the program.
     """
-    import tensorflow as tf
-
     first = batch
-    while isinstance(first, tuple | list) and first:  # most batches: `flatten` takes long in a step
+    while isinstance(first, tuple | list) and first:
         first = first[0]
-    if not isinstance(first, tf.Tensor):
+    if not isinstance(first, _PARTS):  # `flatten` takes long in a step
         leaves = tf.nest.flatten(batch)
         if not leaves:
             return None
@@ -24,12 +28,16 @@ def num_examples(batch: Any) -> int | None:
         return _first_axis(first)
     parts = getattr(first, "values", None)
     of_replicas = parts if isinstance(parts, tuple | list) and parts else (first,)
-    sizes = [_first_axis(part) for part in of_replicas]
-    return None if None in sizes else sum(size for size in sizes if size is not None)
+    total = 0
+    for part in of_replicas:
+        if (size := _first_axis(part)) is None:
+            return None
+        total += size
+    return total
 
 
 def _first_axis(tensor: Any) -> int | None:
     try:
-        return int(tensor.shape[0])
+        return int(shape_of(tensor)[0])
     except (AttributeError, IndexError, TypeError, ValueError):  # no shape, a scalar, unknown
         return None

@@ -243,8 +243,10 @@ class Recorder:
             self._next_step = step.step + step.num_steps
             self._rested_ns.append(end_ns - step.begin_ns)
             self._hand(self._step_writer.leave, step)
-            if self._tracing is not None:
-                self._write_all(self._tracing.step_done(step.segment, step.step))
+            if self._tracing is not None and (
+                retraced := self._tracing.step_done(step.segment, step.step)
+            ):
+                self._write_all(retraced)
             self._took_ns += time.monotonic_ns() - end_ns  # what recording the step has cost
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -264,7 +266,8 @@ class Recorder:
 
     def begin_ahead(self) -> RecordedStep:
         """Begin the next step, whose batch is about to be fetched. `step` returns it."""
-        self.leave_ahead()
+        if self._ahead is not None:
+            self.leave_ahead()
         step = self.step()
         self.enter_step(step)
         self.open_step, self._ahead = None, step

@@ -22,6 +22,12 @@ from strategy_lab.profiles.capture import event_names
 
 _ALREADY_RUNNING = "Another profiler is running"
 _POLL_S = 0.0005
+LAST_EVENTS_S = 0.002
+"""Wait between the last captured step and the profiler's stop.
+
+A collective tells the step that it is done before its own event is complete. Without the wait, one
+window in eight lacked an event of its last step (docs/decisions/attribution.md).
+"""
 
 
 class Window:
@@ -32,6 +38,7 @@ class Window:
 
     subfolder = ""
     """Where in `scratch` this process's own profiler writes."""
+    sleep = staticmethod(time.sleep)
 
     def __init__(
         self,
@@ -78,11 +85,14 @@ class Window:
     def is_full(self) -> bool:
         return self.captured >= self.num_steps
 
-    def stop(self) -> None:
-        """Stop the profiler and write the capture."""
+    def stop(self, *, after_s: float = 0.0) -> None:
+        """Stop the profiler `after_s` from now, and write the capture. Sets `stop_ms`, which
+        includes that."""
         if self.error is not None:
             return  # it never started; a running profiler belongs to the program
         begin = time.perf_counter_ns()
+        if after_s:
+            self.sleep(after_s)
         self._write(tf.profiler.experimental.stop)
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
 
@@ -154,10 +164,12 @@ class FollowedWindow(Window):
             before.step_back()
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
-    def stop(self) -> None:
+    def stop(self, *, after_s: float = 0.0) -> None:
         if self.error is not None:
             return
         begin = time.perf_counter_ns()
+        if after_s:
+            self.sleep(after_s)
         self._thread = threading.Thread(
             target=self._write, args=(self._session.export_to_tb,), daemon=True
         )

@@ -16,7 +16,7 @@ from strategy_core.recorder.graph_trace import GraphTrace
 from strategy_core.recorder.planner import LONGEST_REST_MS, WindowPlanner
 from strategy_core.recorder.pod_window import PodWindow
 from strategy_core.recorder.python_sampler import PythonSampler
-from strategy_core.recorder.window import FollowedWindow, Window
+from strategy_core.recorder.window import LAST_EVENTS_S, FollowedWindow, Window
 from strategy_lab.profiles.capture.helper import Job
 from strategy_lab.profiles.capture.pending import Pending
 from strategy_lab.profiles.run.events import Event, Note, PlacementRecorded, WindowCaptured
@@ -234,7 +234,8 @@ class Windows:
             sampler.stop()
         if window is None or self._trace is None:
             return []
-        window.stop()
+        has_collectives = len(self._trace.replica_devices) > 1 and bool(window.captured)
+        window.stop(after_s=LAST_EVENTS_S if has_collectives else 0.0)
         self._aside_ms += window.stop_ms
         cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
         self._to_submit.append(_Captured(window, self._trace, cost_ms, sampler))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from strategy_core.recorder.examples import num_examples
 from strategy_core.tracing.units import Unit
 
 if TYPE_CHECKING:
     from strategy_core.recorder.step import RecordedStep
+
+
+Count = Callable[[Any], int | None]
+"""Returns the number of examples in a batch. Needs TensorFlow, which this module does not."""
 
 
 class Call:
@@ -54,10 +58,13 @@ class Call:
 class Fetched:
     """A batch that the program takes, or has taken and not used in a step yet."""
 
-    __slots__ = ("asking", "begin_ns", "iterator", "num_examples", "start_ns", "step", "took_ns")
+    __slots__ = (
+        "asking", "begin_ns", "count", "iterator", "num_examples", "start_ns", "step", "took_ns",
+    )  # fmt: skip
 
-    def __init__(self, iterator: Any) -> None:
+    def __init__(self, iterator: Any, count: Count) -> None:
         self.iterator = weakref.ref(iterator)
+        self.count = count
         self.step: RecordedStep | None = None
         """The step that began with it."""
         self.asking: AbstractContextManager[None] | None = None
@@ -67,7 +74,7 @@ class Fetched:
 
     def done(self, batch: Any) -> None:
         self.took_ns = time.monotonic_ns() - self.begin_ns
-        self.num_examples = num_examples(batch)
+        self.num_examples = self.count(batch)
 
 
 class OfThread(threading.local):

@@ -55,6 +55,8 @@ def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
         if owner.is_off:
             return None
         try:
+            if owner.turn is None:
+                return method(*args, **kwargs)
             with owner.turn:
                 return method(*args, **kwargs)
         except Exception as error:

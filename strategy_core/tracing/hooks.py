@@ -16,6 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.recorder.examples import num_examples
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
@@ -55,9 +56,9 @@ class _Hooks:
 
     def function_call(self, function: Any, method: Method) -> Method:
         session = self._session
-        if session.is_off or session.is_in_call or not tf.executing_eagerly():
+        if not session.takes_calls or not tf.executing_eagerly():
             return method
-        unit = session.units.of(function, private_tf.python_function(function))
+        unit = session.units.of(function, private_tf.python_function)
         return functools.partial(outermost_call, session, unit, method)
 
     def strategy_run(self, strategy: Any, method: Method) -> Method:
@@ -85,8 +86,8 @@ class _Hooks:
     def next_batch(self, iterator: Any, method: Method) -> Method:
         session = self._session
         here = session.here
-        is_inner = here.is_fetching or session.is_in_call or here.scheduled is not None
-        if session.is_off or session.is_idle or is_inner or not tf.executing_eagerly():
+        is_inner = here.is_fetching or here.scheduled is not None
+        if is_inner or session.is_idle or not session.takes_calls or not tf.executing_eagerly():
             return method
         return functools.partial(_fetch, session, iterator, method)
 
@@ -116,7 +117,7 @@ def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwarg
 
 
 def _fetch(session: Session, iterator: Any, method: Method) -> Any:
-    fetched = session.begin_fetch(iterator)
+    fetched = session.begin_fetch(iterator, num_examples)
     if fetched is None:
         return method()
     try:

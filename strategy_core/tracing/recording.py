@@ -39,6 +39,8 @@ MOST_CALLS = 64
 """After so many calls without an update of the variables, each call is a step."""
 FEWEST_MADE = 3
 """Functions of one place, each called once, from which on a new one is the same one again."""
+_NOT_RAISED = (None, None, None)
+"""What `__exit__` gets of a block that ended without an exception."""
 
 _HOW_TO_COUNT = (
     "record the program with `with strategy_core.record(RUN) as recorder:`, and put all that a "
@@ -64,6 +66,8 @@ class Recording:
         """Segment by function."""
         self._num_segments = 0
         self._segment = -1
+        self._owner: Any = lambda: None
+        """Weak reference to the function or model of the segment in force."""
         self._num_workers = 1
         """Of the segment in force."""
         self._has_begun = False
@@ -176,6 +180,7 @@ class Recording:
         if warning := about_missing_devices(segment):
             self._warn(warning)
         self._segment_of[owner] = self._segment = number
+        self._owner = weakref.ref(owner)
         self._last = self._has_late_update = None
         self._values = ChangedValues()
         if self._graphs_left_at is not None and same_as is None:
@@ -194,6 +199,8 @@ class Recording:
 
     def _come_back_to(self, unit: Unit) -> None:
         """Begin a segment like an earlier one, if another is in force."""
+        if self._owner() is unit:
+            return
         segment = self._segment_of.get(unit)
         if segment is None or (segment != self._segment and self._num_switches < MOST_SWITCHES):
             self._num_switches += segment is not None
@@ -234,7 +241,7 @@ class Recording:
 
     def _begin(self, call: Call) -> None:
         step = self.recorder.step()
-        step.__enter__()
+        self.recorder.enter_step(step)
         self._open(step)
         is_made_again = call.unit is self._newest and self._num_made >= FEWEST_MADE
         if is_made_again and call.unit.num_calls == 1 and self._has_begun:
@@ -242,8 +249,9 @@ class Recording:
             self.recorder.write(Retraced(self._segment, step.step, call.unit.name, 1, why))
         # A step that began with its batch, before its new function was called, is of the old one.
         self._has_begun |= step.segment == self._segment
-        if any(each.step is step for each in call.fetched):
-            return  # it began with its batch
+        for each in call.fetched:
+            if each.step is step:
+                return  # it began with its batch
         if not step.captured:
             step.began_at(*call.first_began())
             for each in call.fetched:
@@ -268,7 +276,8 @@ class Recording:
             self._find_update(call.unit)
         if call.unit is self._last:
             self.close_step()
-        self._give_up_if_long(call.unit)
+        if not self._is_updated:
+            self._give_up_if_long(call.unit)
 
     def other_call_done(self, call: Call) -> None:
         """A call that computes no gradients has returned.
@@ -390,14 +399,15 @@ class Recording:
             return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
+        num_calls = len(self._calls)
         if self._has_late_update:
             step.examples = self._calls.num_examples()
-        elif len(self._calls) > 1 and len(self._called) == 1:
+        elif num_calls > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
-        elif len(self._calls):
+        elif num_calls:
             step.examples = self._of_all_workers(self._calls.first.num_examples)
         step.ended_at(self._ended_ns)
-        step.__exit__(None, None, None)
+        self.recorder.leave_step(step, _NOT_RAISED)
 
     def _is_whole(self) -> bool:
         """Whether the open step has all calls up to an update; notes it if some are left over."""

@@ -71,4 +71,4 @@ def _unit(session: Session, function: Any) -> Unit | None:
     """The unit of a scheduled `tf.function`; other functions run eagerly on a worker."""
     if not isinstance(function, private_tf.Function):
         return None
-    return session.units.of(function, private_tf.python_function(function))
+    return session.units.of(function, private_tf.python_function)

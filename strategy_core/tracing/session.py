@@ -9,12 +9,13 @@ between, are one step.
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from strategy_core.tracing.calls import Call, Fetched, OfThread
+from strategy_core.tracing.calls import Call, Count, Fetched, OfThread
 from strategy_core.tracing.children import (
     claim_worker,
     is_unrecorded_child,
@@ -65,11 +66,11 @@ class Session:
         """
         self.num_idle_steps = 0
         """Steps that were not recorded because the session was idle."""
-        self.is_due: Callable[[Recording], bool] = lambda _recording: False
-        """Whether the recording ends with the step that is done."""
+        self.is_due: Callable[[Recording], bool] | None = None
+        """Whether the recording ends with the step that is done. None: with the program."""
         self.left: Recording | None = None
         """The recording that ended so, which another thread closes."""
-        self.turn: AbstractContextManager[Any] = nullcontext()
+        self.turn: AbstractContextManager[Any] | None = None
         """Held while this object is used, if another thread may end the recording."""
         self._graphs: FirstGraphs | None = None
         """Graphs for later recordings, if there may be some."""
@@ -88,7 +89,7 @@ class Session:
     @property
     def is_off(self) -> bool:
         """Whether nothing more of the program is recorded."""
-        return self.faults.is_off or self._is_over or self.own_record is not None
+        return self._is_over or self.faults.error is not None or self.own_record is not None
 
     # -- what happens to the process
 
@@ -153,6 +154,20 @@ class Session:
         return self.here.call is not None or self.is_in_fit
 
     @property
+    def takes_calls(self) -> bool:
+        """Whether a call in this thread may be a step, or a part of one.
+
+        `is_off` and `is_in_call` in one, because each call of a property has a cost in every step.
+        """
+        return (
+            self.here.call is None
+            and (self._fit is None or self._fit() is None)
+            and not self._is_over
+            and self.faults.error is None
+            and self.own_record is None
+        )
+
+    @property
     def is_in_fit(self) -> bool:
         return self._fit is not None and self._fit() is not None
 
@@ -167,16 +182,18 @@ class Session:
     def _begin(self, unit: Unit) -> Call:
         call = Call(unit)
         unit.num_calls += 1
-        skips = self._skips(unit)
+        skips = self.leaves_out_next and self._skips(unit)
         if self._recording is None and unit.trains and not skips and self._claim(call.thread):
-            recording = self._recorder()
+            begun = self._recorder()
             if not unit.is_eager:
-                recording.known_before(unit)
+                begun.known_before(unit)
         if self._recording is not None:
             self._recording.boundary(unit)
-            self.end_if_due()
-        if self._recording is not None and unit.trains and self._is_owner():
-            self._enter(self._recording, call)
+            if self.is_due is not None:
+                self.end_if_due()
+        recording = self._recording
+        if recording is not None and unit.trains and self._owner is call.thread:
+            recording.enter(call, list(self._fetched.values()))
         return call
 
     def _skips(self, unit: Unit) -> bool:
@@ -190,11 +207,12 @@ class Session:
         """After an outermost call that returned, or raised."""
         self.here.call = None
         self._open_calls.remove(call)
-        self.first_call_done(call.unit)
+        if self._graphs is not None:
+            self.first_call_done(call.unit)
         recording = self._recording
-        if call.unit.trains and recording is not None and self._is_owner():
-            if not recording.is_in_step:
-                self._enter(recording, call)  # it turned out to be a step
+        if call.unit.trains and recording is not None and self._owner is call.thread:
+            if not recording.is_in_step:  # it turned out to be a step
+                recording.enter(call, list(self._fetched.values()))
             if error is None:
                 recording.call_done(call, result)
             else:
@@ -207,12 +225,15 @@ class Session:
                 recording.other_call_done(call)
             recording.leave_ahead()
         self._fetched.clear()
-        self.end_if_due()
+        if self.is_due is not None:
+            self.end_if_due()
 
     def end_if_due(self) -> None:
         """Become idle after the last step of the recording."""
         recording = self._recording
-        if recording is not None and not recording.is_in_step and self.is_due(recording):
+        if recording is None or self.is_due is None:
+            return
+        if not recording.is_in_step and self.is_due(recording):
             self.idle()
 
     # -- steps that a ClusterCoordinator is given
@@ -237,7 +258,7 @@ class Session:
             return
         if self.here.scheduled is None:
             self.here.scheduled = call
-            self._enter(recording, call)
+            recording.enter(call, list(self._fetched.values()))
         self.here.num_scheduled += 1
         self._fetched.clear()
 
@@ -253,9 +274,6 @@ class Session:
         else:
             self._recording.scheduled_done(call, num_steps)
             self.end_if_due()
-
-    def _enter(self, recording: Recording, call: Call) -> None:
-        recording.enter(call, list(self._fetched.values()))
 
     @guarded
     def gradient(self, tape: Any) -> None:
@@ -338,7 +356,7 @@ class Session:
         """The unit of a function that `Strategy.run` is called with, outside of other calls."""
         function = getattr(function, "__func__", function)
         try:
-            unit = self.units.of(function, getattr(function, "python_function", function))
+            unit = self.units.of(function, lambda run: getattr(run, "python_function", run))
         except TypeError:  # without weak references
             return None
         unit.strategy = strategy
@@ -371,19 +389,23 @@ class Session:
     # -- batches
 
     @guarded
-    def begin_fetch(self, iterator: Any) -> Fetched:
-        """Before a batch is taken outside of a call."""
-        self.here.is_fetching = True
-        self.here.eager = None
-        fetched = Fetched(iterator)
-        if self._recording is not None and self._is_owner():
-            self._recording.boundary(None)
+    def begin_fetch(self, iterator: Any, count: Count) -> Fetched:
+        """Before a batch is taken outside of a call. `count` counts the examples in it."""
+        here = self.here
+        here.is_fetching, here.eager = True, None
+        fetched = Fetched(iterator, count)
+        if self._recording is None or not self._is_owner():
+            return fetched
+        self._recording.boundary(None)
+        if self.is_due is not None:
             self.end_if_due()
         recording = self._recording
-        if recording is not None and self._is_owner() and iterator in recording.iterators:
+        if recording is not None and iterator in recording.iterators:
             fetched.step = recording.step_of_batch()
-            fetched.asking = fetched.step.input()
-            fetched.asking.__enter__()
+            fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
+            if fetched.step.captured:
+                fetched.asking = fetched.step.input()
+                fetched.asking.__enter__()
         return fetched
 
     @guarded
@@ -393,6 +415,8 @@ class Session:
         fetched.done(batch if error is None else None)
         if fetched.asking is not None:
             fetched.asking.__exit__(None, None, None)
+        elif fetched.step is not None:
+            fetched.step.asked(fetched.took_ns)
         if error is None:
             self._fetched[id(fetched.iterator())] = fetched
         elif self._recording is not None and fetched.step is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 
@@ -65,11 +66,11 @@ class Units:
     def __init__(self) -> None:
         self._of: weakref.WeakKeyDictionary[Any, Unit] = weakref.WeakKeyDictionary()
 
-    def of(self, function: Any, python_function: Any) -> Unit:
-        """The unit of a function; `python_function` has its name and code."""
+    def of(self, function: Any, python_function: Callable[[Any], Any]) -> Unit:
+        """The unit of a function; `python_function` returns what has its name and code."""
         unit = self._of.get(function)
         if unit is None:
-            unit = self._of[function] = Unit(*_described(python_function))
+            unit = self._of[function] = Unit(*_described(python_function(function)))
         return unit
 
     def of_optimizer(self, optimizer: Any) -> Unit:

@@ -58,7 +58,7 @@ class Waiting:
         self._request: Request | None = None
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
-        session.turn = threading.RLock()
+        self._turn = session.turn = threading.RLock()
         session.idle()
 
     def begin(self) -> None:
@@ -141,7 +141,7 @@ class Waiting:
         if request.seconds is not None:
             request.ends_s = time.monotonic() + request.seconds
         self._request = request
-        with self._session.turn:
+        with self._turn:
             self._session.is_due = request.is_over
             settings = Settings(str(request.run), self._pid, capture, waits=True)
             self._session.record_into(settings)
@@ -157,7 +157,7 @@ class Waiting:
     def _finish(self, request: Request, error: BaseException | None = None) -> None:
         """Close the recording, and answer the request."""
         session = self._session
-        with session.turn:
+        with self._turn:
             if not session.is_idle:
                 session.idle()
             recording, session.left = session.left, None

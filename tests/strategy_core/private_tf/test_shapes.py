@@ -1,0 +1,28 @@
+"""TensorFlow still tells a tensor's shape without making an object of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+
+def test_a_tensors_shape_is_read_without_its_public_object() -> None:
+    import tensorflow as tf
+
+    from strategy_core.private_tf import shapes
+
+    assert shapes._CAN, "tf.Tensor no longer has _shape_tuple"
+    assert shapes.shape_of(tf.zeros((3, 2))) == (3, 2)
+    assert shapes.shape_of(tf.constant(1.0)) == ()
+    assert list(shapes.shape_of(np.zeros((4, 1)))) == [4, 1]
+
+
+def test_the_public_shape_serves_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import tensorflow as tf
+
+    from strategy_core.private_tf import shapes
+
+    monkeypatch.setattr(shapes, "_CAN", False)
+    assert list(shapes.shape_of(tf.zeros((3, 2)))) == [3, 2]

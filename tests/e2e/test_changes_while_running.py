@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from strategy_core.launcher import record_limit
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_lab import profiles
 from strategy_lab.profiles.run.checkpoints import last_saved_state
@@ -119,7 +120,10 @@ def test_a_run_continues_from_a_change_in_which_its_worker_was_killed(launch: La
     assert saved.step == events(handle.folder, "segment")[1]["first_step"]
 
 
-def test_a_run_until_stopped_ends_at_the_limit_of_its_record(launch: Launch) -> None:
+def test_a_run_until_stopped_ends_at_the_limit_of_its_record(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_limit, "LOOK_EVERY_S", 0.5)
     handle = launch(steps=None, inject=[], capture={"limit_mb": 1, "every_step": True})
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped"

@@ -35,13 +35,15 @@ def last_step(run: Path) -> int:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.Signals) -> None:
+def test_training_goes_on_and_stop_ends_it_in_time(
+    launcher: Launcher, tmp_path: Path, how: signal.Signals
+) -> None:
     run = tmp_path / "run"
     spec = RunSpec(
         devices="cpu:2", steps=1_000_000, workload="digits-mlp", capture={"every_step": True}
     )
-    with Launcher() as launcher:
-        handle = launcher.launch(spec, run)
+    handle = launcher.launch(spec, run)
+    try:
         wait_until(lambda: last_step(run) >= 10 or handle.is_over)
         for converter in converters():
             converter.send_signal(how)
@@ -55,6 +57,8 @@ def test_training_goes_on_and_stop_ends_it_in_time(tmp_path: Path, how: signal.S
         assert time.monotonic() - began < STOP_TAKES_S
         assert handle.status == "stopped", handle.message
         assert not converters()
+    finally:
+        handle.kill()
     told = [note["message"] for note in run_records(run, "note")]
     assert any("The process that converts captures was" in message for message in told)
     assert profiles.load(run).table("spans").num_rows, "later windows were converted"

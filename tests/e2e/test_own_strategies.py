@@ -38,7 +38,7 @@ def runs(folder: Path) -> dict[str, profiles.Profile]:
         "ring-of-workers": {"devices": "cpu:1", "workers": 2},
     }
     done = {}
-    with Launcher() as launcher:
+    with Launcher(forks=True) as launcher:
         for name, fields in asked.items():
             spec = RunSpec.model_validate({**COMMON, "strategy": name, **fields})
             handle = launcher.launch(spec, folder.parent / name)

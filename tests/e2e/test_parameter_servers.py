@@ -22,8 +22,11 @@ from tests.timeouts import MAX_WAIT_S, wait_until
 pytestmark = pytest.mark.run
 
 NUM_WHOLE, NUM_LARGE, NUM_SERVED, NUM_STEPS = 5, 7, 10, 15
-SLOW_MS = 200.0
-"""Far more than what a busy machine takes from one worker and not from the other."""
+FAST_MS, SLOW_MS = 20.0, 200.0
+"""Delays of two workers: far more apart than what a busy machine takes from one of them alone.
+
+The faster one sleeps, too: at full speed it would keep every core busy until its test ends.
+"""
 COMMON = {"workload": "digits-mlp", "global_batch_size": 32, "steps": NUM_STEPS}
 SMALLER = {"step": NUM_LARGE, "changes": {"global_batch_size": 16}}
 NUM_BYTES = 4 * (64 * 128 + 128 + 128 * 10 + 10)
@@ -105,6 +108,7 @@ def test_what_is_recorded_of_a_served_segment(changed_run: Path) -> None:
     assert found.num_steps == worker.num_steps == NUM_WHOLE
     assert worker.wall_ms is not None
     assert sum(worker.phases_ms.values()) == pytest.approx(worker.wall_ms, rel=1e-6)
+    assert worker.phases_ms["delay"] == 0
     assert (server.process, server.num_weights) == (2, 4)
     assert server.weight_bytes == server.pull_bytes == server.push_bytes == NUM_BYTES
     assert server.optimizer_bytes >= 2 * NUM_BYTES  # Adam keeps two numbers for each
@@ -122,8 +126,8 @@ def lost_run(
     """Two workers: the slow one is lost and comes back; then the parameter server is lost."""
     folder = tmp_path_factory.mktemp("served") / "lost"
     fields = {**COMMON, **SERVED, "workers": 2, "steps": 1_000_000}
-    slow = [{"worker": 1, "replica": 0, "ms": SLOW_MS}]
-    handle = launch(launcher, folder, **fields, inject=slow)
+    delays = [{"worker": i, "replica": 0, "ms": ms} for i, ms in enumerate((FAST_MS, SLOW_MS))]
+    handle = launch(launcher, folder, **fields, inject=delays)
     until(handle, lambda: len(both(folder)) == 2, "two workers at work")
     pids = {record["worker"]: record["pid"] for record in launches(folder)}
     os.kill(pids[2], signal.SIGKILL)
@@ -162,7 +166,8 @@ def test_training_goes_on_without_a_lost_worker_until_it_is_back(
     assert ((others > absence.lost_s) & (others < absence.back_s)).any()
     assert (folder / "worker-2-1").is_dir()
     fast, slow = found.workers
-    assert (fast.phases_ms["delay"], slow.phases_ms["delay"]) == (0, pytest.approx(SLOW_MS))
+    assert fast.phases_ms["delay"] == pytest.approx(FAST_MS)
+    assert slow.phases_ms["delay"] == pytest.approx(SLOW_MS)
     assert slow.num_steps < fast.num_steps
 
 

@@ -350,8 +350,9 @@ def test_the_ends_of_the_epochs_of_fit_are_recorded(programs: Runner) -> None:
     ends = traced.of_kind("epoch")
     assert [end["step"] for end in ends] == [5, 11]
     for end in ends:
-        assert 0 < end["callbacks_ms"] < end["wall_ms"]
-        assert end["wall_ms"] / 2 < end["validation_ms"] < end["wall_ms"]
+        assert min(end["validation_ms"], end["callbacks_ms"]) > 0
+        parts_ms = end["validation_ms"] + end["callbacks_ms"]
+        assert parts_ms < end["wall_ms"] + 1e-6  # nothing else is in the last one: rounding
     steps = {step["step"]: step for step in traced.of_kind("step")}
     next_ns = ends[0]["start_ns"] + ends[0]["wall_ms"] * 1e6
     assert abs(next_ns - steps[6]["start_ns"]) < abs(ends[0]["wall_ms"]) * 1e6 / 2

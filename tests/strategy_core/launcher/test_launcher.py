@@ -16,7 +16,7 @@ import pytest
 
 from strategy_core.launcher import worker_pool
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_core.processes import fork_client
+from strategy_core.processes import fork_client, worker_process
 from strategy_core.processes.import_path import module_command
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
 from strategy_lab.profiles.run.event_files import read_sources
@@ -434,8 +434,9 @@ def reaper_of(worker: int) -> psutil.Process:
 @pytest.mark.skipif(sys.platform != "linux", reason="a child subreaper is Linux's")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_losing_the_reaper_ends_the_run_and_its_children(
-    launch: Callable[..., RunHandle], how: signal.Signals
+    launch: Callable[..., RunHandle], how: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker_process, "_REAPER_S", 1.0)  # how long a stopped one has
     handle = launch("child that left", steps=1_000_000)
     child_file = handle.folder / "worker-0-0" / "child.pid"
     wait_until(lambda: child_file.exists() and child_file.read_text() != "")

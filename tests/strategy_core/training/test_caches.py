@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+
+if TYPE_CHECKING:
+    from strategy_core.training import state
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -23,11 +26,21 @@ THERE_AND_BACK: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("what", THERE_AND_BACK)
-def test_changing_there_and_back_twice_trains_the_same(what: str) -> None:
-    from tests.strategy_core.in_memory import opened, run_steps, trained
+@pytest.fixture(scope="module")
+def unchanged() -> tuple[list[float], state.State]:
+    """Losses and final state of ten steps without a change."""
+    from tests.strategy_core.in_memory import trained
 
-    expected_losses, expected_state = trained(10, **START)
+    return trained(10, **START)
+
+
+@pytest.mark.parametrize("what", THERE_AND_BACK)
+def test_changing_there_and_back_twice_trains_the_same(
+    what: str, unchanged: tuple[list[float], state.State]
+) -> None:
+    from tests.strategy_core.in_memory import opened, run_steps
+
+    expected_losses, expected_state = unchanged
     training, recorder = opened(**START)
     first = training._current
     for changes in 2 * THERE_AND_BACK[what]:

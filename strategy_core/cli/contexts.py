@@ -45,7 +45,11 @@ def run(args: argparse.Namespace) -> int:
     program = _source(args.program), args.strategy, args.devices
     recording = None if args.again else shipped(*program)
     if recording is None:
-        recording = child.record(program[0], strategy=args.strategy, devices=args.devices)
+        file = Path(args.program)
+        folder = file.parent if file.suffix == ".py" else None
+        recording = child.record(
+            program[0], strategy=args.strategy, devices=args.devices, folder=folder
+        )
     if args.json:
         print(json.dumps(recording))
     if args.output:

@@ -39,6 +39,8 @@ def _record(request: dict[str, Any]) -> dict[str, Any]:
         spec = parse_spec(request["spec"])
         logical_devices.create_logical_devices(spec)
         strategy = demonstration.strategy_of(spec)
+        if request["folder"]:
+            sys.path.insert(0, request["folder"])
         return demonstration.record(request["source"], strategy, Path("program.py")).to_json()
     except LabError as error:
         return {"refused": str(error).rstrip(".")}

@@ -16,6 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -161,11 +162,19 @@ class ContextRecording:
 
 
 def start(
-    source: str, *, strategy: str, devices: str, limits: Limits | None = None, nice: int = 0
+    source: str,
+    *,
+    strategy: str,
+    devices: str,
+    limits: Limits | None = None,
+    nice: int = 0,
+    folder: Path | None = None,
 ) -> ContextRecording:
     """Start recording a program; raises SpecError for an unknown strategy or invalid devices.
 
-    `nice` is the increment of the program's niceness; 0 keeps the caller's priority.
+    Args:
+      nice: increment of the program's niceness; 0 keeps the caller's priority.
+      folder: where the program's file is: it imports modules from there, as a script does.
     """
     if len(source) > MAX_SOURCE_CHARACTERS:
         raise SpecError(
@@ -174,7 +183,8 @@ def start(
         )
     spec = parse_spec({"strategy": strategy, "devices": devices, "global_batch_size": 64 * 63})
     strategy_catalog.row(spec.strategy)
-    request = {"source": source, "spec": spec.to_json(), "nice": nice}
+    beside = str(folder.resolve()) if folder else None
+    request = {"source": source, "spec": spec.to_json(), "nice": nice, "folder": beside}
     return ContextRecording(request, limits or of_this_machine())
 
 
@@ -184,10 +194,11 @@ def record(
     strategy: str,
     devices: str,
     limits: Limits | None = None,
+    folder: Path | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
     """Record a program until it ends and return the recording as JSON; raises LabError."""
-    recording = start(source, strategy=strategy, devices=devices, limits=limits)
+    recording = start(source, strategy=strategy, devices=devices, limits=limits, folder=folder)
     try:
         while recording.is_running:
             wait(0.05)

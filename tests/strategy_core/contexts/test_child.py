@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -64,6 +65,11 @@ def demonstrate(strategy):
         with open(f"{number}", "wb") as file:
             file.write(b"x" * 10_000_000)
 """
+IMPORTS = """
+import app, profiles.own
+def demonstrate(strategy):
+    print(app.NAME, profiles.own.NAME)
+"""
 AFTER_WALL = Limits(wall_s=8)
 
 
@@ -81,6 +87,16 @@ def leavers() -> list[psutil.Process]:
         for process in psutil.process_iter()
         if is_living(process.pid) and "strategy-lab-test-leaver" in " ".join(command_of(process))
     ]
+
+
+def test_a_program_in_a_file_imports_the_modules_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("NAME = 'own app'\n")
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "__init__.py").touch()
+    (tmp_path / "profiles" / "own.py").write_text("NAME = 'own profiles'\n")
+    found = child.record(IMPORTS, strategy="mirrored", devices="cpu:2", folder=tmp_path)
+    assert found["error"] is None
+    assert "own app own profiles" in json.dumps(found)
 
 
 def test_a_program_is_recorded_with_what_it_printed() -> None:

@@ -99,13 +99,6 @@ def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) 
         gpus = 0
         _check_served_on_cpu(spec)
     is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
-    if not is_gpu and (request.count not in (None, 1) or max(request.indices, default=0) > 0):
-        raise SpecError(
-            f"devices={shown(spec.devices)} is more than one CPU per worker: TensorFlow runs "
-            "one replica on the CPU of each worker of a cluster",
-            advice="Choose cpu:1 and more workers",
-            field="devices",
-        )
     found = _worker_gpus(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
     return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
 

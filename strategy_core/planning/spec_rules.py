@@ -58,6 +58,8 @@ def _check_processes(spec: RunSpec, row: StrategyRow) -> None:
             advice=f"Choose {', '.join(several)}, or leave workers at 1",
             field="workers",
         )
+    if is_cluster and not row.has_cores:
+        _check_one_cpu(spec)
     if spec.network.emulates and not is_cluster:
         raise SpecError(
             f"{row.name} runs in one process, so network.rate_mbit, delay_ms and interfaces "
@@ -69,6 +71,18 @@ def _check_processes(spec: RunSpec, row: StrategyRow) -> None:
         _check_servers(spec, row)
     else:
         _check_no_servers(spec, row)
+
+
+def _check_one_cpu(spec: RunSpec) -> None:
+    request = spec.device_request
+    is_one = request.count in (None, 1) and max(request.indices, default=0) == 0
+    if request.kind == "cpu" and not is_one:
+        raise SpecError(
+            f"devices={shown(spec.devices)} is more than one CPU per worker: TensorFlow runs "
+            "one replica on the CPU of each worker of a cluster",
+            advice="Choose cpu:1 and more workers",
+            field="devices",
+        )
 
 
 def _check_servers(spec: RunSpec, row: StrategyRow) -> None:

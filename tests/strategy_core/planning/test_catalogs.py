@@ -256,3 +256,12 @@ def test_xla_is_refused_where_it_does_not_work(fields: dict[str, object], why: s
     with pytest.raises(SpecError, match=why) as refused:
         validation.check(RunSpec.model_validate({**fields, "xla": True}))
     assert refused.value.field == "xla"
+
+
+@pytest.mark.parametrize("devices", ["cpu:2", "cpu:1,cpu:0"])
+def test_several_cpus_of_a_worker_are_refused_before_a_process_starts(devices: str) -> None:
+    """TensorFlow runs one replica on the CPU of a worker; no look at the machine tells more."""
+    two = {"strategy": "multi-worker-mirrored", "workers": 2, "devices": devices}
+    with pytest.raises(SpecError, match="is more than one CPU per worker") as refused:
+        validation.check(RunSpec.model_validate(two))
+    assert refused.value.field == "devices"

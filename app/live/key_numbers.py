@@ -62,8 +62,10 @@ KEYS = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
 """The key numbers of a running run."""
 COMPARED = 50
 """Newest steps over which replicas are compared."""
-SOON = {"steps": "after the second step", "loss": "after the first step"}
+SOON = {"steps": "after the second step"}
 """When a configuration has its first numbers: until then it has not failed to record them."""
+SOON_WITHOUT_STEP = SOON | {"loss": "after the first step"}
+"""The same before the first step is done."""
 AFTER_A_FEW_STEPS = "after a few steps"
 NO_STEP = "the run ended before its first step was done"
 
@@ -234,7 +236,7 @@ class LiveNumbers:
             num_warm_up=num_warm_up,
             settled=settled,
             timed=timed_steps(settled, captured, call),
-            unknown=SOON,
+            unknown=SOON if events else SOON_WITHOUT_STEP,
         )
 
     def _late(self, titles: Mapping[int, str], served_ms: Mapping[int, float]) -> Stragglers:

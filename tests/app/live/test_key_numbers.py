@@ -7,12 +7,13 @@ from strategy_lab.profiles.run.events import SegmentOpened, StepDone
 from strategy_lab.profiles.run.tail import WrittenEvent
 
 
-def test_a_loss_that_a_program_with_parameter_servers_does_not_tell_is_not_called_nan() -> None:
+def test_a_loss_that_a_program_does_not_tell_is_neither_called_nan_nor_promised() -> None:
     numbers = LiveNumbers(lambda _worker, _step: ([], []))
     spec = {"parameter_servers": 2}
     opened = SegmentOpened(0, "parameter-server", 2, 3, 8, 0, 0, ["a", "b"], "auto", spec)
     numbers.take(WrittenEvent(opened, 0, 0))
+    assert numbers.told()["numbers"]["loss"][-1] == "after the first step"
     for step in range(3):
         numbers.split(0, StepDone(0, step, 0, 5.0, None, 8, False))
-    shown = numbers.told()["numbers"]["loss"]
-    assert "NaN" not in shown[-1]
+        shown = numbers.told()["numbers"]["loss"]
+        assert shown[-1] == "no step recorded a finite loss"

@@ -135,6 +135,7 @@ PLANTED = (
     Case("dense-gradient", "dense-gradient-sum"),
     Case("variable-off-device", "variable-elsewhere"),
     Case("variable-off-device", "large-variable-elsewhere"),
+    Case("variable-off-device", "variable-of-another"),
     _spec("many-small-collectives", "no packs", bytes_per_pack=1),
     _spec("many-small-collectives", "no packs of a large model", workload="tiny-gpt",
           bytes_per_pack=1, steps=40),

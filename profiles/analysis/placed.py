@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 65_536
 """Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""
+READ = "ReadVariableOp"
+_OF_TRANSFERS = (
+    "segment", "step", "tensor", "bytes", "send_device", "recv_device", "start_ns", "duration_ms",
+)  # fmt: skip
 SCATTER_INTO_DENSE = ("UnsortedSegmentSum",)
 """The op by which TensorFlow turns `IndexedSlices` into a dense tensor."""
 
@@ -55,6 +59,12 @@ class Placed:
     copied_ms: float | None = None
     """Mean time of a captured step in which the replica that waits longest is sent the variables
     of `off_device`; None if no such copy was captured."""
+    lent: tuple[PlacedVariable, ...] = ()
+    """Large variables that a replica reads from the device of another one, the largest first. Each
+    has the name of the op that reads it: the program may have made it outside of the strategy,
+    which then does not know it."""
+    lent_ms: float | None = None
+    """The same as `copied_ms`, for `lent`."""
 
 
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
@@ -73,7 +83,10 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         (each for each in away.values() if own and each.device not in own),
         key=lambda each: (-each.bytes, each.name),
     )
+    lent, lent_ms = _lent(profile, segment, rows.filter(pa.array(is_large)))
     return Placed(
+        lent=lent,
+        lent_ms=lent_ms,
         off_device=tuple(off_device),
         copied_ms=_copied_ms(profile, segment, off_device) if off_device else None,
         dense_gradients=_dense(
@@ -105,12 +118,45 @@ def _copied_ms(
 ) -> float | None:
     """A copy of a variable is a transfer of its size from its device: transfers have no names that
     tell."""
-    wanted = ("segment", "step", "bytes", "send_device", "recv_device", "start_ns", "duration_ms")
-    rows = of_segment(profile.columns("transfers", wanted), segment.segment)
-    steps = step_times(profile, segment.segment)
+    rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
     of_variable = {(each.device, each.bytes) for each in off_device}
     sent = zip(texts(rows, "send_device"), floats(rows, "bytes").tolist(), strict=True)
     is_copy = np.fromiter((each in of_variable for each in sent), np.bool_, rows.num_rows)
+    return _longest_ms(profile, segment, rows, is_copy)
+
+
+def _lent(
+    profile: Profile, segment: SegmentOpened, large: pa.Table
+) -> tuple[tuple[PlacedVariable, ...], float | None]:
+    """What replicas read from each other's devices. `large` are large outputs of ops."""
+    reads = set(texts(large.filter(pa.array(_is_in(large, "op", (READ,)))), "name"))
+    if not reads or segment.num_replicas < 2:
+        return (), None
+    replica_of = {device: number for number, device in enumerate(segment.replica_devices)}
+    for number, cores in enumerate(segment.core_devices or ()):
+        replica_of |= dict.fromkeys(cores, number)
+    rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
+    found: set[PlacedVariable] = set()
+    is_copy = np.zeros(rows.num_rows, bool)
+    columns = (texts(rows, name) for name in ("tensor", "send_device", "recv_device"))
+    sizes = floats(rows, "bytes").tolist()
+    for at, (tensor, sender, receiver, size) in enumerate(zip(*columns, sizes, strict=True)):
+        owner, reader = replica_of.get(sender or ""), replica_of.get(receiver or "")
+        if tensor in reads and size >= LARGE_BYTES and None not in (owner, reader):
+            is_copy[at] = owner != reader
+            if is_copy[at]:
+                found.add(PlacedVariable(tensor or "", sender or "", size))
+    if not found:
+        return (), None
+    ordered = sorted(found, key=lambda each: (-each.bytes, each.name))
+    return tuple(ordered), _longest_ms(profile, segment, rows, is_copy)
+
+
+def _longest_ms(
+    profile: Profile, segment: SegmentOpened, rows: pa.Table, is_copy: Bools
+) -> float | None:
+    """Mean time per settled captured step of these transfers, for the replica with the most."""
+    steps = step_times(profile, segment.segment)
     starts, lengths = ints(rows, "start_ns"), floats(rows, "duration_ms")
     copies = is_copy & np.isin(ints(rows, "step"), steps.step[steps.settled]) & (lengths >= 0)
     if not copies.any():

@@ -196,15 +196,15 @@ def lookups(run: str, densely: Callable[[tf.IndexedSlices], tf.Tensor]) -> None:
                 step.result(loss=train_step(batch))
 
 
-def reading_elsewhere(run: str, megabytes: int) -> None:
-    """Both replicas read a table on a device that neither has."""
+def reading_elsewhere(run: str, megabytes: int, device: str = "CPU:2") -> None:
+    """Both replicas read a table that is on one device: that of another or of neither."""
     tables: list[tf.Variable] = []
 
     def look_up(features: tf.Tensor) -> tf.Tensor:
         return features + tf.reduce_sum(tables[0].read_value(), axis=0)
 
     def data() -> tf.data.Dataset:
-        with tf.device("CPU:2"):  # planted
+        with tf.device(device):  # planted
             tables.append(tf.Variable(tf.zeros((megabytes * 1_000_000 // 256, FEATURES))))
         return in_memory()
 
@@ -347,6 +347,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "compiled-fit": lambda run: fit(run, in_memory, jit_compile=True),
     "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
     "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
+    "variable-of-another": lambda run: reading_elsewhere(run, 16, "CPU:1"),
 }
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ FAILING = {
     "compiled-fit": "xla-across-devices",
 }
 """Programs that fail, and the rule that says why."""
+OFF_DEVICE = "variable-off-device"
 Planted = Callable[[str], profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
 
@@ -96,6 +97,12 @@ def test_ops_of_a_replica_on_another_device_are_reported_with_device_and_bytes(
     assert "of replica 0 runs on CPU:1, not on its own device" in told.sentence
     there = back = 16 * 64 * 4
     assert told.evidence["bytes"] == there + back
+
+
+def test_a_table_on_the_device_of_another_replica_is_reported(recorded: Recorded) -> None:
+    (told,) = [item for item in recorded("variable-of-another") if item.key == OFF_DEVICE]
+    assert "is on CPU:1, the device of one replica: the others copy 16.0 MB" in told.sentence
+    assert told.evidence["copied_ms"] > 0
 
 
 @pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])

@@ -109,5 +109,27 @@ def test_copies_of_a_variable_that_is_away_count_for_the_replica_that_waits_long
     assert found.copied_ms is None
 
 
+def read(name: str, device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
+    return {"kind": "op", "name": name, "op": "ReadVariableOp", "device": device, "bytes": size}
+
+
+def test_a_variable_that_a_replica_reads_from_the_device_of_another_is_lent(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small one costs nothing, and other tensors between replicas are not variables."""
+    reads = (read("table/ReadVariableOp", CPU_1), read("seed/ReadVariableOp", CPU_1, 8))
+    ways = (("table/ReadVariableOp", TABLE_BYTES), ("seed/ReadVariableOp", 8), ("sum", TABLE_BYTES))
+    sent = [
+        copy(CPU_0, 3 * at, 2, size) | {"send_device": CPU_1, "tensor": tensor}
+        for at, (tensor, size) in enumerate(ways)
+    ]
+    found = placed_of(run, monkeypatch, *reads, transfers=sent)
+    (lent,) = found.lent
+    assert (lent.name, lent.device, lent.bytes) == ("table/ReadVariableOp", CPU_1, TABLE_BYTES)
+    assert found.lent_ms == pytest.approx(2.0)
+    found = placed_of(run, monkeypatch, *reads, transfers=sent[1:])
+    assert (found.lent, found.lent_ms) == ((), None)
+
+
 def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed_of(run, monkeypatch) == Placed()

@@ -26,6 +26,7 @@ from strategy_lab.profiles.run.events import (
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.liveness import process_started_ns
 from tests.e2e.conftest import Server
+from tests.e2e.drawn import wait_until
 from tests.growing_run import begin_run, end_run, write_by_launcher
 
 pytestmark = pytest.mark.browser
@@ -109,13 +110,17 @@ def test_the_end_of_an_epoch_is_named_while_it_lasts_and_hatched_on_the_charts(
         re.compile(r"^Keras's fit validates after the last step of an epoch\. \d+ s so far\.$")
     )
     wall = page.locator(".live canvas[data-chart=wall]")
-    assert wall.evaluate(INKED_AT_THE_RIGHT) > 500
+
+    def is_hatched() -> bool:
+        return bool(wall.evaluate(INKED_AT_THE_RIGHT) > 500)
+
+    wait_until(page, is_hatched, "what lasts is not hatched")
     begun_ns = time.time_ns()
     ended = EpochEnded(segment=0, step=2, start_ns=begun_ns, wall_ms=9000.0, validation_ms=8500.0)
     write(run, ended, StepDone(0, 3, begun_ns + 9_000_000_000, 10.0, 0.5, 256, captured=False))
     expect(chip).to_have_text("Running")
     expect(page.locator(".live .headline")).to_contain_text("The end of the last epoch took 9.00 s")
-    assert wall.evaluate(INKED_AT_THE_RIGHT) > 500
+    wait_until(page, is_hatched, "the end of the epoch is not hatched")
     end_run(run)
 
 

@@ -31,15 +31,15 @@ run: $(VENV)/.runs
 	$(BIN)/strategy-lab
 
 # Two jobs at a time, because a test waits for a process, a page or an import much of its time.
-# Tests of real workers follow, in two processes: they use all cores. Those that measure time run
-# alone.
+# Tests of real workers follow, in three processes: each waits for starts and ends of others a third
+# of its time. Those that measure time run alone.
 ALONE := alone
 BROWSER := browser and not alone
 WORKERS := run and not (browser or alone)
 IN_PROCESS := tf and not (run or browser or alone)
 REST := not (tf or run or browser or alone)
 QUICK := $(REST) and not slow
-SIDE_BY_SIDE := --numprocesses 2 --dist loadfile
+SIDE_BY_SIDE := --numprocesses 3 --dist loadfile
 test: $(VENV)/.tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint browser in-process together
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "$(WORKERS)"

@@ -116,8 +116,8 @@ def _variables(rows: pa.Table) -> list[PlacedVariable]:
 def _copied_ms(
     profile: Profile, segment: SegmentOpened, off_device: Sequence[PlacedVariable]
 ) -> float | None:
-    """A copy of a variable is a transfer of its size from its device: transfers have no names that
-    tell."""
+    """A copy of a variable is a transfer of its size from its device: transfers have the names of
+    ops, not of variables."""
     rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
     of_variable = {(each.device, each.bytes) for each in off_device}
     sent = zip(texts(rows, "send_device"), floats(rows, "bytes").tolist(), strict=True)
@@ -136,13 +136,14 @@ def _lent(
     for number, cores in enumerate(segment.core_devices or ()):
         replica_of |= dict.fromkeys(cores, number)
     rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
+    rows = rows.filter(pa.array(floats(rows, "bytes") >= LARGE_BYTES))  # most are small
     found: set[PlacedVariable] = set()
     is_copy = np.zeros(rows.num_rows, bool)
     columns = (texts(rows, name) for name in ("tensor", "send_device", "recv_device"))
     sizes = floats(rows, "bytes").tolist()
     for at, (tensor, sender, receiver, size) in enumerate(zip(*columns, sizes, strict=True)):
         owner, reader = replica_of.get(sender or ""), replica_of.get(receiver or "")
-        if tensor in reads and size >= LARGE_BYTES and None not in (owner, reader):
+        if tensor in reads and None not in (owner, reader):
             is_copy[at] = owner != reader
             if is_copy[at]:
                 found.add(PlacedVariable(tensor or "", sender or "", size))

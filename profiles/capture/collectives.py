@@ -10,7 +10,7 @@ all-to-all, 1 for broadcast and reduce.
 
 The event of a member can be missing in the last step of a capture: its collective tells the step
 that it is done before its event is complete, and on a busy machine the capture ends in between. The
-recorder waits for it for a moment (`recorder/window.py`), other programs' captures have no wait.
+recorder waits for it for a moment (`recorder/window.py`); captures of other programs may lack it.
 When this member started is then estimated (`_all_started`). Without that, the last one of the
 others counted as the last, and their wait for a late replica as transfer.
 """

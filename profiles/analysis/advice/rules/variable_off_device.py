@@ -21,15 +21,15 @@ each replica holds a copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strategy_lab.profiles.analysis.advice.rules.detour import short
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.placed import PlacedVariable
 from strategy_lab.profiles.reporting import units
 
 KEY = "variable-off-device"
 NO_GAIN = "How long the replicas would read their own copies was not recorded."
-
 
 _ADVICE = (
     "Remove the tf.device(...) around the variable's creation, and create it inside "
@@ -41,59 +41,62 @@ def find(facts: Facts) -> Iterator[Finding]:
     """One finding for each of both kinds. It costs what the copies take in captured steps."""
     if facts.segment.has_central_copy is not False:
         return
-    yield from _off_device(facts)
-    yield from _lent(facts)
+    if away := facts.placed.off_device:
+        yield _off_device(facts, away)
+    if lent := facts.placed.lent:
+        yield _lent(facts, lent)
 
 
-def _off_device(facts: Facts) -> Iterator[Finding]:
-    found, wall = facts.placed.off_device, facts.breakdown.mean_ms("wall")
-    if not found:
-        return
-    copied_ms = facts.placed.copied_ms
-    largest, total = found[0], sum(each.bytes for each in found)
-    takes = f" The copies take {of_a_step(facts, copied_ms, wall)}." if copied_ms and wall else ""
-    others = units.counted(len(found) - 1, "other variable")
-    are = (
-        f"{largest.name} and {others} are" if len(found) > 1 else f"The variable {largest.name} is"
+def _off_device(facts: Facts, found: Sequence[PlacedVariable]) -> Finding:
+    copied_ms, name = facts.placed.copied_ms, found[0].name
+    taken = _taken(facts, copied_ms)
+    takes = f" The copies take {taken}." if taken else ""
+    are = f"{name} and {_others(found)} are" if len(found) > 1 else f"The variable {name} is"
+    sentence = (
+        f"{are} on {short(found[0].device)}, where no replica computes: {_size(found)} that "
+        f"the replicas copy to their devices in each step that uses them.{takes}"
     )
-    yield finding(
+    return _finding(facts, sentence, found, copied_ms)
+
+
+def _lent(facts: Facts, found: Sequence[PlacedVariable]) -> Finding:
+    copied_ms, name = facts.placed.lent_ms, found[0].name
+    taken = _taken(facts, copied_ms)
+    takes = f", which takes {taken}" if taken else ""
+    are = f" and {_others(found)} are" if len(found) > 1 else " is"
+    sentence = (
+        f"The variable that {name} reads{are} on {short(found[0].device)}, the device of one "
+        f"replica: the others copy {_size(found)} from there in each step that uses them{takes}."
+    )
+    return _finding(facts, sentence, found, copied_ms)
+
+
+def _finding(
+    facts: Facts, sentence: str, found: Sequence[PlacedVariable], copied_ms: float | None
+) -> Finding:
+    wall = facts.breakdown.mean_ms("wall")
+    return finding(
         facts,
         KEY,
-        f"{are} on {short(largest.device)}, where no replica computes: {units.size(total)} that "
-        f"the replicas copy to their devices in each step that uses them.{takes}",
+        sentence,
         _ADVICE,
         per_step(facts, copied_ms, wall) if copied_ms and wall else None,
-        variable=largest.name,
-        device=largest.device,
-        bytes=total,
+        variable=found[0].name,
+        device=found[0].device,
+        bytes=sum(each.bytes for each in found),
         num_variables=len(found),
         copied_ms=copied_ms,
     )
 
 
-def _lent(facts: Facts) -> Iterator[Finding]:
-    found, wall, copied_ms = (
-        facts.placed.lent,
-        facts.breakdown.mean_ms("wall"),
-        facts.placed.lent_ms,
-    )
-    if not found:
-        return
-    largest, total = found[0], sum(each.bytes for each in found)
-    takes = f", which takes {of_a_step(facts, copied_ms, wall)}" if copied_ms and wall else ""
-    others = units.counted(len(found) - 1, "other variable")
-    what = f"the variable that {largest.name} reads" + (f" and {others}" if len(found) > 1 else "")
-    are = "are" if len(found) > 1 else "is"
-    yield finding(
-        facts,
-        KEY,
-        f"{what[0].upper()}{what[1:]} {are} on {short(largest.device)}, the device of one replica: "
-        f"the others copy {units.size(total)} from there in each step that uses them{takes}.",
-        _ADVICE,
-        per_step(facts, copied_ms, wall) if copied_ms and wall else None,
-        variable=largest.name,
-        device=largest.device,
-        bytes=total,
-        num_variables=len(found),
-        copied_ms=copied_ms,
-    )
+def _taken(facts: Facts, copied_ms: float | None) -> str:
+    wall = facts.breakdown.mean_ms("wall")
+    return of_a_step(facts, copied_ms, wall) if copied_ms and wall else ""
+
+
+def _others(found: Sequence[PlacedVariable]) -> str:
+    return units.counted(len(found) - 1, "other variable")
+
+
+def _size(found: Sequence[PlacedVariable]) -> str:
+    return units.size(sum(each.bytes for each in found))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.run.tensorflow_names import READ_VARIABLE
 from strategy_lab.profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 65_536
 """Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""
-READ = "ReadVariableOp"
 _OF_TRANSFERS = (
     "segment", "step", "tensor", "bytes", "send_device", "recv_device", "start_ns", "duration_ms",
 )  # fmt: skip
@@ -129,7 +129,7 @@ def _lent(
     profile: Profile, segment: SegmentOpened, large: pa.Table
 ) -> tuple[tuple[PlacedVariable, ...], float | None]:
     """What replicas read from each other's devices. `large` are large outputs of ops."""
-    reads = set(texts(large.filter(pa.array(_is_in(large, "op", (READ,)))), "name"))
+    reads = set(texts(large.filter(pa.array(_is_in(large, "op", (READ_VARIABLE,)))), "name"))
     if not reads or segment.num_replicas < 2:
         return (), None
     replica_of = {device: number for number, device in enumerate(segment.replica_devices)}

@@ -22,12 +22,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_lab.profiles.replay.step_graph import ENTER, SMALL_BYTES, StepGraph
+from strategy_lab.profiles.run.tensorflow_names import READ_VARIABLE
 from strategy_lab.profiles.tables.columns import Bools, Floats
 
 _PACKS = frozenset({"ConcatV2", "Pack", "Reshape", "Identity"})
 _COPIES = frozenset({"ConcatV2", "Pack"})
 _PRODUCTS = ("MatMul", "Conv", "Einsum")
-_READS = "ReadVariableOp"
 _LATENCY_BYTES = 65_536
 """A transfer of so many bytes takes about as long as the thread that receives it takes to wake."""
 _ENOUGH_BYTES = 100_000
@@ -47,7 +47,7 @@ def gradient_entries(graph: StepGraph) -> list[int]:
 def without_examples(graph: StepGraph) -> Bools:
     """Return which nodes take as long with any number of examples."""
     nodes = graph.nodes
-    reads = np.array([op == _READS for op in nodes.op])
+    reads = np.array([op == READ_VARIABLE for op in nodes.op])
     moves = np.array([category == "transfer" for category in nodes.category])
     found: Bools = packing_of(graph) | reads | (moves & (nodes.bytes <= _LATENCY_BYTES))
     return found
@@ -97,7 +97,7 @@ def _bytes_of_variables(graph: StepGraph, at: int, after: Bools) -> float:
       after: nodes that take gradients.
     """
     nodes = graph.nodes
-    sizes = [nodes.bytes[each] for each in graph.waits_for[at] if nodes.op[each] == _READS]
+    sizes = [nodes.bytes[each] for each in graph.waits_for[at] if nodes.op[each] == READ_VARIABLE]
     if any(after[each] for each in graph.followers[at]):
         sizes.append(nodes.bytes[at])
     return float(np.nansum(sizes))

@@ -12,6 +12,9 @@ import re
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Types of the ops that run Python inside a graph: `tf.numpy_function`, `tf.py_function`."""
 
+READ_VARIABLE = "ReadVariableOp"
+"""Type of the op that reads a variable in a graph."""
+
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""
 

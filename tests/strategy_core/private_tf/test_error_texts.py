@@ -322,6 +322,14 @@ def test_ops_that_run_python_have_the_types_that_readers_look_for() -> None:
     assert types | {"PyFunc"} == tensorflow_names.PYTHON_OPS
 
 
+def test_a_graph_reads_a_variable_by_an_op_of_that_name() -> None:
+    import tensorflow as tf
+
+    variable = tf.Variable(1.0)
+    graph = tf.function(lambda: variable + 1.0).get_concrete_function().graph
+    assert tensorflow_names.READ_VARIABLE in {op.type for op in graph.get_operations()}
+
+
 @pytest.mark.parametrize(
     "text",
     ["Shape mismatch in the", "PyFuncStateless", "Trying to access resource", "UnavailableError"],

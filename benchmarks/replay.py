@@ -34,12 +34,12 @@ import numpy as np
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab import profiles
 from strategy_lab.profiles.replay.batch_edit import other_batch
+from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
 from strategy_lab.profiles.replay.simulate import simulate
-from strategy_lab.profiles.replay.spec_edits import edit_of
 from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
 from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict, what_if
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -107,7 +107,7 @@ def main() -> None:
             _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
         if asked.only in (None, "what-if", "third-batch"):
             for workload in BATCHES:
-                _print_third_batch(lab, num_pairs, workload)
+                _print_third_batch(lab, num_turns, workload)
         if asked.only in (None, "what-if", "workers"):
             _print_workers(lab, num_pairs, num_turns)
 
@@ -184,16 +184,21 @@ def _print_fields(lab: _Lab, num_turns: int) -> None:
         _print_turns(title, _turns(lab, num_turns, side, first, second, to_packs))
 
 
-def _print_third_batch(lab: _Lab, num_pairs: int, workload: str) -> None:
+def _print_third_batch(lab: _Lab, num_turns: int, workload: str) -> None:
+    batches: list[Fields] = [{"global_batch_size": size} for size in (64, 128, THIRD_BATCH)]
     side = {"workload": workload, "devices": "cpu:2"}
-    to_second = {"step": STEPS, "changes": {"global_batch_size": 128}}
-    two = {**side, "global_batch_size": 64, "reconfigure": [to_second], "steps": 2 * STEPS}
-    third = {**side, "global_batch_size": THIRD_BATCH}
+    known = _segments(lab, num_turns, side, batches)
+    first, second, third = (known[number::3] for number in range(3))
+    really_ms = [each.measured_ms for each in third]
     title = f"{workload}, batch 64 to {THIRD_BATCH}, 2 devices"
-    from_one = _pairs(lab, num_pairs, two, third, lambda known: other_batch(known, THIRD_BATCH))
-    _print_pairs(f"{title}, from one batch", from_one)
-    from_two = _pairs(lab, num_pairs, two, third, "global_batch_size")
-    _print_pairs(f"{title}, from two batches", from_two)
+    edit = other_batch(first[0], THIRD_BATCH)
+    from_one = [predict(each, [edit]) for each in first]
+    from_two = [
+        predict(each, [fitted(edit, each, beside)])
+        for each, beside in zip(first, second, strict=True)
+    ]
+    _print_turns(f"{title}, from one batch", _Turns(from_one, really_ms))
+    _print_turns(f"{title}, from two batches", _Turns(from_two, really_ms))
 
 
 def _print_workers(lab: _Lab, num_pairs: int, num_turns: int) -> None:
@@ -254,21 +259,24 @@ def _turns(
     after: Fields,
     change: Callable[[Replays], Edit],
 ) -> _Turns:
-    """One run: a segment to warm up, then one without and one with the change, in turns."""
-    sides = [after, *(before, after) * num_turns]
-    changes = [
-        {"step": number * TURN_STEPS, "changes": side}
-        for number, side in enumerate(sides)
-        if number
-    ]
-    steps = {"steps": len(sides) * TURN_STEPS, "reconfigure": changes}
-    run = lab.run(**{**both, **sides[0], **steps})
-    _, *segments = (segment.segment for segment in run.segments)
-    known = [replays(run, segment) for segment in segments]
+    known = _segments(lab, num_turns, both, (before, after))
     return _Turns(
         [predict(each, [change(each)]) for each in known[::2]],
         [each.measured_ms for each in known[1::2]],
     )
+
+
+def _segments(lab: _Lab, num_turns: int, both: Fields, sides: Sequence[Fields]) -> list[Replays]:
+    """One run: a segment to warm up, then one of each side in turns, which are returned."""
+    of_segments = [sides[-1], *(*sides,) * num_turns]
+    changes = [
+        {"step": number * TURN_STEPS, "changes": side}
+        for number, side in enumerate(of_segments)
+        if number
+    ]
+    steps = {"steps": len(of_segments) * TURN_STEPS, "reconfigure": changes}
+    run = lab.run(**{**both, **of_segments[0], **steps})
+    return [replays(run, segment.segment) for segment in run.segments[1:]]
 
 
 def _print_turns(title: str, turns: _Turns) -> None:
@@ -302,19 +310,14 @@ def _pairs(
     num_pairs: int,
     before: Fields,
     after: Fields,
-    change: Edit | str | Callable[[Replays], Edit],
+    change: Edit | Callable[[Replays], Edit],
 ) -> Iterator[Pair]:
-    """Runs before and after a change, which is an edit or the field that differs, in turns."""
+    """Runs before and after a change, in turns."""
     for number in range(num_pairs):
         sides = (before, after) if number % 2 else (after, before)
         runs = [lab.run(**{"steps": STEPS, **side}) for side in sides]
         first, second = runs if number % 2 else reversed(runs)
-        edit: Edit | None
-        if isinstance(change, str):
-            edit = edit_of(first, 0, {change: after[change]})
-        else:
-            edit = change(replays(first, 0)) if callable(change) else change
-        assert edit is not None
+        edit = change(replays(first, 0)) if callable(change) else change
         yield what_if(first, 0, [edit]), replays(second, 0).measured_ms
 
 

@@ -144,6 +144,8 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
         f"({in_another_run(found)}) instead of "
         f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
     )
+    for advice in found.advice:
+        st.caption(as_markdown(advice, 300))
 
 
 def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None, str | None]:

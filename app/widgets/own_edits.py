@@ -115,6 +115,8 @@ def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) 
         f"{as_markdown(title, 300)}: {times_as_fast(found)}."
         + (same if found.is_within_error else "")
     )
+    for advice in found.advice:
+        st.caption(as_markdown(advice, 300))
     show_predicted_links(
         opened, segment, {"Show on the timeline": opened.ask(_text, segment, chosen)}
     )

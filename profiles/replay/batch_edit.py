@@ -25,6 +25,10 @@ from strategy_lab.profiles.tables.columns import Bools
 FIXED_NS = 60_000.0
 SPREAD = 5.0
 """90 % of fixed times are expected from a fifth to five times of `FIXED_NS`."""
+RECORD_ANOTHER = (
+    "A recording of one batch does not tell how much of an op's time grows with the examples. "
+    "Change the batch while a run trains, so that both are captured: the interval is then narrower."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class OtherBatch:
     source: str = ""
     """Where the fixed time comes from, if it is not the usual one."""
     extremes: tuple[Edit, ...] = ()
+    advice: str = RECORD_ANOTHER
 
     @property
     def title(self) -> str:

@@ -68,7 +68,7 @@ def fitted(edit: OtherBatch, known: Replays, other: Replays) -> OtherBatch:
     """Return the edit with the fixed time that the steps of `other` and experience suggest.
 
     Its extremes have the ends of the interval (90 %) of that fixed time. If no fixed time explains
-    the steps, because other things differ between the segments, the edit is returned unchanged.
+    the steps, because other things differ between the segments, the edit keeps its own.
     """
     to_other = replace(edit, batch=_batch(other), extremes=())
     reached_ms = [
@@ -82,11 +82,11 @@ def fitted(edit: OtherBatch, known: Replays, other: Replays) -> OtherBatch:
     too_short = math.log(min(reached_ms) / measured_ms)
     too_long = math.log(measured_ms / max(reached_ms))
     if max(too_short, too_long) > _FARTHEST * noise:
-        return edit
+        return replace(edit, advice="")
     least_ns, fixed_ns, most_ns = _likely_fixed_ns(reached_ms, measured_ms, noise)
     both = sorted(each.recording.segment.segment for each in (known, other))
     source = f"from segments {both[0]} and {both[1]}"
-    found = replace(edit, fixed_ns=fixed_ns, source=source, extremes=())
+    found = replace(edit, fixed_ns=fixed_ns, source=source, extremes=(), advice="")
     return replace(
         found,
         extremes=(

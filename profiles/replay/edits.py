@@ -69,6 +69,16 @@ class UncertainEdit(Edit, Protocol):
 
 
 @runtime_checkable
+class AdvisedEdit(Edit, Protocol):
+    """An edit that another recording would predict more precisely."""
+
+    @property
+    def advice(self) -> str:
+        """What to record, as sentences; empty if there is nothing better."""
+        ...
+
+
+@runtime_checkable
 class ExamplesEdit(Edit, Protocol):
     """An edit after which a step has another number of examples."""
 

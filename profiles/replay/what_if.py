@@ -23,7 +23,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD
-from strategy_lab.profiles.replay.edits import Edit, ExamplesEdit, Times, UncertainEdit
+from strategy_lab.profiles.replay.edits import (
+    AdvisedEdit,
+    Edit,
+    ExamplesEdit,
+    Times,
+    UncertainEdit,
+)
 from strategy_lab.profiles.replay.replays import Replay, Replays, replays
 from strategy_lab.profiles.replay.simulate import Schedule, simulate
 from strategy_lab.profiles.tables.columns import Floats
@@ -66,6 +72,8 @@ class WhatIf:
     """Runs of this spec that tell it; 0: it is assumed."""
     times_examples: float = 1.0
     """Examples of a step with the edits over those of a step without them."""
+    advice: tuple[str, ...] = ()
+    """What to record for a more precise prediction."""
 
     @property
     def same_ms(self) -> float:
@@ -125,6 +133,9 @@ def predict(known: Replays, edits: Sequence[Edit]) -> WhatIf:
         num_other_runs=known.spread.num_runs if known.spread else 0,
         times_examples=math.prod(
             edit.times_examples for edit in edits if isinstance(edit, ExamplesEdit)
+        ),
+        advice=tuple(
+            edit.advice for edit in edits if isinstance(edit, AdvisedEdit) and edit.advice
         ),
     )
 

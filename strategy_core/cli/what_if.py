@@ -234,6 +234,8 @@ def _print(name: str, found: WhatIf, median_ms: float | None) -> None:
     else:
         print(f"That is {times_as_fast(found)}.")
     print(plain(spread_sentence(found)))
+    for advice in found.advice:
+        print(advice)
 
 
 def _print_path(path: Sequence[PathShare]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_lab.profiles.replay.batch_edit import RECORD_ANOTHER
 from tests.app.looking import open_page, rerun, text_of
 
 pytestmark = pytest.mark.run
@@ -55,6 +56,7 @@ def test_another_batch_is_compared_by_examples(finished_run: Path) -> None:
     size = next(each for each in page.number_input if each.label == "to")
     assert f"with a global batch of {size.value:.0f} instead of {size.value / 2:.0f}" in said(page)
     assert "times as many examples per second (" in said(page)
+    assert RECORD_ANOTHER in said(page)
 
 
 def test_the_recorded_algorithm_is_not_offered_as_another(finished_run: Path) -> None:

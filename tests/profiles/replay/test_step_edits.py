@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from strategy_lab import profiles
 from strategy_lab.profiles.replay import spec_edits
-from strategy_lab.profiles.replay.batch_edit import OtherBatch, other_batch
+from strategy_lab.profiles.replay.batch_edit import RECORD_ANOTHER, OtherBatch, other_batch
 from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit
@@ -205,6 +205,8 @@ def test_a_second_recorded_batch_tells_the_fixed_time(fixed_us: int, other: int)
     assert found.least_ms <= really_ms <= found.most_ms
     assert found.most_ms - found.least_ms < without.most_ms - without.least_ms
     assert edit.title.endswith("instead of 64 (from segments 0 and 1)")
+    assert without.advice == (RECORD_ANOTHER,)
+    assert found.advice == ()
 
 
 @pytest.mark.slow
@@ -229,7 +231,7 @@ def test_a_second_batch_that_no_fixed_time_explains_changes_nothing(known: Repla
     opened = msgspec.structs.replace(known.recording.segment, segment=1, global_batch_size=128)
     elsewhere = Replays(replace(known.recording, segment=opened), tuple(steps))
     usual = other_batch(known, 256)
-    assert fitted(usual, known, elsewhere) == usual
+    assert fitted(usual, known, elsewhere) == replace(usual, advice="")
 
 
 def test_what_the_recording_does_not_tell_is_refused() -> None:

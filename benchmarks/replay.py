@@ -10,9 +10,9 @@
 
 The sides of part 2 are segments of one run in turns, each with its own prediction, because runs of
 one spec differ by 10 to 20 %. How far neighbours of one spec differ is printed beside the error of
-the predictions: no prediction of a single measurement can be better. What a run cannot change is
-measured in runs in turns, the first of a pair now one, now the other. No spare worker: its imports
-last as long as a run.
+the predictions: no prediction of a single measurement can be better. A run cannot change the rate
+of its link, which is measured in runs in turns, the first of a pair now one, now the other. No
+spare worker: its imports last as long as a run.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
 from strategy_lab.profiles.replay.simulate import simulate
 from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
-from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict, what_if
+from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 Fields = dict[str, Any]
@@ -69,12 +69,11 @@ import time
 import numpy as np
 import tensorflow as tf
 from strategy_core.workloads import digits_cnn
-SLEEP_S = {sleep_s}
 build_model = digits_cnn.build_model
 
-def build_dataset(global_batch_size, seed):
+def build_dataset(global_batch_size, seed, *, sleep_s=0.0):
     def late(*batch):
-        wait = tf.numpy_function(lambda: np.int64(time.sleep(SLEEP_S) or 0), [], tf.int64)
+        wait = tf.numpy_function(lambda: np.int64(time.sleep(sleep_s) or 0), [], tf.int64)
         with tf.control_dependencies([wait]):
             return tf.nest.map_structure(tf.identity, batch)
     return digits_cnn.build_dataset(global_batch_size, seed).map(late)
@@ -104,7 +103,7 @@ def main() -> None:
         if asked.only in (None, "what-if", "fields"):
             _print_fields(lab, num_turns)
         if asked.only in (None, "what-if", "input"):
-            _print_pairs("input made free, 2 devices", _inputs(lab, num_pairs))
+            _print_input(lab, num_turns)
         if asked.only in (None, "what-if", "third-batch"):
             for workload in BATCHES:
                 _print_third_batch(lab, num_turns, workload)
@@ -184,6 +183,15 @@ def _print_fields(lab: _Lab, num_turns: int) -> None:
         _print_turns(title, _turns(lab, num_turns, side, first, second, to_packs))
 
 
+def _print_input(lab: _Lab, num_turns: int) -> None:
+    file = lab.folder / "sleepy_input.py"
+    file.write_text(SLEEPY)
+    both: Fields = {"workload": str(file), "devices": "cpu:2"}
+    late, free = ({"workload_options": {"sleep_s": sleep_s}} for sleep_s in (0.04, 0.0))
+    turns = _turns(lab, num_turns, both, late, free, lambda _: InputFree())
+    _print_turns("input made free, 2 devices", turns)
+
+
 def _print_third_batch(lab: _Lab, num_turns: int, workload: str) -> None:
     batches: list[Fields] = [{"global_batch_size": size} for size in (64, 128, THIRD_BATCH)]
     side = {"workload": workload, "devices": "cpu:2"}
@@ -219,15 +227,6 @@ def _print_workers(lab: _Lab, num_pairs: int, num_turns: int) -> None:
 
 Pair = tuple[WhatIf, float]
 """A prediction, and the measured length of the step with the change really made, in ms."""
-
-
-def _inputs(lab: _Lab, num_pairs: int) -> Iterator[Pair]:
-    def side(sleep_s: float) -> Fields:
-        file = lab.folder / f"input_{round(sleep_s * 1e3)}_ms.py"
-        file.write_text(SLEEPY.format(sleep_s=sleep_s))
-        return {"workload": str(file), "devices": "cpu:2"}
-
-    yield from _pairs(lab, num_pairs, side(0.04), side(0.0), InputFree())
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,15 +309,15 @@ def _pairs(
     num_pairs: int,
     before: Fields,
     after: Fields,
-    change: Edit | Callable[[Replays], Edit],
+    change: Callable[[Replays], Edit],
 ) -> Iterator[Pair]:
     """Runs before and after a change, in turns."""
     for number in range(num_pairs):
         sides = (before, after) if number % 2 else (after, before)
         runs = [lab.run(**{"steps": STEPS, **side}) for side in sides]
         first, second = runs if number % 2 else reversed(runs)
-        edit = change(replays(first, 0)) if callable(change) else change
-        yield what_if(first, 0, [edit]), replays(second, 0).measured_ms
+        known = replays(first, 0)
+        yield predict(known, [change(known)]), replays(second, 0).measured_ms
 
 
 def _print_pairs(title: str, pairs: Iterator[Pair]) -> None:

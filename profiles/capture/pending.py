@@ -99,8 +99,10 @@ def _in_folder(pending: Pending, path: Path, folder: WorkerFolder) -> Pending:
 
 
 def raw_capture(folder: WorkerFolder, number: int) -> Path | None:
-    """Return the raw file of a window that is not converted; None if there is none."""
-    return next(folder.unconverted(number).rglob("*.xplane.pb"), None)
+    """Return the raw file of a window that is not converted, which may have been moved to where it
+    is kept; None if there is none."""
+    places = folder.unconverted(number), folder.kept(number)
+    return next((raw for place in places for raw in place.rglob("*.xplane.pb")), None)
 
 
 def _own_file(name: str, folder: WorkerFolder) -> str:

@@ -67,6 +67,10 @@ class WorkerFolder:
         """Return the folder of a capture until it is converted."""
         return self.path / f".window-{number:06d}"
 
+    def kept(self, number: int) -> Path:
+        """Return the folder of a raw capture that is kept, where TensorBoard looks for it."""
+        return self.xplane / "plugins" / "profile" / f"window_{number:06d}"
+
     def pending(self, number: int) -> Path:
         """Return the path of what the conversion of a window needs."""
         return self.path / f".pending-{number:06d}.json"

@@ -316,7 +316,7 @@ class Windows:
         """Move raw captures to where TensorBoard looks. Returns `[None]` if they are not kept."""
         if not self._capture.keep_xplane or not xplanes:
             return [None]
-        home = self._folder.xplane / "plugins" / "profile" / f"window_{number:06d}"
+        home = self._folder.kept(number)
         try:
             home.mkdir(parents=True, exist_ok=True)
             return [xplane.rename(home / xplane.name) for xplane in xplanes]

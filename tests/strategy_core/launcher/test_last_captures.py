@@ -104,6 +104,16 @@ def test_one_that_the_profiler_had_just_written_is_converted(tmp_path: Path) -> 
     assert not raw.parent.exists()
 
 
+def test_so_is_one_that_was_just_moved_to_where_it_is_kept(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    raw = killed_in_the_profiler(folder, 0)
+    folder.kept(0).mkdir(parents=True)
+    kept = raw.rename(folder.kept(0) / raw.name)
+    assert recover_captures(tmp_path) == [Outcome("worker-0-0/window-000000", None)]
+    assert (folder.window(0) / "spans.parquet").is_file()
+    assert kept.exists()
+
+
 def test_one_that_the_profiler_had_not_written_is_lost_and_recorded_as_lost(tmp_path: Path) -> None:
     folder = worker_folder(tmp_path, 0)
     killed_in_the_profiler(folder, 0).unlink()

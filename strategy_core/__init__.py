@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["RecorderCallback", "record", "trace_contexts"]
 
 _HOMES = {
-    "record": "strategy_core.recorder.program",
-    "RecorderCallback": "strategy_core.recorder.fit_callback",
-    "trace_contexts": "strategy_core.contexts.tracer",
+    "record": "recorder.program",
+    "RecorderCallback": "recorder.fit_callback",
+    "trace_contexts": "contexts.tracer",
 }
 
 
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def _version() -> str:

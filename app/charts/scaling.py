@@ -30,7 +30,7 @@ def throughput_curve(found: ScalingPrediction) -> go.Figure:
     if found.measured:
         chart.add_scatter(
             x=[item.num_replicas for item in found.measured],
-            y=[item.examples_per_second for item in found.measured],
+            y=[item.examples_per_second_at_median for item in found.measured],
             mode="markers",
             name="measured",
             marker={"size": 13, "color": SERIES_COLOUR, "line": {"color": GREY, "width": 1}},
@@ -78,7 +78,7 @@ def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:
 def _add_line(chart: go.Figure, rows: Sequence[ScaledStep], name: str, dash: str) -> None:
     chart.add_scatter(
         x=[item.num_replicas for item in rows],
-        y=[item.examples_per_second for item in rows],
+        y=[item.examples_per_second_at_median for item in rows],
         mode="lines",
         name=name,
         line={"color": SERIES_COLOUR, "width": 3, "dash": dash},
@@ -91,7 +91,7 @@ def _add_line(chart: go.Figure, rows: Sequence[ScaledStep], name: str, dash: str
 def _add_ideal(chart: go.Figure, rows: Sequence[ScaledStep]) -> None:
     """N times the throughput of one replica, or that of each on the fewest that are known."""
     first = rows[0]
-    each = first.examples_per_second / first.num_replicas / (first.efficiency or 1.0)
+    each = first.examples_per_second_at_median / first.num_replicas / (first.efficiency or 1.0)
     chart.add_scatter(
         x=[item.num_replicas for item in rows],
         y=[each * item.num_replicas for item in rows],

@@ -121,5 +121,5 @@ def _x(item: Result, cost: Cost) -> float:
 
 
 def _rate(item: Result) -> Estimate:
-    assert item.examples_per_second is not None
-    return item.examples_per_second
+    assert item.examples_per_second_at_median is not None
+    return item.examples_per_second_at_median

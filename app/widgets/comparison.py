@@ -67,7 +67,7 @@ _EVIDENCE = """<style>
 </style>"""
 _DEFINED_AS = {
     "step_time_ms": "step_time_of_side",
-    "examples_per_second": "throughput_of_side",
+    "examples_per_second_at_median": "throughput_of_side",
     "bytes_per_step.collective": "traffic",
     "bytes_per_step.transfer": "transfer_bytes",
     "busbw_gbps": "busbw",

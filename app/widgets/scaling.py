@@ -78,7 +78,9 @@ def _show(found: ScalingPrediction) -> None:
             "step": number("Step, ms", lambda item: item.step_ms, format="%.1f"),
             "interval": text("Interval", _interval),
             "rate": number(
-                "Examples/s", lambda item: round(item.examples_per_second), format="localized"
+                "Examples/s",
+                lambda item: round(item.examples_per_second_at_median),
+                format="localized",
             ),
             "efficiency": number(
                 "Efficiency, %",

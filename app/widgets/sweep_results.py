@@ -88,12 +88,12 @@ def _show_table(found: Results) -> Result | None:
             "configuration": text("Configuration", lambda item: plain(item.label, 80), width=220),
             "rate": number(
                 "Examples/s",
-                lambda item: _middle(item.examples_per_second, digits=0),
+                lambda item: _middle(item.examples_per_second_at_median, digits=0),
                 format="localized",
             ),
             "rate_interval": text(
                 "95 % interval",
-                lambda item: _interval(item.examples_per_second, ",.0f"),
+                lambda item: _interval(item.examples_per_second_at_median, ",.0f"),
                 width=115,
             ),
             "step": number("Step, ms", lambda item: _middle(item.step_ms, digits=3), format="%.2f"),

@@ -1,5 +1,7 @@
 """Captures that wait for their conversion: a file beside each, until its result is recorded.
 
+The file is there before the profiler writes the capture, which takes seconds of a long one.
+
 The converter process ends with its worker. If the worker is lost, its launcher, or else
 `strategy-lab recover`, finds here what the conversion needs.
 """
@@ -20,6 +22,7 @@ from strategy_lab.profiles.decoders import converted, decoder_of
 from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
 
+_NOT_WRITTEN = "not-written.xplane.pb"
 _FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous", "tables")
 
 
@@ -28,6 +31,9 @@ class Pending(msgspec.Struct, frozen=True):
 
     job: Job
     event: WindowCaptured
+    is_written: bool = True
+    """False before the profiler has written the capture: the raw file's name is not known then, and
+    the graph may not be there."""
 
     def event_of(self, answer: Mapping[str, Any]) -> WindowCaptured:
         """Return the event with the converter's answer."""
@@ -38,8 +44,11 @@ class Pending(msgspec.Struct, frozen=True):
 
     def save(self, folder: WorkerFolder) -> None:
         """Write the file. Without it (a full disk) the capture is lost if the worker is."""
+        path = folder.pending(self.job.number)
+        written = path.with_suffix(".new")
         with contextlib.suppress(OSError):
-            folder.pending(self.job.number).write_bytes(msgspec.json.encode(self))
+            written.write_bytes(msgspec.json.encode(self))
+            written.replace(path)  # the one before it is good until then
 
     def remove(self, folder: WorkerFolder) -> None:
         folder.pending(self.job.number).unlink(missing_ok=True)
@@ -74,14 +83,26 @@ def _in_folder(pending: Pending, path: Path, folder: WorkerFolder) -> Pending:
     of_this = folder.pending(job.number), folder.worker, job.number, window.name
     if (path, job.worker, event.window, event.folder) != of_this:
         raise ValueError(f"{path} is of another window")
+    xplane, graph = job.xplane, job.graph
+    if not pending.is_written:
+        raw = raw_capture(folder, job.number)
+        xplane = str(raw or folder.unconverted(job.number) / _NOT_WRITTEN)
+        graph = graph if graph and Path(_own_file(graph, folder)).exists() else None
     own = replace(
         job,
-        xplane=_own_file(job.xplane, folder),
-        graph=_own_file(job.graph, folder) if job.graph else None,
+        xplane=_own_file(xplane, folder),
+        graph=_own_file(graph, folder) if graph else None,
         folder=str(window),
         hosts=[_own_file(host, folder) for host in job.hosts],
     )
-    return Pending(own, event)
+    return Pending(own, event, pending.is_written)
+
+
+def raw_capture(folder: WorkerFolder, number: int) -> Path | None:
+    """Return the raw file of a window that is not converted, which may have been moved to where it
+    is kept; None if there is none."""
+    places = folder.unconverted(number), folder.kept(number)
+    return next((raw for place in places for raw in place.rglob("*.xplane.pb")), None)
 
 
 def _own_file(name: str, folder: WorkerFolder) -> str:

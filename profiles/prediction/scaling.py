@@ -68,7 +68,7 @@ class ScaledStep:
     high_ms: float | None
     all_reduce_ms: float | None
     """None if the replicas share cores: then it is no part of its own."""
-    examples_per_second: float
+    examples_per_second_at_median: float
     efficiency: float | None
     """Throughput over N times that of one replica, at the same batch per replica; None if that of
     one replica is not known."""
@@ -319,7 +319,7 @@ def _row(
         low_ms=interval[0] if interval else None,
         high_ms=interval[1] if interval else None,
         all_reduce_ms=all_reduce_ms,
-        examples_per_second=batch_per_replica * number / step_ms * 1e3,
+        examples_per_second_at_median=batch_per_replica * number / step_ms * 1e3,
         efficiency=None if one_ms is None else one_ms / step_ms,
     )
 

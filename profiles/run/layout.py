@@ -36,6 +36,7 @@ XPLANE_FOLDER = "xplane"
 COMMANDS_FOLDER = "commands"
 # Numbers with more digits (`limits.MOST_WORKERS`) are not a run's, and overflow in a table.
 _WORKER = re.compile(r"worker-([0-9]{1,4})-([0-9]{1,9})")
+_NUMBER = re.compile(r"\.(?:window|pending)-([0-9]{6,9})(?:\.json)?$")
 _LAUNCHER = re.compile(r"launcher-([0-9]{1,4})\.jsonl")
 
 
@@ -66,9 +67,18 @@ class WorkerFolder:
         """Return the folder of a capture until it is converted."""
         return self.path / f".window-{number:06d}"
 
+    def kept(self, number: int) -> Path:
+        """Return the folder of a raw capture that is kept, where TensorBoard looks for it."""
+        return self.xplane / "plugins" / "profile" / f"window_{number:06d}"
+
     def pending(self, number: int) -> Path:
         """Return the path of what the conversion of a window needs."""
         return self.path / f".pending-{number:06d}.json"
+
+    def all_unconverted(self) -> list[int]:
+        """Return the numbers of the windows of which something is not converted."""
+        paths = [*self.path.glob(".window-*"), *self.all_pending()]
+        return sorted({int(found[1]) for path in paths if (found := _NUMBER.match(path.name))})
 
     def all_pending(self) -> list[Path]:
         return sorted(self.path.glob(".pending-*.json"))

@@ -112,8 +112,10 @@ def throughputs(runs: Sequence[MeasuredRun]) -> Log:
     """The logarithm of every measured throughput."""
     found: Log = {}
     for run in runs:
-        if run.is_measured and run.examples_per_second:
-            found.setdefault(run.configuration, {})[run.round] = math.log(run.examples_per_second)
+        if run.is_measured and run.examples_per_second_at_median:
+            found.setdefault(run.configuration, {})[run.round] = math.log(
+                run.examples_per_second_at_median
+            )
     return found
 
 

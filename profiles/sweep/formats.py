@@ -31,9 +31,9 @@ COLUMNS = (
     "step_ms",
     "step_ms_low",
     "step_ms_high",
-    "examples_per_second",
-    "examples_per_second_low",
-    "examples_per_second_high",
+    "examples_per_second_at_median",
+    "examples_per_second_at_median_low",
+    "examples_per_second_at_median_high",
     "of_reference",
     "of_reference_low",
     "of_reference_high",
@@ -100,7 +100,10 @@ def _table(found: Results) -> list[str]:
     ]
     for item in found.table:
         of_reference = "1" if item.index == found.sweep.reference else _ratio(item.of_reference)
-        rates, steps = interval_text(item.examples_per_second), interval_text(item.step_ms)
+        rates, steps = (
+            interval_text(item.examples_per_second_at_median),
+            interval_text(item.step_ms),
+        )
         rows.append(
             f"| {as_text(item.label)} | {rates} | {steps} | {len(item.runs)} | {of_reference} | "
             f"{as_text(why_text(item))} |"
@@ -115,7 +118,7 @@ def _row(item: Result) -> list[Any]:
         len(item.runs),
         item.num_replicas,
         *_ends(item.step_ms),
-        *_ends(item.examples_per_second),
+        *_ends(item.examples_per_second_at_median),
         *_ends(item.of_reference),
         item.why,
     ]

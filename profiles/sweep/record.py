@@ -65,15 +65,18 @@ class MeasuredRun(msgspec.Struct, frozen=True):
     started_ns: int | None = None
     step_ms: float | None = None
     """Median of the steady steps; None if the run failed."""
-    examples_per_second: float | None = None
-    """Throughput at that step time."""
+    examples_per_second_at_median: float | None = msgspec.field(
+        default=None, name="examples_per_second"
+    )
+    """Throughput at that step time. Its name in the file is from before `examples_per_second` meant
+    only the throughput over all timed steps."""
     num_replicas: int | None = None
     failure: str | None = None
     """Why it has no step time."""
 
     @property
     def is_measured(self) -> bool:
-        return self.step_ms is not None and self.examples_per_second is not None
+        return self.step_ms is not None and self.examples_per_second_at_median is not None
 
 
 class Budget(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ class Result:
     """Names of the runs that were measured."""
     num_replicas: int | None
     step_ms: Estimate | None
-    examples_per_second: Estimate | None
+    examples_per_second_at_median: Estimate | None
     of_reference: Ratio | None
     """Throughput over that of the reference; None with fewer than three common rounds."""
     why: str
@@ -89,9 +89,9 @@ class Results:
     def pareto(self, cost: Cost) -> list[int]:
         """Indices of the configurations that no other one beats in both throughput and cost."""
         known = {
-            item.index: (price, item.examples_per_second.middle)
+            item.index: (price, item.examples_per_second_at_median.middle)
             for item in self.table
-            if (price := cost_of(item, cost)) is not None and item.examples_per_second
+            if (price := cost_of(item, cost)) is not None and item.examples_per_second_at_median
         }
         return [
             index
@@ -120,7 +120,9 @@ def results(sweep: Sweep) -> Results:
                 runs=tuple(run.run for run in runs),
                 num_replicas=next((run.num_replicas for run in runs), None),
                 step_ms=_estimate([run.step_ms for run in runs]),
-                examples_per_second=_estimate([run.examples_per_second for run in runs]),
+                examples_per_second_at_median=_estimate(
+                    [run.examples_per_second_at_median for run in runs]
+                ),
                 of_reference=ratio(index, sweep.reference, logs, level),
                 why=now.stopped.get(index, ""),
             )
@@ -141,7 +143,7 @@ def _state(index: int, best: int | None, now: SweepProgress, runs: Sequence[Meas
 
 
 def _place(item: Result) -> tuple[bool, bool, float]:
-    rate = item.examples_per_second
+    rate = item.examples_per_second_at_median
     return item.state != "fastest", rate is None, -(rate.middle if rate else 0.0)
 
 

@@ -12,11 +12,11 @@ _NAMED = 3
 def headline(found: Results) -> str:
     """The answer, with its interval and the configurations that may be equally fast."""
     winner, num = found.winner, len(found.table)
-    if winner is None or winner.examples_per_second is None:
+    if winner is None or winner.examples_per_second_at_median is None:
         if found.now.next_run is None:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
-    rate = interval_text(winner.examples_per_second)
+    rate = interval_text(winner.examples_per_second_at_median)
     among = f"{_rank(found)} of {_configurations(found)}"
     text = f"{among}{_compared(found)}: {winner.label}, {rate} examples/s"
     if winner.index == found.sweep.reference:
@@ -65,15 +65,15 @@ def what_was_done(found: Results) -> str:
 def verified_text(found: Results) -> str:
     """Whether predictions left out the right configurations; empty if that was not checked."""
     sweep, winner = found.sweep, found.winner
-    if not sweep.verified or winner is None or winner.examples_per_second is None:
+    if not sweep.verified or winner is None or winner.examples_per_second_at_median is None:
         return ""
     parts, num_right = [], 0
     for run in sweep.verified:
         label = sweep.configurations[run.configuration].label
-        if run.examples_per_second is None:
+        if run.examples_per_second_at_median is None:
             parts.append(f"{label} failed: {run.failure}")
             continue
-        times = run.examples_per_second / winner.examples_per_second.middle
+        times = run.examples_per_second_at_median / winner.examples_per_second_at_median.middle
         num_right += times < 1
         parts.append(f"{label} has {times:.2f} times the throughput of the fastest")
     slower = (

@@ -74,7 +74,7 @@ def _cells(found: Results, item: Result) -> tuple[str, ...]:
     of_reference = units.MISSING if item.of_reference is None else ratio_text(item.of_reference)
     return (
         item.label,
-        interval_text(item.examples_per_second),
+        interval_text(item.examples_per_second_at_median),
         interval_text(item.step_ms),
         str(len(item.runs)),
         "1" if item.index == found.sweep.reference else of_reference,

@@ -155,6 +155,6 @@ def _row(item: ScaledStep) -> str:
         interval = f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
     return (
         f"{item.num_replicas:>8,}  {units.milliseconds(item.step_ms):>9}  {interval:>20}  "
-        f"{item.examples_per_second:>10,.0f}  {units.share(item.efficiency):>10}"
+        f"{item.examples_per_second_at_median:>10,.0f}  {units.share(item.efficiency):>10}"
         + ("  on paper" if item.basis == "on paper" else "")
     )

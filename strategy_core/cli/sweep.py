@@ -182,7 +182,7 @@ def _tell_run(found: Results) -> None:
         said = f"failed: {last.failure}"
     else:
         item = next(item for item in found.table if item.index == last.configuration)
-        rate = interval_text(item.examples_per_second)
+        rate = interval_text(item.examples_per_second_at_median)
         said = (
             f"{last.step_ms:.1f} ms; {rate} examples/s over {units.counted(len(item.runs), 'run')}"
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -21,11 +22,11 @@ from typing import Any, BinaryIO
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.timeouts import CLOSING_S
 from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.capture.pending import Pending, read_pending
+from strategy_lab.profiles.capture.pending import Pending, raw_capture, read_pending
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Note
+from strategy_lab.profiles.run.event_log import EventLog, read_events
+from strategy_lab.profiles.run.events import Note, WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
 from strategy_lab.profiles.run.status import living_workers
 
@@ -47,7 +48,7 @@ def recover_captures(run: Path) -> list[Outcome]:
     Raises RunFolderError if a process that has left one still runs, or if the run cannot be
     written.
     """
-    folders = [folder for folder in worker_folders(run) if folder.all_pending()]
+    folders = [folder for folder in worker_folders(run) if folder.all_unconverted()]
     if not folders:
         return []
     living = living_workers(read_sources(run))
@@ -57,7 +58,8 @@ def recover_captures(run: Path) -> list[Outcome]:
                 f"Worker {folder.worker} of {run} still runs and converts its captures itself",
                 advice="Repeat the command once it has ended",
             )
-    return convert_last_captures(folders)
+    outcomes = convert_last_captures(folders)
+    return outcomes + [each for folder in folders for each in _undescribed(folder)]
 
 
 def convert_last_captures(
@@ -90,7 +92,12 @@ def _convert_all(folder: WorkerFolder, timeout_s: float) -> list[Outcome]:
 
 def _convert(pending: Pending, folder: WorkerFolder, log: EventLog, timeout_s: float) -> Outcome:
     number = pending.job.number
-    event = pending.event_of(_answer(pending.job, timeout_s))
+    answer = (
+        _answer(pending.job, timeout_s)
+        if pending.is_written or Path(pending.job.xplane).exists()
+        else {"error": "Its process ended before the profiler had written it"}
+    )
+    event = pending.event_of(answer)
     log.write(event)
     if event.error is None:
         told = f"Capture window {number} was converted after its worker had ended."
@@ -121,6 +128,24 @@ def _answer(job: Job, timeout_s: float) -> dict[str, Any]:
         return answer
     error = "Its worker ended before it was converted, and so did the process that tried it then"
     return {"error": f"{error}; the raw capture is kept"}
+
+
+def _undescribed(folder: WorkerFolder) -> list[Outcome]:
+    """The raw captures of which neither a description nor an event says anything, as a full disk,
+    an earlier version or the coordinator of a pod leaves them."""
+    events = read_events(folder.events)[0] if folder.events.is_file() else []
+    known = {event.window for event in events if isinstance(event, WindowCaptured)}
+    unknown = [number for number in folder.all_unconverted() if number not in known]
+    raws = [raw_capture(folder, each) for each in unknown if not folder.pending(each).exists()]
+    return [
+        Outcome(
+            f"{folder.path.name}/{raw.relative_to(folder.path).parts[0]}",
+            "its description was not written, so its devices and segment are not known; "
+            f"strategy-lab import {shlex.quote(str(raw))} opens the raw file as a run of its own",
+        )
+        for raw in raws
+        if raw
+    ]
 
 
 def _check_has_no_links(folder: WorkerFolder) -> None:

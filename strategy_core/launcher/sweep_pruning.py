@@ -77,4 +77,4 @@ def _spec(sweep: Sweep, index: int) -> RunSpec:
 
 
 def _rate(run: MeasuredRun) -> float:
-    return run.examples_per_second or 0.0
+    return run.examples_per_second_at_median or 0.0

@@ -319,7 +319,7 @@ def measured(planned: NextRun, folder: Path, seconds: float) -> MeasuredRun:
         seconds=seconds,
         started_ns=timed.started_ns,
         step_ms=time_.median_ms if examples else None,
-        examples_per_second=examples / time_.median_ms * 1e3 if examples else None,
+        examples_per_second_at_median=examples / time_.median_ms * 1e3 if examples else None,
         num_replicas=opened.num_replicas,
         failure=None if examples else "its steps did not record their examples",
     )

@@ -235,10 +235,14 @@ class Windows:
         if window is None or self._trace is None:
             return []
         has_collectives = len(self._trace.replica_devices) > 1 and bool(window.captured)
+        captured = _Captured(window, self._trace, window.start_ms, sampler)
+        if window.captured and window.error is None and not self.hosts:
+            # The raw files of a pod's hosts have no name yet either, and are not found without.
+            self._pending(captured, None, is_written=False).save(self._folder)
         window.stop(after_s=LAST_EVENTS_S if has_collectives else 0.0)
         self._aside_ms += window.stop_ms
-        cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
-        self._to_submit.append(_Captured(window, self._trace, cost_ms, sampler))
+        captured.cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
+        self._to_submit.append(captured)
         return self._submit_ready()
 
     def _submit_ready(self) -> list[Event]:
@@ -246,35 +250,48 @@ class Windows:
         events: list[Event] = []
         while self._to_submit and self._to_submit[0].is_ready:
             captured = self._to_submit.pop(0)
-            window, trace = captured.window, captured.trace
+            window = captured.window
             xplane = window.xplane()
             hosts = window.of_hosts()
             kept, *kept_hosts = self._keep([xplane, *hosts] if xplane else [], window.number)
-            event = self._event(captured, kept)
             if xplane is None:
                 window.discard()
-                events.append(event)
+                self._folder.pending(window.number).unlink(missing_ok=True)
+                events.append(self._event(captured, kept))
                 continue
             if kept is not None:
                 window.discard()
-            job = Job(
-                window.number,
-                str(kept or xplane),
-                trace.graph_file,
-                str(self._folder.window(window.number)),
-                window.segment,
-                self._folder.worker,
-                trace.replica_devices,
-                trace.core_devices,
-                [str(host) for host in kept_hosts or hosts],
-                captured.sampler.samples() if captured.sampler else {},
-                {str(step): number for step, number in window.calls.items()},
-            )
-            captured.pending = Pending(job, event)
+            captured.pending = self._pending(captured, kept, xplane, kept_hosts or hosts)
             captured.pending.save(self._folder)
             self._submitted[window.number] = captured
-            self._converter.submit(job)
+            self._converter.submit(captured.pending.job)
         return events
+
+    def _pending(
+        self,
+        captured: _Captured,
+        kept: Path | None,
+        xplane: Path | None = None,
+        hosts: Sequence[Path | None] = (),
+        *,
+        is_written: bool = True,
+    ) -> Pending:
+        window, trace = captured.window, captured.trace
+        graph = trace.graph_file if is_written else str(self._folder.graph(window.segment))
+        job = Job(
+            window.number,
+            str(kept or xplane or ""),
+            graph,
+            str(self._folder.window(window.number)),
+            window.segment,
+            self._folder.worker,
+            trace.replica_devices,
+            trace.core_devices,
+            [str(host) for host in hosts],
+            captured.sampler.samples() if captured.sampler else {},
+            {str(step): number for step, number in window.calls.items()},
+        )
+        return Pending(job, self._event(captured, kept), is_written)
 
     def _event(self, captured: _Captured, kept: Path | None) -> WindowCaptured:
         """The window's event before its conversion."""
@@ -299,7 +316,7 @@ class Windows:
         """Move raw captures to where TensorBoard looks. Returns `[None]` if they are not kept."""
         if not self._capture.keep_xplane or not xplanes:
             return [None]
-        home = self._folder.xplane / "plugins" / "profile" / f"window_{number:06d}"
+        home = self._folder.kept(number)
         try:
             home.mkdir(parents=True, exist_ok=True)
             return [xplane.rename(home / xplane.name) for xplane in xplanes]

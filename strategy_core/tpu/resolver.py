@@ -16,6 +16,7 @@ from strategy_core.tpu.system_state import State, set_state, state_of
 from strategy_core.tpu.warn import warn
 
 STOCK_MODULE = tf.distribute.TPUStrategy.__module__
+STOCK_SET_UP = ("initialize_tpu_system", "shutdown_tpu_system")
 LOCAL_NAMES = (None, "", "local")
 """The arguments by which a program selects the TPU of this machine."""
 
@@ -60,7 +61,6 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         del tpu, args, kwargs  # zone, project, credentials: nothing to look up
         super().__init__(tpu="local", job_name=pod.job if pod else "localhost")
         self.pod = pod
-        self._tpu = pod.master if pod else "local"
         self._device_kind = device_kind
         self._topology_shape = None if topology_shape is None else named_shape(topology_shape)
         self._emulating = False
@@ -135,7 +135,17 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
     @property
     def system_name(self) -> str:
         """Name of the TPU system: `local`, or the address of the pod's first host."""
-        return str(self._tpu)
+        return str(self.pod.master) if self.pod else "local"
+
+    @property
+    def _tpu(self) -> str:
+        """TensorFlow's name of the attribute, which its own set-up functions read first."""
+        self._refuse_the_stock_set_up()
+        return self.system_name
+
+    @_tpu.setter
+    def _tpu(self, name: str) -> None:
+        """TensorFlow's constructor sets it; the pod alone decides here."""
 
     @contextmanager
     def emulating(self) -> Iterator[None]:
@@ -157,6 +167,20 @@ class TPUClusterResolver(tf.distribute.cluster_resolver.TPUClusterResolver):
                 "tf.distribute.TPUStrategy cannot run on emulated TPU cores",
                 advice="Create strategy_core.tpu.TPUStrategy(resolver) instead; on a real TPU that "
                 "is tf.distribute.TPUStrategy",
+            )
+
+    def _refuse_the_stock_set_up(self) -> None:
+        """Raise TPUSetupError if TensorFlow's own `initialize_tpu_system` is the caller, or its
+        `shutdown_tpu_system`: their ops have no kernel on emulated cores.
+        """
+        frame = sys._getframe(2)
+        called = frame.f_code.co_name.removesuffix("_impl")
+        asking = frame.f_globals.get("__name__", "")
+        if called in STOCK_SET_UP and asking.startswith("tensorflow."):
+            raise TPUSetupError(
+                f"tf.tpu.experimental.{called} cannot run on emulated TPU cores",
+                advice=f"Call strategy_core.tpu.{called}(resolver) instead; on a real TPU that is "
+                f"tf.tpu.experimental.{called}",
             )
 
     def initialize(self, *, again: bool = False) -> tf.tpu.experimental.Topology:

@@ -18,7 +18,7 @@ import tensorflow as tf
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.tracing.session import Session
 
-_OURS = "strategy_core."
+_OURS = __name__.removesuffix("tracing.own_profiler")
 
 
 def watch_profiler(session: Session) -> None:

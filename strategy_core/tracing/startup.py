@@ -18,7 +18,7 @@ from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import VARIABLE, read_settings
 from strategy_core.tracing.waiting import Waiting
 
-_RECORDER = "strategy_core.recorder.program"
+_RECORDER = f"{__name__.removesuffix('.tracing.startup')}.recorder.program"
 """The lab's recorder for programs that record themselves, and for this package's recording."""
 
 

@@ -14,7 +14,8 @@ from strategy_lab.profiles.errors import LabError
 
 _LINE = (
     f'import os; os.environ.get("{WAIT_VARIABLE}") and '
-    '__import__("strategy_core.tracing.startup", fromlist=["wait"]).wait()\n'
+    '__import__("strategy_lab.renamed_core", fromlist=["import_core"])'
+    '.import_core("tracing.startup").wait()\n'
 )
 
 

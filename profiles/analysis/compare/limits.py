@@ -1,4 +1,4 @@
-"""Has a number changed by more than it may? `step_time_ms:+5%`, `examples_per_second:-10%`.
+"""Has a number changed by more than it may? `step_time_ms:+5%`, `loss:+0.1`.
 
 A limit is a metric, a colon, a sign and a size: `+` fails where B is more than that above A, `-`
 where B is more than that below A; with `%` the size is relative to A, without it is absolute.
@@ -22,6 +22,9 @@ from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.user_input.text import shown
 
+_FORMER_NAMES = {"examples_per_second": "examples_per_second_at_median"}
+"""Names that pipelines may still write. A summary uses the first for the throughput over all steps
+(`steps.examples_per_second`)."""
 _LIMIT = re.compile(r"(?P<metric>[^:]+):(?P<sign>[+-])(?P<size>\d+(\.\d*)?|\.\d+)(?P<unit>%?)")
 
 
@@ -58,9 +61,10 @@ def parse_limit(text: str) -> Limit:
             f"Metrics: {', '.join(METRICS)}, or a dotted path of a segment's summary",
         )
     is_relative = bool(match["unit"])
+    metric = match["metric"].strip()
     return Limit(
         text=text.strip(),
-        metric=match["metric"].strip(),
+        metric=_FORMER_NAMES.get(metric, metric),
         direction=1 if match["sign"] == "+" else -1,
         size=float(match["size"]) / (100 if is_relative else 1),
         is_relative=is_relative,
@@ -104,5 +108,5 @@ def _noise(compared: RunComparison, found: MetricChange) -> str | None:
 def _rests_on_times(compared: RunComparison, metric: str) -> bool:
     """Whether the metric can only change as the step times do."""
     batches = {run.global_batch_size for run in (*compared.a, *compared.b)}
-    is_throughput = metric == "examples_per_second" and len(batches) == 1
+    is_throughput = metric == "examples_per_second_at_median" and len(batches) == 1
     return metric == "step_time_ms" or is_throughput

@@ -35,7 +35,7 @@ _TYPICAL = "Mean of the replicas in typical captured steps (of all steps without
 _CAPTURED = "Captured steps"
 METRICS: dict[str, Metric] = {
     "step_time_ms": Metric(_STEADY),
-    "examples_per_second": Metric(_STEADY),
+    "examples_per_second_at_median": Metric(_STEADY),
     **{name: Metric(_TYPICAL, f"replicas.*.{name}") for name in (f"{c}_ms" for c in CATEGORIES)},
     "bytes_per_step.collective": Metric(_CAPTURED, "bytes_per_step.collective"),
     "bytes_per_step.transfer": Metric(_CAPTURED, "bytes_per_step.transfer"),

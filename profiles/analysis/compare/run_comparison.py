@@ -121,14 +121,14 @@ class RunComparison:
                 low=None if low is None else times.a_ms * (low - 1),
                 high=None if high is None else times.a_ms * (high - 1),
             )
-        if name == "examples_per_second":
+        if name == "examples_per_second_at_median":
             return self._throughput()
         a, b = ([run.numbers for run in side] for side in (self.a, self.b))
         return changed_metric(name, a, b, times.pairs)
 
     def _throughput(self) -> MetricChange:
         """The throughput at the compared step times, so its change is the inverse of theirs."""
-        times, name = self.times, "examples_per_second"
+        times, name = self.times, "examples_per_second_at_median"
         rates = {"A": times.a_rate, "B": times.b_rate}
         if times.a_rate is None or times.b_rate is None:
             missing = [f"{side}: not every step recorded its examples" for side in rates]

@@ -31,7 +31,7 @@ FAMILIES = (
 )
 """Each is a module that adds its rules to the table when it is imported."""
 for _family in FAMILIES:
-    import_module(f"strategy_core.tpu.partitioner.{_family}")
+    import_module(f"{__package__}.{_family}")
 
 _ON_ONE_CORE = MAKERS | {"While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase"}
 

@@ -23,11 +23,11 @@ def _run_the_other() -> None:
 def _start() -> None:
     from importlib.util import find_spec
 
-    if find_spec("strategy_core") is None:  # a checkout that is not installed
+    if find_spec("strategy_lab") is None:  # a checkout that is not installed
         sys.path.append(str(_HERE.parents[2]))
-    from strategy_core.tracing.startup import start
+    from strategy_lab.renamed_core import import_core
 
-    start()
+    import_core("tracing.startup").start()
 
 
 sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _HERE]

@@ -54,7 +54,7 @@ def made_run(sweep: Sweep, planned: NextRun, rate: float | str) -> MeasuredRun:
         name,
         5.0,
         step_ms=batch / rate * 1e3,
-        examples_per_second=rate,
+        examples_per_second_at_median=rate,
         num_replicas=2,
     )
 

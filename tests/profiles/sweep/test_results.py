@@ -34,7 +34,7 @@ def done() -> Sweep:
 
 def test_an_interval_needs_three_runs(done: Sweep) -> None:
     table = {item.index: item for item in results(done).table}
-    winner, slow = table[1].examples_per_second, table[3].examples_per_second
+    winner, slow = table[1].examples_per_second_at_median, table[3].examples_per_second_at_median
     assert winner is not None
     assert slow is not None
     assert winner.low is not None
@@ -121,6 +121,7 @@ def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(found))))
     assert rows[0]["configuration"] == "batch 128"
     assert rows[-1]["step_ms_low"] == ""
+    assert rows[0]["examples_per_second_at_median"]
     text = as_markdown(found)
     assert "| batch 128 | 153 (" in text
     assert "- batch \\| 63: cannot be shared equally" in text
@@ -145,6 +146,8 @@ def test_a_sweep_is_read_as_it_was_written(done: Sweep, tmp_path: Path) -> None:
     assert record.load(tmp_path, "sweep-1") == done
     assert list(record.names(tmp_path)) == ["sweep-1"]
     assert [path.name for path in tmp_path.iterdir()] == ["sweep-1.sweep.json"]
+    first = json.loads((tmp_path / "sweep-1.sweep.json").read_text())["runs"][0]
+    assert first["examples_per_second"] == done.runs[0].examples_per_second_at_median
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,54 @@ def test_what_cannot_be_converted_says_why_and_is_kept(tmp_path: Path) -> None:
     assert damaged.exists()
 
 
+def killed_in_the_profiler(folder: WorkerFolder, number: int) -> Path:
+    """A capture whose process is killed after the profiler has written it, before more is known."""
+    raw = leave_capture(folder, number)
+    found = read_pending(folder)[0][-1]
+    job = replace(found.job, xplane="", graph=str(folder.graph(0)))
+    Pending(job, found.event, is_written=False).save(folder)
+    return raw
+
+
+def test_one_that_the_profiler_had_just_written_is_converted(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    raw = killed_in_the_profiler(folder, 0)
+    assert recover_captures(tmp_path) == [Outcome("worker-0-0/window-000000", None)]
+    assert (folder.window(0) / "spans.parquet").is_file()
+    assert not raw.parent.exists()
+
+
+def test_so_is_one_that_was_just_moved_to_where_it_is_kept(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    raw = killed_in_the_profiler(folder, 0)
+    folder.kept(0).mkdir(parents=True)
+    kept = raw.rename(folder.kept(0) / raw.name)
+    assert recover_captures(tmp_path) == [Outcome("worker-0-0/window-000000", None)]
+    assert (folder.window(0) / "spans.parquet").is_file()
+    assert kept.exists()
+
+
+def test_one_that_the_profiler_had_not_written_is_lost_and_recorded_as_lost(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    killed_in_the_profiler(folder, 0).unlink()
+    (outcome,) = recover_captures(tmp_path)
+    assert outcome.error == "Its process ended before the profiler had written it"
+    ((window,), _) = recorded(folder)
+    assert window.error == outcome.error
+    assert recover_captures(tmp_path) == []
+
+
+def test_a_raw_capture_without_a_description_says_how_to_open_it(tmp_path: Path) -> None:
+    folder = worker_folder(tmp_path, 0)
+    raw = leave_capture(folder, 0)
+    folder.pending(0).unlink()
+    (outcome,) = recover_captures(tmp_path)
+    assert outcome.capture == "worker-0-0/.window-000000"
+    assert "its description was not written" in str(outcome.error)
+    assert f"strategy-lab import {shlex.quote(str(raw))} opens" in str(outcome.error)
+    assert raw.exists()
+
+
 def test_losing_the_converter_loses_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

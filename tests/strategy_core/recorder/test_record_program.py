@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,9 +18,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from strategy_core.launcher.last_captures import convert_last_captures
 from strategy_core.processes import resource_use
 from strategy_core.recorder import wall_clock
 from strategy_core.recorder.converter import Converter
+from strategy_core.recorder.window import Window
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.machine_load import machine_load
 from strategy_lab.profiles.capture.helper import Job
@@ -153,6 +156,34 @@ def test_what_a_conversion_needs_is_on_disk_until_its_result_is(
     assert on_disk == [[job] for job in submitted]
     assert len(_of(_events(tmp_path / "run"), "window")) == len(submitted)
     assert not folder.all_pending()
+
+
+def test_a_capture_is_described_before_the_profiler_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of the run is what a process leaves that is killed as soon as the file is there."""
+    import strategy_core as lab
+
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    write = Window._write
+
+    def write_and_copy(window: Window, export: Any) -> None:
+        write(window, export)
+        if not copy.exists():
+            shutil.copytree(run, copy, ignore=shutil.ignore_patterns(".trace-*", "*-000001*"))
+
+    monkeypatch.setattr(Window, "_write", write_and_copy)
+    strategy, dataset, train_step = _tutorial()
+    with lab.record(run, strategy, capture=Capture(every_step=True, window_steps=2)) as recorder:
+        for batch in dataset:
+            with recorder.step():
+                train_step(batch)
+    (outcome,) = convert_last_captures([worker_folder(copy, 0)])
+    assert outcome.error is None
+    (window,) = _of(_events(copy), "window")
+    assert window["num_steps"] == _of(_events(run), "window")[0]["num_steps"]
+    assert window["num_spans"] > 0
+    assert not list(worker_folder(run, 0).path.glob(".[wp]*"))
 
 
 def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(

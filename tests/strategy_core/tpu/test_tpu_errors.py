@@ -65,6 +65,14 @@ def test_a_topology_larger_than_the_machine():
         tpu.initialize_tpu_system(tpu.TPUClusterResolver(tpu="", topology_shape=(4, 2, 2, 2)))
 
 
+@pytest.mark.parametrize("name", ["initialize_tpu_system", "shutdown_tpu_system"])
+def test_the_set_up_functions_of_tensorflow_name_those_of_the_emulation(name):
+    """They ended in "No OpKernel was registered", for an op that the program does not have."""
+    with pytest.raises(ValueError, match=f"Call strategy_core.tpu.{name}\\(resolver\\) instead"):
+        getattr(tf.tpu.experimental, name)(tpu.TPUClusterResolver(tpu=""))
+    assert callable(getattr(tpu, name))
+
+
 def test_too_few_cores_once_tensorflow_runs():
     with pytest.raises(ValueError, match="Call configure_virtual_cores before"):
         tpu.configure_virtual_cores(16)

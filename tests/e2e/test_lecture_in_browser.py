@@ -158,7 +158,7 @@ DRAWN = """body => new Promise((done) => {
     document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
     requestAnimationFrame(() => requestAnimationFrame(() => { own.fillText = fill; done(drawn); }));
 })"""
-"""What a film writes at its next event, in its picture and beside its scrubber, with sizes in px."""
+"""What a film writes at its next event, in picture and scrubber, each text with its size in px."""
 
 
 def test_the_devices_of_a_film_are_named_legibly_and_whole(lecture: Page) -> None:

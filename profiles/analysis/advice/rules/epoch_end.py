@@ -83,7 +83,7 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _length(ends: EpochEnds) -> str:
     total = units.seconds(ends.total_ms / 1e3)
-    if ends.count == 1:
+    if ends.count == 1 or ends.median_ms is None:
         return f"At the end of an epoch Keras's fit took {total} until the next step"
     return (
         f"At the end of {ends.count:,} epochs Keras's fit took {total} until the next step "

@@ -250,7 +250,7 @@
     const panel = node.closest(".panel");
     const top = node.getBoundingClientRect().top - panel.getBoundingClientRect().top;
     const isInside = top > panel.clientHeight * 0.2 && top + node.offsetHeight < panel.clientHeight * 0.8;
-    if (!isInside) panel.scrollTop += top - panel.clientHeight / 2;
+    if (!isInside) panel.scrollTop += top - Math.max(0, panel.clientHeight - node.offsetHeight) / 2;
   }
 
   function showLine(beat) {

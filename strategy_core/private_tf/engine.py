@@ -105,7 +105,9 @@ def iterators_without_autotune() -> Iterator[None]:
     The end of such a thread is announced before the flag that it looks at is set
     (`CancellationManager::StartCancel`): on a busy machine it misses that, sleeps on for up to a
     minute, and the thread that drops the iterator waits for it while it holds the GIL. A data set's
-    options keep the thread from the host's part, but nothing public reaches the devices' parts.
+    options keep the thread from the host's part, but nothing public reaches the devices' parts. The
+    stack of such a wait in a plain program: `EagerTensor_dealloc`, `~IteratorResource`,
+    `~UnboundedWorkQueue`, `pthread_join`.
     """
     path = "tensorflow.python.data.ops.multi_device_iterator_ops"
     stock = private(

@@ -110,7 +110,11 @@ def test_the_end_of_an_epoch_is_named_while_it_lasts_and_hatched_on_the_charts(
     write(run, step(0, 2), EpochEnding(doing="validation"))
     expect(chip).to_have_text("Between epochs")
     expect(doing).to_have_text(
-        re.compile(r"^Keras's fit validates after the last step of an epoch\. \d+ s so far\.$")
+        re.compile(r"^Keras's fit validates after .* epoch\. The last step ended \d+ s ago\.$")
+    )
+    write(run, EpochEnding(doing="next_epoch"))
+    expect(doing).to_have_text(
+        re.compile(r"^Keras's fit waits for .* next epoch\. The last step ended \d+ s ago\.$")
     )
 
     def is_hatched() -> bool:
@@ -123,6 +127,12 @@ def test_the_end_of_an_epoch_is_named_while_it_lasts_and_hatched_on_the_charts(
     expect(chip).to_have_text("Running")
     expect(page.locator(".live .headline")).to_contain_text("The end of the last epoch took 9.00 s")
     wait_until(page, is_hatched, "the end of the epoch is not hatched")
+    about_axis = page.locator(".live .where")
+    expect(about_axis).not_to_contain_text("hatched")
+    short_ns = begun_ns + 10_000_000_000
+    ended = EpochEnded(segment=0, step=3, start_ns=short_ns, wall_ms=300.0)
+    write(run, ended, StepDone(0, 4, short_ns + 300_000_000, 10.0, 0.5, 256, captured=False))
+    expect(about_axis).to_contain_text("hatched: ends of epochs, without steps")
     end_run(run)
 
 

@@ -141,23 +141,24 @@ def test_a_phone_says_that_the_lecture_is_over(lecture: Page, phone: Open) -> No
 SMALL_TEXTS = """body => {
     const texts = [...body.querySelectorAll("*")].filter((part) => part.checkVisibility()
         && [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
-    return texts.filter((part) => parseFloat(getComputedStyle(part).fontSize) < 18)
+    return texts.filter((part) => parseFloat(getComputedStyle(part).fontSize) < 32
+            && !part.closest("button, footer"))
         .map((part) => part.textContent.trim());
 }"""
-"""Texts that are smaller than 18 px."""
+"""Texts for the room that are smaller than 24 pt; buttons are for the lecturer."""
 
 
 DRAWN = """body => new Promise((done) => {
     const own = CanvasRenderingContext2D.prototype, fill = own.fillText, drawn = [];
     own.fillText = function (text, ...place) {
         const size = parseFloat(this.font.match(/[\\d.]+px/)[0]);
-        if (this.canvas.className === "stage") drawn.push([text, size]);
+        drawn.push([text, size]);
         return fill.call(this, text, ...place);
     };
     document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
     requestAnimationFrame(() => requestAnimationFrame(() => { own.fillText = fill; done(drawn); }));
 })"""
-"""What the picture of a film writes at its next event, each text with its size in px."""
+"""What a film writes at its next event, in picture and scrubber, each text with its size in px."""
 
 
 def test_the_devices_of_a_film_are_named_legibly_and_whole(lecture: Page) -> None:
@@ -170,7 +171,7 @@ def test_the_devices_of_a_film_are_named_legibly_and_whole(lecture: Page) -> Non
     for _ in range(12):
         drawn += film.locator("body").evaluate(DRAWN)
     assert {"CPU:0", "CPU:3"} <= {text for text, _ in drawn}
-    assert [(text, size) for text, size in drawn if size < 18] == []
+    assert [(text, size) for text, size in drawn if size < 32] == []
     assert [text for text, _ in drawn if text.startswith("waits") and "…" in text] == []
     lecture.keyboard.press("Escape")
 
@@ -209,11 +210,15 @@ def test_every_scene_fits_a_projector(lecture: Page) -> None:
             expect(lecture.locator(".lit")).to_be_in_viewport()
             beside = "node => node.scrollWidth - node.clientWidth"
             assert lecture.locator(".picture").evaluate(beside) <= 0, f"code {number} is cut"
+        assert lecture.locator("body").evaluate(SMALL_TEXTS) == []
         lecture.keyboard.press("ArrowRight")
         expect(lecture.locator(".why")).to_be_in_viewport(ratio=0.99)
         expect(lecture.locator(".choices .right")).to_be_in_viewport(ratio=0.99)
         left = "node => node.scrollHeight - node.clientHeight"
-        assert lecture.locator(".left").evaluate(left) <= 0, f"scene {number} is cut"
+        for part in (".left", ".body:not(.code) .picture"):
+            for each in lecture.locator(part).all():
+                assert each.evaluate(left) <= 0, f"scene {number} is cut"
+        assert lecture.locator("body").evaluate(SMALL_TEXTS) == []
         lecture.keyboard.press("ArrowRight")
 
 

@@ -46,7 +46,8 @@ function draw(found) {
   drawn = found;
   if (isMoved) isWhole = false;
   const focused = document.activeElement?.dataset?.command;
-  page.replaceChildren(head(), el("h1", { text: found.text }), el("div", { class: "body" }, left(), picture()), foot());
+  const isCode = Boolean(found.program) && !isShowingBars();
+  page.replaceChildren(head(), el("h1", { text: found.text }), el("div", { class: isCode ? "body code" : "body" }, left(), picture()), foot());
   if (found.is_revealed) page.lastChild.before(el("p", { class: "why", text: found.why }));
   const lit = page.querySelector(".lit");
   if (lit) lit.parentNode.parentNode.scrollTop = lit.offsetTop - lit.parentNode.offsetTop - lit.parentNode.parentNode.clientHeight / 2;
@@ -70,7 +71,11 @@ function left() {
     drawn.counts ? el("span", { class: "num", text: String(drawn.counts[index]) }) : null,
     drawn.counts ? el("meter", { "aria-label": `Answers to ${LETTERS[index]}`, value: String(drawn.counts[index]), max: String(most) }) : null));
   return el("div", { class: "left", tabindex: "0", role: "group", "aria-label": "Choices" }, el("ol", { class: "choices" }, ...choices),
-    drawn.is_revealed ? el("p", { class: "evidence", text: drawn.evidence }) : qrCode());
+    drawn.is_revealed ? (isShowingBars() ? null : evidence()) : qrCode());
+}
+
+function evidence() {
+  return el("p", { class: "evidence", text: drawn.evidence });
 }
 
 // The link is written in the header, so that the picture is for cameras alone.
@@ -80,17 +85,25 @@ function qrCode() {
 
 function picture() {
   if (isWhole) return wholePicture();
-  const parts = drawn.is_revealed && drawn.bars.length ? bars() : drawn.program ? program() : setup();
-  return el("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture" }, parts);
+  const parts = isShowingBars() ? [bars(), evidence()] : [drawn.program ? program() : setup()];
+  return el("div", { class: "picture", tabindex: "0", role: "group", "aria-label": "Picture" }, ...parts);
+}
+
+function isShowingBars() {
+  return drawn.is_revealed && drawn.bars.length > 0;
 }
 
 function program() {
   const lines = drawn.program.trimEnd().split("\n");
   const start = lines.findIndex((line) => line.startsWith("def demonstrate"));
-  // A comment may give the answer away.
-  const isLeftOut = (line, index) => index < start || (!drawn.is_revealed && line.trim().startsWith("#"));
-  return el("pre", {}, ...lines.map((line, index) => isLeftOut(line, index) ? null : el("span", { class: index + 1 === drawn.line ? "lit" : "" },
-    el("b", { text: String(index + 1) }), line || " ")));
+  // A comment may give the answer away. The numbers show where an empty line is.
+  const isLeftOut = (line, index) => index < start || !line.trim() || (!drawn.is_revealed && line.trim().startsWith("#"));
+  return el("pre", {}, ...lines.map((line, index) => {
+    if (isLeftOut(line, index)) return null;
+    const row = el("span", { class: index + 1 === drawn.line ? "lit" : "" }, el("b", { text: String(index + 1) }), line);
+    row.style.setProperty("--hanging", `${line.search(/\S/) + 4}ch`); // a long line goes on below its indentation
+    return row;
+  }));
 }
 
 function setup() {
@@ -112,7 +125,7 @@ function bars() {
 // The viewer's document comes with its own style and script; the sandbox keeps it from the lab.
 function wholePicture() {
   const frame = el("iframe", { name: "lecture", title: "The evidence: what was recorded", sandbox: "allow-scripts", srcdoc: pictureOf });
-  return el("div", { class: "picture whole" }, button("picture", "Back to the question"), frame);
+  return el("div", { class: "picture whole" }, button("picture", "✕", { "aria-label": "Back to the question", title: "Back to the question (Esc)" }), frame);
 }
 
 async function togglePicture() {

@@ -146,7 +146,12 @@ export class Charts {
     }
     this.drawLabels(boundaries);
     const told = () => `${this.position(at)} · a click shows it on the timeline`;
-    setText(this.where, this.axis.cursor === null ? this.leftOut() : told());
+    setText(this.where, this.axis.cursor === null ? this.aboutAxis() : told());
+  }
+
+  aboutAxis() {
+    const hatched = this.axis.epochEnds.isOneUnnamed ? "hatched: ends of epochs, without steps" : "";
+    return [this.leftOut(), hatched].filter(Boolean).join(" · ");
   }
 
   // What the time axis does not show.

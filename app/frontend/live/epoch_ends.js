@@ -11,6 +11,7 @@ export class EpochEnds {
     this.ends = []; // { begin, end, text }: times in s since the run's begin
     this.steps = new Set(); // the last step of each epoch
     this.current = null; // the one that lasts
+    this.isOneUnnamed = false; // whether one in sight is too narrow for its name
   }
 
   add({ step, begin_ms, wall_ms, text }) {
@@ -25,6 +26,7 @@ export class EpochEnds {
   }
 
   draw(context, axis, theme, top, bottom, isNamed) {
+    if (isNamed) this.isOneUnnamed = false;
     if (axis.mode !== "time") return;
     context.font = `11px ${theme.font}`;
     context.textBaseline = "middle";
@@ -36,7 +38,10 @@ export class EpochEnds {
       context.globalAlpha = 0.14;
       drawStripes(context, x1, x2, top, bottom);
       context.globalAlpha = 0.9;
-      if (isNamed) context.fillText(whatFits(text, x2 - x1 - 8), (x1 + x2) / 2, (top + bottom) / 2);
+      if (!isNamed) continue;
+      const name = whatFits(text, x2 - x1 - 8);
+      this.isOneUnnamed ||= !name;
+      context.fillText(name, (x1 + x2) / 2, (top + bottom) / 2);
     }
     context.globalAlpha = 1;
   }

@@ -75,16 +75,18 @@ export class Status {
 // An error's own words may end without a full stop.
 const asSentence = (text) => (/[\p{L}\p{N})"']$/u.test(text) ? `${text}.` : text);
 
-// What the run is doing, for how long, and how old its last step is once the next one is overdue.
+// What the run is doing, for how long, and how old its last step is once the next one is overdue. The end of
+// an epoch has several parts: the age of the last step is that of all, not of the one that the text names.
 function sentence({ state, text, for_ms, expected_ms, step_age_ms, late_after_ms }, waitedMs) {
   const parts = [text];
   const lasts = for_ms === null ? 0 : for_ms + waitedMs;
-  if (state !== "lost" && lasts > SHOWN_AFTER_MS) {
+  const isBetweenEpochs = state === "between-epochs";
+  if (state !== "lost" && !isBetweenEpochs && lasts > SHOWN_AFTER_MS) {
     const usual = expected_ms ? `; an earlier run took ${seconds(expected_ms)}` : "";
     parts.push(`${seconds(lasts)} so far${usual}.`);
   }
   const age = step_age_ms === null ? 0 : step_age_ms + waitedMs;
-  if (age > late_after_ms && state !== "between-epochs") parts.push(`The last step ended ${seconds(age)} ago.`);
+  if (age > (isBetweenEpochs ? SHOWN_AFTER_MS : late_after_ms)) parts.push(`The last step ended ${seconds(age)} ago.`);
   return parts.filter(Boolean).join(" ");
 }
 

@@ -7,8 +7,10 @@ function placeNodes(width, height) {
   const isAbove = (node) => (scene.layout === "hub" ? node === scene.hub : scene.nodes[node].replica === null);
   const base = { scale, middle, boxes: [] };
   if (all.length === 1) return { ...base, nodes: [middle], radius: 80 * scale, room: width };
-  if (scene.layout === "hub" || scene.layout === "servers") return inTwoRows(all, isAbove, width, height, base);
   if (scene.layout === "rows" && groups.some(({ length }) => length > 1)) return inBoxes(groups, width, height, base);
+  const isStar = scene.layout === "hub" || scene.layout === "servers";
+  if (IS_IN_LECTURE && all.length <= 8) return inColumns(all, isStar && isAbove, width, height, base);
+  if (isStar) return inTwoRows(all, isAbove, width, height, base);
   return around(all, width, height, base);
 }
 
@@ -16,6 +18,23 @@ function inRow(members, y, left, right, nodes) {
   const room = (right - left) / members.length;
   members.forEach((node, index) => (nodes[node] = { x: left + (index + 0.5) * room, y }));
   return room;
+}
+
+// In a lecture: two columns, with the large labels on their outer sides. A ring goes round clockwise.
+function inColumns(all, isLeft, width, height, base) {
+  const half = Math.ceil(all.length / 2);
+  const columns = isLeft
+    ? [all.filter(isLeft), all.filter((node) => !isLeft(node))]
+    : [[0, ...all.slice(half + 1).reverse()], all.slice(1, half + 1)];
+  const tall = height / Math.max(...columns.map(({ length }) => length));
+  const nodes = [];
+  columns.forEach((members, side) => members.forEach((node, row) => {
+    nodes[node] = { x: width * [0.29, 0.71][side], y: ((row + 0.5) * height) / members.length, outside: [-1, 1][side] };
+  }));
+  return {
+    ...base, nodes, middle: { x: width / 2, y: height / 2 }, room: width * 0.42,
+    radius: Math.min(54 * base.scale, (0.5 * tall) / (1 + GLOW)), label: Math.min(SMALLEST_LABEL, tall / 2.4),
+  };
 }
 
 function inTwoRows(all, isAbove, width, height, base) {
@@ -39,8 +58,8 @@ function inBoxes(groups, width, height, base) {
   return { ...base, nodes, boxes, room, radius: Math.max(9, Math.min(widest, Math.max(labelled, 16))) };
 }
 
-const SMALLEST_LABEL = IS_IN_LECTURE ? 24 : 11;
-const labelSize = ({ radius, scale }) => Math.max(SMALLEST_LABEL, Math.min(15 * scale, radius * 0.34));
+const SMALLEST_LABEL = IS_IN_LECTURE ? 32 : 11; // 24 pt
+const labelSize = ({ radius, scale, label }) => label ?? Math.max(SMALLEST_LABEL, Math.min(15 * scale, radius * 0.34));
 
 // The largest radius with which no node covers the label of the one above it.
 function roomAbove(points, radius, label) {
@@ -60,7 +79,7 @@ function around(all, width, height, { scale, middle }) {
   for (let attempt = 0; attempt < 12; attempt++) {
     const label = labelSize({ radius, scale }) * (few ? 2.9 : 1.6);
     const ry = Math.max(30, Math.min(middle.y - GLOW * radius, height - middle.y - label) - radius);
-    const flat = IS_IN_LECTURE ? 5 : few && height > 340 ? 2 : 3.4; // its labels need room beside each other
+    const flat = few && height > 340 ? 2 : 3.4;
     const rx = Math.max(40, Math.min(width / 2 - radius - Math.max(few ? 26 * scale : 0, GLOW * radius), ry * flat));
     const outline = [0];
     const parts = 720;

@@ -199,7 +199,7 @@ class Stage {
     const lines = [
       { text: exchange.op, y: y - size * 1.4, size, weight: 600 },
       { text: sizeText(exchange.bytes), y, size: size * 1.5, weight: 700 },
-      { text: status, y: y + size * 1.5, size: size * 0.95, weight: 400, colour: theme.soft },
+      { text: status, y: y + size * 1.5, size, weight: 400, colour: theme.soft },
     ];
     return room > 11 * size ? lines : lines.slice(0, 2);
   }
@@ -263,7 +263,9 @@ class Stage {
     const ink = fill.startsWith("#") && fill !== theme.panel ? inkOn(fill) : theme.ink;
     const short = node.replica === null ? (scene.layout === "servers" ? "PS" : node.device.split(" ").at(-1)) : String(node.replica);
     this.text(short, x, y, (node.replica === null ? 0.45 : 0.8) * radius, { colour: ink, weight: 700, most: radius * 1.5 });
-    this.drawLabel(node, state, x, y + radius);
+    const [first, second] = this.labels(node, state);
+    if (places.nodes[index].outside) this.drawBeside(places.nodes[index], first, second);
+    else this.drawBelow(places.boxes[node.group], first, second, x, y + radius);
   }
 
   glow(x, y, radius, colour) {
@@ -297,26 +299,43 @@ class Stage {
     }
   }
 
-  drawLabel(node, state, x, bottom) {
+  // Which device a node is, and what it does. Between many nodes there is room for a number alone; the
+  // colour says what a node does.
+  labels(node, state) {
     const { places, theme, time } = this;
-    const size = labelSize(places);
-    const most = Math.min(Math.max(places.radius * 3.4, 160, size * 10), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
     const isCrowded = scene.nodes.length > 8;
     const process = scene.groups.length > 1 && !places.boxes.length ? scene.groups[node.group] : "";
-    const [start, , phase] = state ?? [];
-    const isOverLines = !places.boxes.length;
     const box = places.boxes[node.group]?.title;
     const device = box && node.device.startsWith(`${box} `) ? node.device.slice(box.length + 1) : node.device;
-    const title = node.replica === null ? node.title : process || device;
-    // Between many nodes there is room for a number alone; the colour says what a node does.
-    if (isCrowded && phase !== "wait") return;
-    if (!isCrowded) this.text(title, x, bottom + size * 1.1, size, { weight: 600, most: Math.min(most, this.widthBesideMiddle(x, bottom + size * 1.1, size)), isOverLines, keepsEnd: true });
-    if (!state || most < 56) return;
+    const first = isCrowded ? null : { text: node.replica === null ? node.title : process || device, weight: 600, keepsEnd: true };
+    if (!state) return [first, null];
+    const [start, , phase] = state;
+    if (isCrowded && phase !== "wait") return [first, null];
     const op = entryAt(node.ops, time);
     const text = phase === "wait" ? `${isCrowded ? "" : "waits "}${milliseconds(time - start)}` : phase === "compute" && op ? scene.names[op[2]] : PHASES[phase]?.[1] ?? phase;
-    const y = bottom + size * (isCrowded ? 1.1 : 2.35);
-    const end = places.boxes[node.group];
-    if (end && y + size / 2 > end.y + end.height) return;
-    this.text(text, x, y, size * 0.95, { colour: phase === "wait" ? theme.ink : theme.soft, most: Math.min(most, this.widthBesideMiddle(x, y, size)), isOverLines });
+    return [first, { text, colour: phase === "wait" ? theme.ink : theme.soft }];
+  }
+
+  drawBeside({ x, y, outside }, first, second) {
+    const { places, width } = this;
+    const size = labelSize(places);
+    const edge = x + outside * places.radius * (1 + GLOW);
+    const options = { align: outside < 0 ? "right" : "left", most: (outside < 0 ? edge : width - edge) - 4, isOverLines: true };
+    this.text(first.text, edge, second ? y - size * 0.6 : y, size, { ...first, ...options });
+    if (second) this.text(second.text, edge, y + size * 0.65, size, { ...second, ...options });
+  }
+
+  drawBelow(box, first, second, x, bottom) {
+    const { places } = this;
+    const size = labelSize(places);
+    const most = Math.min(Math.max(places.radius * 3.4, 160, size * 10), places.room - 6, 2 * Math.min(x, this.width - x) - 4);
+    const isOverLines = !places.boxes.length;
+    const besideMiddle = (y) => Math.min(most, this.widthBesideMiddle(x, y, size));
+    const y = bottom + size * 1.1;
+    if (first) this.text(first.text, x, y, size, { ...first, most: besideMiddle(y), isOverLines });
+    if (!second || most < 56) return;
+    const below = first ? bottom + size * 2.35 : y;
+    if (box && below + size / 2 > box.y + box.height) return;
+    this.text(second.text, x, below, size * 0.95, { ...second, most: besideMiddle(below), isOverLines });
   }
 }

@@ -1,6 +1,6 @@
 // The scrubber: the step of each node as a row of phases, the critical path through them, the playhead.
-const TEXT = IS_IN_LECTURE ? 1.65 : 1; // legible from afar
-const AXIS = 20 * TEXT;
+const TEXT = IS_IN_LECTURE ? 32 / 11 : 1; // 24 pt
+const AXIS = IS_IN_LECTURE ? 44 : 20;
 const TOP = 2; // the first title is higher than a low row
 
 class Track {
@@ -22,14 +22,14 @@ class Track {
 
   draw(time) {
     const rows = scene.nodes.filter(({ states }) => states.length);
-    const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : TEXT > 1 ? 22 : 17;
+    const row = rows.length > 12 ? 7 : rows.length > 8 ? 9 : rows.length > 4 ? 13 : IS_IN_LECTURE ? 34 : 17;
     const bottom = rows.length * row;
     const [context, width] = fit(this.canvas, TOP + bottom + AXIS);
     context.translate(0, TOP);
     const theme = readTheme();
-    const shown = rows.length > 8 ? 8.5 : 11.5 * TEXT;
+    const shown = rows.length > 8 ? 8.5 : IS_IN_LECTURE ? 32 : 11.5;
     const every = Math.ceil(shown / row); // the row of a title that fits
-    this.left = width < 500 ? 22 : 70 * TEXT;
+    this.left = width < 500 ? 22 : IS_IN_LECTURE ? 176 : 70;
     const x = (at) => this.left + (at / length) * (width - this.left - 6);
     context.font = `${shown}px ${theme.font}`;
     context.textBaseline = "middle";
@@ -83,7 +83,7 @@ class Track {
     for (let at = 0; at <= length; at += step) {
       const text = `${Number((at / 1e6).toPrecision(6))} ms`;
       const half = context.measureText(text).width / 2;
-      context.fillText(text, Math.min(Math.max(x(at), half), width - half), top + AXIS - 6);
+      context.fillText(text, Math.min(Math.max(x(at), half), width - half), top + AXIS - (IS_IN_LECTURE ? 18 : 6));
     }
   }
 }

@@ -54,7 +54,7 @@ def test_validation_that_takes_most_is_named_with_its_first_tracing(said: Said) 
     )
     assert (
         "90 % of that is validation. The first validation, which traces and compiles, took "
-        "1,800 ms, the others 450 ms (median). Step times do not include it."
+        "1.80 s, the others 450 ms (median). Step times do not include it."
     ) in found.sentence
     assert found.advice.startswith("Validate less often")
     assert found.cost is not None

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_core.launcher.last_captures import convert_last_captures
+from strategy_core.private_tf import engine
 from strategy_core.processes import resource_use
 from strategy_core.recorder import wall_clock
 from strategy_core.recorder.converter import Converter
@@ -352,7 +353,8 @@ def test_the_callback_records_keras_fit(tmp_path: Path, steps_per_execution: int
     targets = np.eye(10, dtype="float32")[labels]
     run = tmp_path / "fit"
     callback = lab.RecorderCallback(run, capture=Capture(window_steps=3))
-    model.fit(images, targets, batch_size=BATCH, epochs=2, verbose=0, callbacks=[callback])
+    with engine.iterators_without_autotune():  # fit would wait for tuning threads to end
+        model.fit(images, targets, batch_size=BATCH, epochs=2, verbose=0, callbacks=[callback])
     events = _events(run)
     steps = _of(events, "step")
     assert [s["step"] for s in steps] == list(range(12 // steps_per_execution))

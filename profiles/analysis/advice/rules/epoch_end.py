@@ -12,14 +12,16 @@ is left out.
 ## Why is this slow
 
 No replica trains while Keras computes metrics, validates, calls the callbacks and makes iterators
-over the data, and no step time includes this.
+over the data, and no step time includes this. On several replicas, TensorFlow waits for the tuning
+threads of tf.data when it deletes these iterators: where other programs use all cores, for seconds,
+up to a minute. The data set's own options do not reach these threads.
 
 ## What to do
 
 Make epochs longer: `steps_per_epoch` over data that repeats. Validate less often
 (`validation_freq`) or fewer batches (`validation_steps`), `cache()` the validation data, or raise
 `steps_per_execution`, which holds for validation, too. Let callbacks do less, or only every few
-epochs.
+epochs. Give the program cores of its own.
 """
 
 from __future__ import annotations
@@ -81,11 +83,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _length(ends: EpochEnds) -> str:
     total = units.seconds(ends.total_ms / 1e3)
-    if ends.count == 1:
+    if ends.count == 1 or ends.median_ms is None:
         return f"At the end of an epoch Keras's fit took {total} until the next step"
     return (
         f"At the end of {ends.count:,} epochs Keras's fit took {total} until the next step "
-        f"(median {units.milliseconds(ends.median_ms)})"
+        f"(median {units.seconds(ends.median_ms / 1e3)})"
     )
 
 
@@ -113,6 +115,6 @@ def _first_validation(ends: EpochEnds) -> str:
     if first < FIRST_TIMES * float(np.median(later)):
         return ""
     return (
-        f"The first validation, which traces and compiles, took {units.milliseconds(first)}, "
-        f"the others {units.milliseconds(float(np.median(later)))} (median). "
+        f"The first validation, which traces and compiles, took {units.seconds(first / 1e3)}, "
+        f"the others {units.seconds(float(np.median(later)) / 1e3)} (median). "
     )

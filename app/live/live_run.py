@@ -17,6 +17,7 @@ from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
 from strategy_lab.profiles.analysis.epoch_ends import describe_end
 from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
+from strategy_lab.profiles.analysis.headline import workload_title
 from strategy_lab.profiles.analysis.window_summary import summarise_window
 from strategy_lab.profiles.reporting.spec_changes import describe
 from strategy_lab.profiles.run.activity import Activity, ActivityState
@@ -339,7 +340,9 @@ class LiveRun:
 
     def _status_text(self) -> str:
         spec = self.applied_spec or {}
-        asked = {"steps": spec.get("steps"), "workload": spec.get("workload")}
+        workload = spec.get("workload")
+        title = workload_title(workload) if workload else None
+        asked = {"steps": spec.get("steps"), "workload": title}
         told = {"state": self.status.state, "message": self.status.message}
         return dumps(plain(told | asked | {"doing": self._doing_now()}))
 

@@ -17,6 +17,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
 )
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
 from strategy_lab.profiles.run.events import EpochEnded, SegmentOpened
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_OF_A_STEP = 0.5
 """Computation limits a step without a finding from this share on."""
+MOST_OF_A_NAME = 56
+"""Characters of a workload's name, beside the dots for those left out."""
 
 
 class Bold(str):
@@ -88,8 +91,13 @@ def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
     return f"The end of the last epoch took {took}{most}."
 
 
+def workload_title(workload: object) -> str:
+    """A built-in workload's name; a file's without the folders before it. Long ones are cut."""
+    return shortened(PurePath(str(workload)).name, MOST_OF_A_NAME)
+
+
 def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
-    runs = (" trains ", Bold(PurePath(str(workload)).name)) if workload else (" runs",)
+    runs = (" trains ", Bold(workload_title(workload))) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""

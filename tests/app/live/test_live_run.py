@@ -94,6 +94,18 @@ def test_phases_add_up_to_the_step(log: EventLog, live: LiveRun) -> None:
     assert sum(phases[:6]) == sum(phases[6:]) == 16.0
 
 
+def test_a_workload_file_is_named_without_its_folders_and_not_endless(
+    log: EventLog, live: LiveRun
+) -> None:
+    log.write(segment(workload=f"/home/me/{'w' * 80}.py"))
+    log.write(step(0))
+    log.write(step(1))
+    first, _ = told(live)
+    name = f"{'w' * 28}...{'w' * 25}.py"
+    assert first["status"]["workload"] == name
+    assert f"trains {name}, batch 8" in first["numbers"]["headline"]
+
+
 def test_a_small_loss_keeps_its_digits(log: EventLog, live: LiveRun) -> None:
     log.write(segment())
     log.write(step(0, loss=3.87412e-06))

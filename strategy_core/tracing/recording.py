@@ -25,6 +25,7 @@ from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.own_lines import say
+from strategy_core.tracing.rounds import Round, Turns
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.step_calls import StepCalls, read_loss
@@ -73,6 +74,11 @@ class Recording:
         self._has_begun = False
         """Whether a step of the segment in force has begun."""
         self._num_switches = 0
+        self._turns = Turns()
+        self._round: Round | None = None
+        """What a step of the segment in force is, if functions train in turns."""
+        self._alone: dict[Unit, int] = {}
+        """The segment that each of them but the first had before."""
         self._newest: Unit | None = None
         """The function that was found last to train."""
         self._num_made = 0
@@ -160,15 +166,20 @@ class Recording:
         strategy: Any,
         batch_size: int | None = None,
         variables: Variables = (),
+        in_turns: Round | None = None,
     ) -> None:
         """Begin a segment for the steps of `owner`, whose functions are instantiated next.
+
+        Functions `in_turns` are in segments of their own so far.
 
         `batch_size` is that of the steps of this process. None if it is not known before them: how
         many batches a step takes depends on what updates the variables.
         """
         self.close_step()
         number, self._num_segments = self._num_segments, self._num_segments + 1
-        same_as = self._segment_of.get(owner)
+        owners = [owner] if in_turns is None else in_turns.units
+        known = [self._segment_of.get(each) for each in owners]
+        same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
         self._num_workers, self._has_begun = segment.num_workers, False
         size = self._of_all_workers(batch_size)
@@ -179,11 +190,15 @@ class Recording:
         )
         if warning := about_missing_devices(segment):
             self._warn(warning)
-        self._segment_of[owner] = self._segment = number
+        self._alone = {each: self._segment_of[each] for each in owners[1:]}
+        self._segment = number
+        self._segment_of.update(dict.fromkeys(owners, number))
         self._owner = weakref.ref(owner)
-        self._last = self._has_late_update = None
+        self._turns.begin(owner)
+        self._round = in_turns
+        self._last, self._has_late_update = None, None if in_turns is None else False
         self._values = ChangedValues()
-        if self._graphs_left_at is not None and same_as is None:
+        if self._graphs_left_at is not None and not same_as:
             self._without_graph.append(number)
 
     def _of_all_workers(self, examples: int | None) -> int | None:
@@ -204,13 +219,21 @@ class Recording:
         segment = self._segment_of.get(unit)
         if segment is None or (segment != self._segment and self._num_switches < MOST_SWITCHES):
             self._num_switches += segment is not None
-            self.open_segment(unit, unit.strategy or seen_strategy())
+            in_turns = self._turns.round_before(unit)
+            self.open_segment(unit, unit.strategy or seen_strategy(), in_turns=in_turns)
+            if in_turns is not None:
+                names = " and ".join(_place(each) for each in in_turns.units)
+                self.note(f"{names} train in turns: a step is a round of calls of them all")
 
     # -- steps
 
     def boundary(self, unit: Unit | None) -> None:
         """A batch is about to be taken (None), or a function to be called: does a step end?"""
         if self._step is None:
+            return
+        if self._round is not None:
+            if self._round.is_over(self._calls.units, unit):
+                self.close_step()
             return
         if not self._is_updated and self._has_late_update is None and self._values.have_changed():
             self._updated_outside()
@@ -247,8 +270,7 @@ class Recording:
         if is_made_again and call.unit.num_calls == 1 and self._has_begun:
             why = f"{MADE_AGAIN} ({call.unit.line})"
             self.recorder.write(Retraced(self._segment, step.step, call.unit.name, 1, why))
-        # A step that began with its batch, before its new function was called, is of the old one.
-        self._has_begun |= step.segment == self._segment
+        self._has_begun = True
         for each in call.fetched:
             if each.step is step:
                 return  # it began with its batch
@@ -267,17 +289,28 @@ class Recording:
         loss = self._loss_of(call.unit, result)
         self._part_done(call.unit)
         self._calls.done(call, self._ended_ns, loss)
-        if call.unit.may_loop:
+        if call.unit.may_loop and self._round is None:
             self._count_steps(call)
         if loss is not None:
             self._step.loss_later(lambda: read_loss(loss))
         self._is_updated |= bool(call.unit.optimizers) or call.unit.is_update
         if self._has_late_update is None:
             self._find_update(call.unit)
-        if call.unit is self._last:
+        if self._round is not None:
+            self._part_of_round_done(self._round)
+        elif call.unit is self._last:
             self.close_step()
         if not self._is_updated:
             self._give_up_if_long(call.unit)
+
+    def _part_of_round_done(self, in_turns: Round) -> None:
+        """A call of functions that train in turns has returned."""
+        called = self._calls.units
+        if in_turns.is_given_up(called):
+            self._round = None
+            self._segment_of.update(self._alone)  # the next call of another begins a segment
+        if self._round is None or in_turns.is_over(called):
+            self.close_step()
 
     def other_call_done(self, call: Call) -> None:
         """A call that computes no gradients has returned.
@@ -320,7 +353,9 @@ class Recording:
             self._has_late_update = self._is_updated = True
         elif self._has_late_update is None:
             self._find_update(call.unit)
-        if self._called[0] is call.unit:
+        if self._round is not None and self._round.is_given_up(self._calls.units):
+            self._part_of_round_done(self._round)
+        elif self._called[0] is call.unit:
             self.note(
                 f"Steps are found by {_place(call.unit)}, which runs eagerly: a step lasts from "
                 "its batch, or from the tape's begin if no batch is taken, until the last gradient "
@@ -394,13 +429,14 @@ class Recording:
         step, self._step = self._step, None
         if step is None:
             return
-        if not self._called or (self._has_late_update and not self._is_whole()):
+        is_whole = self._is_whole() if self._has_late_update else self._is_round()
+        if not self._called or not is_whole:
             step.__exit__(RuntimeError, None, None)
             return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
         num_calls = len(self._calls)
-        if self._has_late_update:
+        if self._has_late_update or self._round is not None:
             step.examples = self._calls.num_examples()
         elif num_calls > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
@@ -408,6 +444,13 @@ class Recording:
             step.examples = self._of_all_workers(self._calls.first.num_examples)
         step.ended_at(self._ended_ns)
         self.recorder.leave_step(step, _NOT_RAISED)
+
+    def _is_round(self) -> bool:
+        """Whether functions that train in turns, if there are such, have each had one."""
+        if self._round is None or self._round.is_begun_by(self._calls.units):
+            return True
+        self.note(f"The last calls of {_place(self._called[0])} are in no step: no round is whole")
+        return False
 
     def _is_whole(self) -> bool:
         """Whether the open step has all calls up to an update; notes it if some are left over."""

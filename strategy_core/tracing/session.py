@@ -3,7 +3,7 @@
 Every method that the hooks call is guarded: an error in it ends the recording, never the program.
 The rule for custom loops: a call of a function that computes gradients is a step. Several such
 functions that are called one after the other, with no batch taken and none of them repeated in
-between, are one step.
+between, are one step; so is a round of functions that train in turns (`rounds.py`).
 """
 
 from __future__ import annotations

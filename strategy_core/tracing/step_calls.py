@@ -10,6 +10,7 @@ import numpy as np
 
 from strategy_core.recorder.step import StepPart
 from strategy_core.tracing.calls import Call
+from strategy_core.tracing.units import Unit
 
 
 class StepCalls:
@@ -24,6 +25,11 @@ class StepCalls:
 
     def __len__(self) -> int:
         return len(self._calls)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """The function of each call."""
+        return [call.unit for call in self._calls]
 
     @property
     def first(self) -> Call:

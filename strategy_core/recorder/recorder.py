@@ -233,6 +233,15 @@ class Recorder:
             now_ns = self._attend(step, now_ns)
         step.start_ns, step.begin_ns = time.time_ns(), now_ns
 
+    def begin_step(self) -> RecordedStep:
+        """Begin the next step, or go on with the one that began by fetching its batch."""
+        step, self._ahead = self._ahead, None
+        if step is None:
+            step = self.step()
+            self.enter_step(step)
+        self.open_step = step
+        return step
+
     def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
         """End the step and record it. A step that raised is not recorded.
 

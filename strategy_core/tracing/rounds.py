@@ -60,10 +60,12 @@ class Turns:
         """The round that ended before the call of `unit` that begins; None if it was none."""
         turns = [(owner(), num_calls) for owner, num_calls in self._turns]
         begin = max((at for at, turn in enumerate(turns) if turn[0] is unit), default=len(turns))
-        owners, num_calls = [owner for owner, _ in turns[begin:]], []
+        owners: list[Unit] = []
+        num_calls = []
         for owner, first_call in turns[begin:]:
             if not isinstance(owner, Unit) or owner.strategy is not unit.strategy:
                 return None
+            owners.append(owner)
             num_calls.append(owner.num_calls - first_call + (owner is not unit))
         if len(owners) < 2 or len(set(owners)) < len(owners) or sum(num_calls) > MOST_CALLS:
             return None

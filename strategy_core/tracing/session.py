@@ -180,7 +180,7 @@ class Session:
         return call
 
     def _begin(self, unit: Unit) -> Call:
-        call = Call(unit)
+        call = Call(unit, self.here.thread)
         unit.num_calls += 1
         skips = self.leaves_out_next and self._skips(unit)
         if self._recording is None and unit.trains and not skips and self._claim(call.thread):
@@ -188,7 +188,8 @@ class Session:
             if not unit.is_eager:
                 begun.known_before(unit)
         if self._recording is not None:
-            self._recording.boundary(unit)
+            if self._recording.step is not None:
+                self._recording.boundary(unit)
             if self.is_due is not None:
                 self.end_if_due()
         recording = self._recording
@@ -211,7 +212,7 @@ class Session:
             self.first_call_done(call.unit)
         recording = self._recording
         if call.unit.trains and recording is not None and self._owner is call.thread:
-            if not recording.is_in_step:  # it turned out to be a step
+            if recording.step is None:  # it turned out to be a step
                 recording.enter(call, list(self._fetched.values()))
             if error is None:
                 recording.call_done(call, result)
@@ -220,7 +221,7 @@ class Session:
         elif call.unit.trains:
             self.num_elsewhere += recording is not None
             self.num_idle_steps += recording is None
-        elif recording is not None and self._is_owner():
+        elif recording is not None and self._owner is call.thread:
             if error is None:
                 recording.other_call_done(call)
             recording.leave_ahead()
@@ -233,7 +234,7 @@ class Session:
         recording = self._recording
         if recording is None or self.is_due is None:
             return
-        if not recording.is_in_step and self.is_due(recording):
+        if recording.step is None and self.is_due(recording):
             self.idle()
 
     # -- steps that a ClusterCoordinator is given
@@ -241,7 +242,7 @@ class Session:
     @guarded
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
-        call = Call(unit)
+        call = Call(unit, self.here.thread)
         unit.num_calls += 1
         self.here.call = call
         self._open_calls.append(call)
@@ -322,7 +323,7 @@ class Session:
         elif error is not None:
             recording.drop()
         else:
-            if not recording.is_in_step and not is_counted:
+            if recording.step is None and not is_counted:
                 recording.enter(call, call.fetched)  # it turned out to be a step
             recording.eager_part_done(call, is_update=is_update)
 
@@ -394,14 +395,15 @@ class Session:
         here = self.here
         here.is_fetching, here.eager = True, None
         fetched = Fetched(iterator, count)
-        if self._recording is None or not self._is_owner():
+        if self._recording is None or self._owner is not here.thread:
             return fetched
-        self._recording.boundary(None)
+        if self._recording.step is not None:
+            self._recording.boundary(None)
         if self.is_due is not None:
             self.end_if_due()
         recording = self._recording
-        if recording is not None and iterator in recording.iterators:
-            fetched.step = recording.step_of_batch()
+        if recording is not None and fetched.iterator in recording.iterators:
+            fetched.step = recording.step or recording.recorder.begin_ahead()
             fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
             if fetched.step.captured:
                 fetched.asking = fetched.step.input()
@@ -412,7 +414,8 @@ class Session:
     def end_fetch(self, fetched: Fetched, batch: Any, error: BaseException | None) -> None:
         """After a batch was taken, or there was none."""
         self.here.is_fetching = False
-        fetched.done(batch if error is None else None)
+        fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
+        fetched.num_examples = fetched.count(batch)
         if fetched.asking is not None:
             fetched.asking.__exit__(None, None, None)
         elif fetched.step is not None:
@@ -492,7 +495,7 @@ class Session:
     # -- the recording
 
     def _is_owner(self) -> bool:
-        return self._owner is threading.current_thread()
+        return self._owner is self.here.thread
 
     def _claim(self, thread: threading.Thread) -> bool:
         """Return whether to record this thread: the first one that trains, until it ends.

@@ -227,7 +227,7 @@ class Recorder:
             self._ahead = None
             return
         if self._tracing is not None:
-            self._tracing.step_begins()
+            self._tracing.count()
         now_ns = time.monotonic_ns()
         if now_ns >= self._rest_ends_ns:
             now_ns = self._attend(step, now_ns)

@@ -89,7 +89,7 @@ class Session:
     @property
     def is_off(self) -> bool:
         """Whether nothing more of the program is recorded."""
-        return self._is_over or self.faults.error is not None or self.own_record is not None
+        return self.faults.is_over
 
     # -- what happens to the process
 
@@ -123,7 +123,7 @@ class Session:
 
     def close(self) -> None:
         """Record nothing from now on."""
-        self._is_over = True
+        self._is_over = self.faults.is_over = True
 
     def idle(self) -> None:
         """Record nothing until `record_into`.
@@ -141,6 +141,7 @@ class Session:
     def record_into(self, settings: Settings) -> None:
         """Record what comes into another run, with what is known of the program's functions."""
         self.settings, self.faults, self.is_idle = settings, Faults(), False
+        self.faults.is_over = self._is_over
         self.left = None
         self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
         self.evaluations.clear()
@@ -162,9 +163,7 @@ class Session:
         return (
             self.here.call is None
             and (self._fit is None or self._fit() is None)
-            and not self._is_over
-            and self.faults.error is None
-            and self.own_record is None
+            and not self.faults.is_over
         )
 
     @property
@@ -462,7 +461,7 @@ class Session:
         """The program is about to record itself with the lab: leave its steps to it."""
         if self.is_idle:
             return
-        self.own_record = path
+        self.own_record, self.faults.is_over = path, True
         if self._recording is not None:
             self._recording.leave_to_program(path)
 

@@ -192,7 +192,9 @@ def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
     assert percent == pytest.approx(100 * waited / facts.steps.median_ms, abs=1.0)
 
 
-def test_workers_that_agree_on_each_batch_are_told_to_repeat_the_dataset(tmp_path: Path) -> None:
+def test_the_advice_to_workers_that_agree_on_each_batch_is_to_repeat_the_dataset(
+    tmp_path: Path,
+) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
     facts = gather_facts(profile, profile.segments[0])
     assert not facts.input_collectives
@@ -206,7 +208,7 @@ def test_workers_that_agree_on_each_batch_are_told_to_repeat_the_dataset(tmp_pat
         "with each batch the workers agree, by an all-reduce, whether any has one" in found.sentence
     )
     assert "repeat()" in found.advice
-    # In one process the collective is another's, and with a stage that takes most of it, that is.
+    # In one process no other has to agree.
     alone = replace(agreeing, segment=facts.segment)
     assert "agree" not in {item.key: item for item in findings(alone)}["input-bound"].sentence
 

@@ -33,6 +33,7 @@ SOURCES = {
     "measured": "Measured by full captures",
     "marks": "Measured by in-graph timestamps on every step",
 }
+DERIVED_STEPS = "Measured by a capture, whose steps are derived"
 
 
 def show_step_time(opened: OpenRun) -> None:
@@ -83,10 +84,8 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     }
     chart = breakdown_chart(replica_names(breakdown.replicas), phases)
     draw_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
-    st.caption(
-        f"{SOURCES[breakdown.source]}; means over "
-        f"{units.counted(breakdown.replicas[0].num_steps, 'step')}."
-    )
+    source = DERIVED_STEPS if breakdown.has_derived_steps else SOURCES[breakdown.source]
+    st.caption(f"{source}; means over {units.counted(breakdown.replicas[0].num_steps, 'step')}.")
     if breakdown.from_marks:
         which = ", ".join(map(str, breakdown.from_marks))
         st.caption(

@@ -53,7 +53,8 @@ class ReplicaBreakdown:
     input_ms: float | None
     idle_ms: float | None
     source: str | None = None
-    """`measured` by a capture, or `marks`: in a cluster only the leader is captured."""
+    """`measured` by a capture, `derived` if its steps are, or `marks`: in a cluster only the leader
+    is captured."""
 
     def phase_ms(self, category: str) -> float | None:
         """The phase named as in `schema.CATEGORIES`."""
@@ -80,6 +81,11 @@ class StepBreakdown:
         if self.source != "measured":
             return ()
         return tuple(item.replica for item in self.replicas if item.source == "marks")
+
+    @property
+    def has_derived_steps(self) -> bool:
+        """Whether nothing recorded where a step begins: an import has found it out."""
+        return any(item.source == "derived" for item in self.replicas)
 
     def mean_ms(self, category: str) -> float | None:
         """A phase (or `wall`) over all replicas."""

@@ -16,6 +16,7 @@ from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
+from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
@@ -103,6 +104,7 @@ class Facts:
     """Machines that the run's processes named; 0 if none did."""
     read_overlaps: Callable[[], tuple[Overlap, ...]]
     read_all_idle_ms: Callable[[], float | None]
+    read_input_collectives: Callable[[], float | None]
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
@@ -122,6 +124,15 @@ class Facts:
         Read when first asked for, as it needs all spans.
         """
         return self.read_all_idle_ms()
+
+    @property
+    def input_collectives(self) -> float | None:
+        """Collectives per typical captured step that taking the batch waits for; None without
+        captured input.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_input_collectives()
 
     @property
     def all_steps(self) -> str:
@@ -158,6 +169,9 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
         read_all_idle_ms=lambda: profile.once(
             ("all-idle", number), lambda: all_idle_ms(profile, number)
+        ),
+        read_input_collectives=lambda: profile.once(
+            ("input-collectives", number), lambda: input_collectives(profile, number)
         ),
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),

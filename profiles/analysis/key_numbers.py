@@ -52,7 +52,11 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     counted = units.counted(int(steps.timed.sum()), "step")
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
     return (
-        step_time(steps, f"median of {counted}; {spread}"),
+        step_time(
+            steps,
+            f"median of {counted}; {spread}",
+            "derived" if facts.breakdown.has_derived_steps else "measured",
+        ),
         throughput(steps, _mean_step(steps)),
         slowest(facts.stragglers),
         loss(
@@ -80,9 +84,11 @@ def why_no_loss(steps: StepTimes) -> str:
     return steps.unknown.get("loss", "no step recorded a finite loss")
 
 
-def step_time(steps: StepTimes, note: str) -> KeyNumber:
+def step_time(
+    steps: StepTimes, note: str, source: Literal["measured", "derived"] = "measured"
+) -> KeyNumber:
     value = steps.median_ms
-    return _number("step_time", value, units.milliseconds(value), note, steps.why_no_time)
+    return _number("step_time", value, units.milliseconds(value), note, steps.why_no_time, source)
 
 
 def throughput(steps: StepTimes, note: str = "") -> KeyNumber:

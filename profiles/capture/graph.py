@@ -6,14 +6,15 @@ partition graphs of the traced functions. Reading it needs no TensorFlow.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -264,8 +265,36 @@ def write_graph(nodes: Sequence[Node], path: Path) -> None:
     temporary.rename(path)
 
 
-def copy_graph(source: Path, path: Path) -> None:
-    """Copy another segment's graph to `path`, also by renaming a temporary file."""
+def copy_graphs(sources: Sequence[Path], path: Path) -> None:
+    """Copy the graphs of other segments to `path` as one, whose functions have other numbers.
+
+    An event has no more than the name of its node. Nodes of two graphs that differ in nothing but
+    their bytes have unknown bytes in the copy. Raises RunFolderError if a file is not a graph.
+    """
+    parts: list[pa.Table] = []
+    num_functions = 0
+    for source in sources:
+        rows = read_graph_rows(source)
+        numbers = pc.add(rows["function"], pa.scalar(num_functions, pa.int32()))
+        parts.append(_with(rows, "function", numbers))
+        num_functions = (pc.max(numbers).as_py() or 0) + 1
+    rows = pa.concat_tables(parts)
+    if len(parts) > 1:
+        nodes = list(
+            zip(*(rows[name].to_pylist() for name in ("name", "op", "device")), strict=True)
+        )
+        num_bytes = rows["bytes"].to_pylist()
+        first = dict(zip(reversed(nodes), reversed(num_bytes), strict=True))
+        unsure = {node for node, each in zip(nodes, num_bytes, strict=True) if first[node] != each}
+        known = [
+            None if node in unsure else each for node, each in zip(nodes, num_bytes, strict=True)
+        ]
+        rows = _with(rows, "bytes", pa.array(known, pa.int64()))
     temporary = path.with_name(f".{path.name}.part")
-    shutil.copyfile(source, temporary)
+    pq.write_table(rows, temporary, compression="zstd")
     temporary.rename(path)
+
+
+def _with(rows: pa.Table, name: str, values: Any) -> pa.Table:
+    at = rows.schema.get_field_index(name)
+    return rows.set_column(at, rows.schema.field(at), values)

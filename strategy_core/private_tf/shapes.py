@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,12 +11,13 @@ from strategy_core.private_tf.availability import has
 _CAN = has(tf.Tensor, "_shape_tuple", "to count the examples of a step takes 10 us longer")
 
 
-def shape_of(tensor: Any) -> Sequence[Any]:
-    """The lengths of a tensor's axes, or the `shape` of what is no tensor of TensorFlow.
+def first_axis(tensor: Any) -> int | None:
+    """The length of a tensor's first axis, or that of anything else with a `shape`; None without.
 
     `tensor.shape` makes an object for each tensor, which takes four times as long.
     """
-    if _CAN and isinstance(tensor, tf.Tensor):
-        found: tuple[Any, ...] = tensor._shape_tuple()
-        return found
-    return tensor.shape
+    try:
+        is_cheap = _CAN and isinstance(tensor, tf.Tensor)
+        return int((tensor._shape_tuple() if is_cheap else tensor.shape)[0])
+    except (AttributeError, IndexError, TypeError, ValueError):  # no shape, a scalar, unknown
+        return None

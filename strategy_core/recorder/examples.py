@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf.shapes import shape_of
+from strategy_core.private_tf.shapes import first_axis
 
 _PARTS = (tf.Tensor, tf.distribute.DistributedValues)
 
@@ -25,19 +25,12 @@ def num_examples(batch: Any) -> int | None:
             return None
         first = leaves[0]
     if isinstance(first, tf.Tensor):  # a tensor has no `values`, and takes long to say so
-        return _first_axis(first)
+        return first_axis(first)
     parts = getattr(first, "values", None)
     of_replicas = parts if isinstance(parts, tuple | list) and parts else (first,)
     total = 0
     for part in of_replicas:
-        if (size := _first_axis(part)) is None:
+        if (size := first_axis(part)) is None:
             return None
         total += size
     return total
-
-
-def _first_axis(tensor: Any) -> int | None:
-    try:
-        return int(shape_of(tensor)[0])
-    except (AttributeError, IndexError, TypeError, ValueError):  # no shape, a scalar, unknown
-        return None

@@ -1,7 +1,7 @@
 """The placed graph of one segment: traced in its first step, written in a background thread.
 
-A segment that reuses the step function of an earlier segment is not traced again; the earlier graph
-is copied.
+A segment that reuses the step functions of earlier segments is not traced again; their graphs are
+copied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import tensorflow as tf
 
 from strategy_core.recorder import placement
 from strategy_core.runtime import gc_control
-from strategy_lab.profiles.capture.graph import copy_graph, replica_of, write_graph
+from strategy_lab.profiles.capture.graph import copy_graphs, replica_of, write_graph
+from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import PlacementRecorded
 from strategy_lab.profiles.run.layout import WorkerFolder
 
@@ -34,7 +36,7 @@ class GraphTrace:
         replica_devices: Sequence[str],
         variables: Variables = (),
         core_devices: Sequence[Sequence[str]] = (),
-        same_as: int | None = None,
+        same_as: Sequence[int] = (),
         left_to: str | None = None,
         collected: Callable[[], Any] | None = None,
     ) -> None:
@@ -42,7 +44,7 @@ class GraphTrace:
         self.replica_devices = list(replica_devices)
         self.core_devices = [list(devices) for devices in core_devices]
         self._same_as = same_as
-        """An earlier segment with the same step function; its graph is copied."""
+        """Earlier segments with the same step functions; their graphs are copied."""
         self._left_to = left_to
         """Who collects the graphs instead, as a sentence: the runtime gives them out once."""
         self._collected = collected
@@ -61,7 +63,7 @@ class GraphTrace:
     @property
     def _is_collecting(self) -> bool:
         is_left = self._left_to is not None or self._collected is not None
-        return self.is_tracing and self._same_as is None and not is_left
+        return self.is_tracing and not self._same_as and not is_left
 
     @property
     def replica_of(self) -> dict[str, int]:
@@ -77,11 +79,11 @@ class GraphTrace:
     def first_step_done(self) -> None:
         """Export the trace and prepare the writer thread, which `write` starts.
 
-        Copies the graph of segment `same_as` if the step function is not new. Without a graph and
-        variables, the outcome is the reason.
+        Copies the graphs of segments `same_as` if the step functions are not new. Without a graph
+        and variables, the outcome is the reason.
         """
         is_collecting, self.is_tracing = self._is_collecting, False
-        if self._same_as is not None:
+        if self._same_as:
             self._begin(self._copy, self._same_as)
             return
         begin = time.thread_time()
@@ -174,14 +176,17 @@ class GraphTrace:
 
         self._thread = threading.Thread(target=timed, daemon=True)
 
-    def _copy(self, before: int) -> None:
-        source, path = self._folder.placement(before), self._folder.placement(self.segment)
+    def _copy(self, before: Sequence[int]) -> None:
+        path = self._folder.placement(self.segment)
         try:
-            count = placement.copy_placement(source, self.segment, path)
-            copy_graph(self._folder.graph(before), self._folder.graph(self.segment))
+            sources = [self._folder.placement(segment) for segment in before]
+            count = placement.copy_placements(sources, self.segment, path)
+            graphs = [self._folder.graph(segment) for segment in before]
+            copy_graphs(graphs, self._folder.graph(self.segment))
             self._outcome = self._recorded(path, count)
-        except (OSError, ValueError) as error:
-            why = f"Its step is that of segment {before}, which has no graph on record: {error}"
+        except (OSError, ValueError, RunFolderError) as error:
+            named = units.listed([f"segment {segment}" for segment in before])
+            why = f"Its step is that of {named}, and a graph is not on record: {error}"
             self._outcome = self._none(why)
 
     def _write(self, metadata: Any, variables: list[placement.Row]) -> None:

@@ -126,12 +126,12 @@ def write_placement(
     return len(rows)
 
 
-def copy_placement(source: Path, segment: int, path: Path) -> int:
-    """Copy another segment's placement table under the number `segment`.
+def copy_placements(sources: Sequence[Path], segment: int, path: Path) -> int:
+    """Copy the placement tables of other segments under the number `segment`.
 
     Returns the number of rows.
     """
-    table = pq.read_table(source)
+    table = pa.concat_tables([pq.read_table(source) for source in sources])
     schema = TABLES["placement"]
     at = schema.get_field_index("segment")
     numbers = pa.array([segment] * table.num_rows, schema.field(at).type)

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -166,7 +166,7 @@ class Recorder:
         self,
         segment: SegmentOpened,
         variables: Variables = (),
-        same_as: int | None = None,
+        same_as: Sequence[int] = (),
         collected: Callable[[], Any] | None = None,
         *,
         is_warm: bool = False,
@@ -175,8 +175,8 @@ class Recorder:
         """Begin a segment; its first step is traced for the placement.
 
         `variables`, or a function that returns them once the first step is done, are listed in the
-        placement under their own names. Without them the graph's names are used. `same_as` is an
-        earlier segment of this recorder with the same step function, which is then not traced
+        placement under their own names. Without them the graph's names are used. `same_as` are
+        earlier segments of this recorder with the same step functions, which are then not traced
         again. `collected` returns the first step's RunMetadata if the caller collects graphs
         itself, and `is_warm` says that the steps' functions ran before. `num_steps` until the
         segment ends, infinite if it is to be stopped and 0 if not known, decide how late its first
@@ -203,6 +203,9 @@ class Recorder:
         )
         self._segment = segment
         self._next_step = segment.first_step
+        if self._ahead is not None:  # its batch was fetched for the new segment's first step
+            self._ahead.segment, self._ahead.captured = segment.segment, False
+            self._observing.close()
         self._wants_contexts = self.capture.contexts
         self.write(segment)
 
@@ -224,11 +227,20 @@ class Recorder:
             self._ahead = None
             return
         if self._tracing is not None:
-            self._tracing.step_begins()
+            self._tracing.count()
         now_ns = time.monotonic_ns()
         if now_ns >= self._rest_ends_ns:
             now_ns = self._attend(step, now_ns)
         step.start_ns, step.begin_ns = time.time_ns(), now_ns
+
+    def begin_step(self) -> RecordedStep:
+        """Begin the next step, or go on with the one that began by fetching its batch."""
+        step, self._ahead = self._ahead, None
+        if step is None:
+            step = self.step()
+            self.enter_step(step)
+        self.open_step = step
+        return step
 
     def leave_step(self, step: RecordedStep, raised: tuple[Any, ...]) -> None:
         """End the step and record it. A step that raised is not recorded.

@@ -46,36 +46,32 @@ class TracingWatch:
         """Count the traces of these functions from now on."""
         # Weak references: a model that the program deletes is freed as without a recorder.
         self._functions = [(weakref.ref(item), _name(item)) for item in functions]
-        self._counts = self._count()
-
-    def step_begins(self) -> None:
-        """Leave out what was traced between two steps, as by an evaluation."""
-        if self._functions:
-            self._counts = self._count()
+        self.count()
 
     def step_done(self, segment: int, step: int) -> list[Retraced]:
         """The functions that were traced again in the step.
 
         The first trace of a function that a later step calls does not count.
         """
-        counts = self._count()
-        if counts == self._counts:
+        before = self._counts
+        self.count()
+        if self._counts == before:
             return []
-        before, self._counts = self._counts, counts
         return [
             Retraced(segment, step, name, again, self._what_changed(at, function()))
             for at, ((function, name), old, now) in enumerate(
-                zip(self._functions, before, counts, strict=True)
+                zip(self._functions, before, self._counts, strict=True)
             )
             if (again := now - max(old, 1)) > 0
         ]
 
-    def _count(self) -> list[int]:
-        counts = []
+    def count(self) -> None:
+        """Count traces from here on: at the begin of a step it leaves out those between two steps,
+        as by an evaluation."""
+        counts = self._counts = []
         for item, _ in self._functions:  # twice per step: without calls of Python that it can spare
             function = item()
             counts.append(0 if function is None else function.experimental_get_tracing_count())
-        return counts
 
     def _what_changed(self, at: int, function: Any) -> str | None:
         """Describe the changed argument; reuses the last answer if there are too many

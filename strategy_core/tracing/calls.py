@@ -27,9 +27,9 @@ class Call:
         "start_ns", "thread", "unit",
     )  # fmt: skip
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, thread: threading.Thread) -> None:
         self.unit = unit
-        self.thread = threading.current_thread()
+        self.thread = thread
         self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
         self.iterations: int | None = None
         """Of the unit's optimizer before the call, if one call may do several steps."""
@@ -72,13 +72,12 @@ class Fetched:
         self.num_examples: int | None = None
         self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
 
-    def done(self, batch: Any) -> None:
-        self.took_ns = time.monotonic_ns() - self.begin_ns
-        self.num_examples = self.count(batch)
-
 
 class OfThread(threading.local):
     """What this thread does at the moment."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
 
     call: Call | None = None
     eager: Call | None = None

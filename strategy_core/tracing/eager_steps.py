@@ -29,10 +29,6 @@ class EagerSteps:
         """By the place of the `with tf.GradientTape()`."""
 
     @property
-    def is_off(self) -> bool:
-        return self._session.is_off
-
-    @property
     def faults(self) -> Any:
         return self._session.faults
 

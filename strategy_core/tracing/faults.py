@@ -22,6 +22,11 @@ class Faults:
         self.is_strict = bool(os.environ.get(STRICT_VARIABLE))
         self.error: BaseException | None = None
         """The error that ended the recording."""
+        self.is_over = False
+        """Whether nothing more is recorded, because of the error or for another reason.
+
+        An attribute: each call of a property has a cost in every step.
+        """
 
     @property
     def is_off(self) -> bool:
@@ -34,7 +39,7 @@ class Faults:
         """
         if self.error is not None and not self.is_strict:
             return
-        self.error = error
+        self.error, self.is_over = error, True
         say(f"The recording has ended, the program goes on. {_where(error)}")
         if self.is_strict:
             traceback.print_exception(error)
@@ -46,13 +51,13 @@ class Faults:
 def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
     """A method that does nothing once the recording has failed, and never raises.
 
-    Its object has `is_off`, `faults` and `turn`.
+    Its object has `faults` and `turn`.
     """
 
     @functools.wraps(method)
     def safe(*args: P.args, **kwargs: P.kwargs) -> Any:
         owner: Any = args[0]
-        if owner.is_off:
+        if owner.faults.is_over:
             return None
         try:
             if owner.turn is None:

@@ -40,10 +40,6 @@ class Fit:
         """Counts the examples if the dataset does not tell their number."""
 
     @property
-    def is_off(self) -> bool:
-        return self._session.is_off
-
-    @property
     def faults(self) -> Any:
         return self._session.faults
 

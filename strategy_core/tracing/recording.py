@@ -25,6 +25,7 @@ from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.own_lines import say
+from strategy_core.tracing.rounds import Round, Turns
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.step_calls import StepCalls, read_loss
@@ -55,13 +56,13 @@ class Recording:
     def __init__(self, settings: Settings, graphs: FirstGraphs | None = None) -> None:
         capture = Capture.model_validate(settings.capture)
         self.recorder: Recorder = join_run(Path(settings.run), capture)
-        self.iterators: weakref.WeakSet[Any] = weakref.WeakSet()
-        """Iterators whose batches were used in steps."""
+        self.iterators: set[weakref.ref[Any]] = set()
+        """Iterators whose batches were used in steps, as long as they live."""
         self._graphs = graphs
         """Collected by the session; None if each segment collects its own."""
         self._noted: set[str] = set()
-        self._losses: weakref.WeakSet[Unit] = weakref.WeakSet()
-        """Functions that return the loss."""
+        self._noted_loss: Unit | None = None
+        """The function whose loss was noted last."""
         self._segment_of: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """Segment by function."""
         self._num_segments = 0
@@ -73,11 +74,17 @@ class Recording:
         self._has_begun = False
         """Whether a step of the segment in force has begun."""
         self._num_switches = 0
+        self._turns = Turns()
+        self._round: Round | None = None
+        """What a step of the segment in force is, if functions train in turns."""
+        self._alone: dict[Unit, int] = {}
+        """The segment that each of them but the first had before."""
         self._newest: Unit | None = None
         """The function that was found last to train."""
         self._num_made = 0
         """Functions found one after the other that were made at one place of the program."""
-        self._step: RecordedStep | None = None
+        self.step: RecordedStep | None = None
+        """The open step."""
         self._called: list[Unit] = []
         """Functions called in the open step."""
         self._calls = StepCalls(1)
@@ -99,10 +106,6 @@ class Recording:
         self._without_graph: list[int] = []
         """Segments whose graph went to the program since then."""
 
-    @property
-    def is_in_step(self) -> bool:
-        return self._step is not None
-
     def note(self, message: str, **fields: Any) -> None:
         """Record a note, once."""
         if message not in self._noted:
@@ -120,7 +123,7 @@ class Recording:
 
     def prepare(self, unit: Unit, fetched: Sequence[Fetched]) -> None:
         """A function is being traced, and turned out to train: record its graph."""
-        if self._step is not None and not fetched:
+        if self.step is not None and not fetched:
             self._segment_of[unit] = self._segment  # a part of the open step
             return
         if self._is_made_again(unit):
@@ -160,15 +163,20 @@ class Recording:
         strategy: Any,
         batch_size: int | None = None,
         variables: Variables = (),
+        in_turns: Round | None = None,
     ) -> None:
         """Begin a segment for the steps of `owner`, whose functions are instantiated next.
+
+        Functions `in_turns` are in segments of their own so far.
 
         `batch_size` is that of the steps of this process. None if it is not known before them: how
         many batches a step takes depends on what updates the variables.
         """
         self.close_step()
         number, self._num_segments = self._num_segments, self._num_segments + 1
-        same_as = self._segment_of.get(owner)
+        owners = [owner] if in_turns is None else in_turns.units
+        known = [self._segment_of.get(each) for each in owners]
+        same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
         self._num_workers, self._has_begun = segment.num_workers, False
         size = self._of_all_workers(batch_size)
@@ -179,11 +187,15 @@ class Recording:
         )
         if warning := about_missing_devices(segment):
             self._warn(warning)
-        self._segment_of[owner] = self._segment = number
+        self._alone = {each: self._segment_of[each] for each in owners[1:]}
+        self._segment = number
+        self._segment_of.update(dict.fromkeys(owners, number))
         self._owner = weakref.ref(owner)
-        self._last = self._has_late_update = None
+        self._turns.begin(owner)
+        self._round = in_turns
+        self._last, self._has_late_update = None, None if in_turns is None else False
         self._values = ChangedValues()
-        if self._graphs_left_at is not None and same_as is None:
+        if self._graphs_left_at is not None and not same_as:
             self._without_graph.append(number)
 
     def _of_all_workers(self, examples: int | None) -> int | None:
@@ -198,19 +210,24 @@ class Recording:
         return lambda: graphs.of(self._called or [owner])
 
     def _come_back_to(self, unit: Unit) -> None:
-        """Begin a segment like an earlier one, if another is in force."""
-        if self._owner() is unit:
-            return
+        """Begin a segment like an earlier one, if the one in force is not of this function."""
         segment = self._segment_of.get(unit)
         if segment is None or (segment != self._segment and self._num_switches < MOST_SWITCHES):
             self._num_switches += segment is not None
-            self.open_segment(unit, unit.strategy or seen_strategy())
+            in_turns = self._turns.round_before(unit)
+            self.open_segment(unit, unit.strategy or seen_strategy(), in_turns=in_turns)
+            if in_turns is not None:
+                names = " and ".join(_place(each) for each in in_turns.units)
+                self.note(f"{names} train in turns: a step is a round of calls of them all")
 
     # -- steps
 
     def boundary(self, unit: Unit | None) -> None:
-        """A batch is about to be taken (None), or a function to be called: does a step end?"""
-        if self._step is None:
+        """A batch is about to be taken (None), or a function to be called: end the step if it is
+        whole."""
+        if self._round is not None:
+            if self._round.is_over(self._calls.units, unit):
+                self.close_step()
             return
         if not self._is_updated and self._has_late_update is None and self._values.have_changed():
             self._updated_outside()
@@ -219,36 +236,31 @@ class Recording:
         if self._is_updated or self._has_late_update is False or not self._called:
             self.close_step()
 
-    def step_of_batch(self) -> RecordedStep:
-        """The step of a batch that is about to be taken: the open one, or one that begins."""
-        return self._step or self.recorder.begin_ahead()
-
     def enter(self, call: Call, fetched: list[Fetched]) -> None:
         """Begin a step with a call and the batches that were taken for it, or add to the step."""
         call.fetched = fetched
         for each in fetched:
             if each.step is None and (iterator := each.iterator()) is not None:
-                self.iterators.add(iterator)
-        if self._step is None:
-            self._come_back_to(call.unit)
+                self.iterators.add(weakref.ref(iterator, self.iterators.discard))
+        if self.step is None:
+            if self._owner() is not call.unit:
+                self._come_back_to(call.unit)
             self._begin(call)
         else:
             for each in fetched:
                 if each.step is None:
-                    self._step.asked(each.took_ns)
+                    self.step.asked(each.took_ns)
         if call.iterations is None and call.unit.may_loop and call.unit.num_calls > 1:
             call.iterations = iterations(call.unit.optimizer)
 
     def _begin(self, call: Call) -> None:
-        step = self.recorder.step()
-        self.recorder.enter_step(step)
+        step = self.recorder.begin_step()
         self._open(step)
         is_made_again = call.unit is self._newest and self._num_made >= FEWEST_MADE
         if is_made_again and call.unit.num_calls == 1 and self._has_begun:
             why = f"{MADE_AGAIN} ({call.unit.line})"
             self.recorder.write(Retraced(self._segment, step.step, call.unit.name, 1, why))
-        # A step that began with its batch, before its new function was called, is of the old one.
-        self._has_begun |= step.segment == self._segment
+        self._has_begun = True
         for each in call.fetched:
             if each.step is step:
                 return  # it began with its batch
@@ -258,26 +270,37 @@ class Recording:
                 step.asked(each.took_ns)
 
     def _open(self, step: RecordedStep) -> None:
-        self._step, self._called, self._num_steps = step, [], 1
+        self.step, self._called, self._num_steps = step, [], 1
         self._calls, self._is_updated = StepCalls(self._num_workers), False
 
     def call_done(self, call: Call, result: Any) -> None:
         """A call of the open step has returned."""
-        assert self._step is not None
+        assert self.step is not None
         loss = self._loss_of(call.unit, result)
         self._part_done(call.unit)
         self._calls.done(call, self._ended_ns, loss)
-        if call.unit.may_loop:
+        if call.unit.may_loop and self._round is None:
             self._count_steps(call)
         if loss is not None:
-            self._step.loss_later(lambda: read_loss(loss))
+            self.step.loss_later(lambda: read_loss(loss))
         self._is_updated |= bool(call.unit.optimizers) or call.unit.is_update
         if self._has_late_update is None:
             self._find_update(call.unit)
-        if call.unit is self._last:
+        if self._round is not None:
+            self._part_of_round_done(self._round)
+        elif call.unit is self._last:
             self.close_step()
         if not self._is_updated:
             self._give_up_if_long(call.unit)
+
+    def _part_of_round_done(self, in_turns: Round) -> None:
+        """A call of functions that train in turns has returned."""
+        called = self._calls.units
+        if in_turns.is_given_up(called):
+            self._round = None
+            self._segment_of.update(self._alone)  # the next call of another begins a segment
+        if self._round is None or in_turns.is_over(called):
+            self.close_step()
 
     def other_call_done(self, call: Call) -> None:
         """A call that computes no gradients has returned.
@@ -287,7 +310,7 @@ class Recording:
         call every step ends.
         """
         unit = call.unit
-        if self._step is None:
+        if self.step is None:
             if unit.optimizers:
                 self.note(
                     f"{_place(unit)} applies gradients that other calls have computed, but not in "
@@ -312,7 +335,7 @@ class Recording:
 
     def eager_part_done(self, call: Call, *, is_update: bool) -> None:
         """A part of the open step has returned; the next batch or tape closes the step."""
-        if self._step is None:
+        if self.step is None:
             return
         self._part_done(call.unit)
         self._calls.done(call, self._ended_ns)
@@ -320,7 +343,9 @@ class Recording:
             self._has_late_update = self._is_updated = True
         elif self._has_late_update is None:
             self._find_update(call.unit)
-        if self._called[0] is call.unit:
+        if self._round is not None and self._round.is_given_up(self._calls.units):
+            self._part_of_round_done(self._round)
+        elif self._called[0] is call.unit:
             self.note(
                 f"Steps are found by {_place(call.unit)}, which runs eagerly: a step lasts from "
                 "its batch, or from the tape's begin if no batch is taken, until the last gradient "
@@ -391,23 +416,35 @@ class Recording:
         Calls that no update has followed are steps of their own if there is no late update, and no
         step otherwise.
         """
-        step, self._step = self._step, None
+        step, self.step = self.step, None
         if step is None:
             return
         if not self._called or (self._has_late_update and not self._is_whole()):
             step.__exit__(RuntimeError, None, None)
             return
+        if self._round is not None and not self._is_round(self._round):
+            step.__exit__(RuntimeError, None, None)
+            return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
-        num_calls = len(self._calls)
-        if self._has_late_update:
+        num_calls = len(self._calls.calls)
+        if self._has_late_update or self._round is not None:
             step.examples = self._calls.num_examples()
         elif num_calls > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
         elif num_calls:
-            step.examples = self._of_all_workers(self._calls.first.num_examples)
+            step.examples = self._calls.calls[0].num_examples
+            if step.examples is not None:
+                step.examples *= self._num_workers
         step.ended_at(self._ended_ns)
         self.recorder.leave_step(step, _NOT_RAISED)
+
+    def _is_round(self, in_turns: Round) -> bool:
+        """Whether functions that train in turns have each had one."""
+        if in_turns.is_begun_by(self._calls.units):
+            return True
+        self.note(f"The last calls of {_place(self._called[0])} are in no step: no round is whole")
+        return False
 
     def _is_whole(self) -> bool:
         """Whether the open step has all calls up to an update; notes it if some are left over."""
@@ -429,7 +466,7 @@ class Recording:
         if self._has_late_update is None and len(self._calls):
             self.close_step()
             return
-        step, self._step = self._step, None
+        step, self.step = self.step, None
         if step is not None:
             step.__exit__(RuntimeError, None, None)
 
@@ -504,7 +541,7 @@ class Recording:
         self, num_steps: int, examples: int | None, loss: Any, ended_ns: int
     ) -> RecordedStep | None:
         """Return the step that ended, if one was open."""
-        step, self._step = self._step, None
+        step, self.step = self.step, None
         if step is None:
             return None
         if num_steps > 1:
@@ -550,8 +587,8 @@ class Recording:
             return None
         if unit.returns_loss is None:  # asked once: a tensor's shape takes long in a step
             unit.returns_loss = result.dtype.is_floating and result.shape.rank == 0
-        if unit.returns_loss and unit not in self._losses:
-            self._losses.add(unit)
+        if unit.returns_loss and unit is not self._noted_loss:
+            self._noted_loss = unit
             self.note(f"The loss is the number that {_place(unit)} returns")
         return result if unit.returns_loss else None
 

@@ -3,7 +3,7 @@
 Every method that the hooks call is guarded: an error in it ends the recording, never the program.
 The rule for custom loops: a call of a function that computes gradients is a step. Several such
 functions that are called one after the other, with no batch taken and none of them repeated in
-between, are one step.
+between, are one step; so is a round of functions that train in turns (`rounds.py`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Session:
     @property
     def is_off(self) -> bool:
         """Whether nothing more of the program is recorded."""
-        return self._is_over or self.faults.error is not None or self.own_record is not None
+        return self.faults.is_over
 
     # -- what happens to the process
 
@@ -123,7 +123,7 @@ class Session:
 
     def close(self) -> None:
         """Record nothing from now on."""
-        self._is_over = True
+        self._is_over = self.faults.is_over = True
 
     def idle(self) -> None:
         """Record nothing until `record_into`.
@@ -141,6 +141,7 @@ class Session:
     def record_into(self, settings: Settings) -> None:
         """Record what comes into another run, with what is known of the program's functions."""
         self.settings, self.faults, self.is_idle = settings, Faults(), False
+        self.faults.is_over = self._is_over
         self.left = None
         self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
         self.evaluations.clear()
@@ -162,9 +163,7 @@ class Session:
         return (
             self.here.call is None
             and (self._fit is None or self._fit() is None)
-            and not self._is_over
-            and self.faults.error is None
-            and self.own_record is None
+            and not self.faults.is_over
         )
 
     @property
@@ -180,7 +179,7 @@ class Session:
         return call
 
     def _begin(self, unit: Unit) -> Call:
-        call = Call(unit)
+        call = Call(unit, self.here.thread)
         unit.num_calls += 1
         skips = self.leaves_out_next and self._skips(unit)
         if self._recording is None and unit.trains and not skips and self._claim(call.thread):
@@ -188,7 +187,8 @@ class Session:
             if not unit.is_eager:
                 begun.known_before(unit)
         if self._recording is not None:
-            self._recording.boundary(unit)
+            if self._recording.step is not None:
+                self._recording.boundary(unit)
             if self.is_due is not None:
                 self.end_if_due()
         recording = self._recording
@@ -211,7 +211,7 @@ class Session:
             self.first_call_done(call.unit)
         recording = self._recording
         if call.unit.trains and recording is not None and self._owner is call.thread:
-            if not recording.is_in_step:  # it turned out to be a step
+            if recording.step is None:  # it turned out to be a step
                 recording.enter(call, list(self._fetched.values()))
             if error is None:
                 recording.call_done(call, result)
@@ -220,7 +220,7 @@ class Session:
         elif call.unit.trains:
             self.num_elsewhere += recording is not None
             self.num_idle_steps += recording is None
-        elif recording is not None and self._is_owner():
+        elif recording is not None and self._owner is call.thread:
             if error is None:
                 recording.other_call_done(call)
             recording.leave_ahead()
@@ -233,7 +233,7 @@ class Session:
         recording = self._recording
         if recording is None or self.is_due is None:
             return
-        if not recording.is_in_step and self.is_due(recording):
+        if recording.step is None and self.is_due(recording):
             self.idle()
 
     # -- steps that a ClusterCoordinator is given
@@ -241,7 +241,7 @@ class Session:
     @guarded
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
-        call = Call(unit)
+        call = Call(unit, self.here.thread)
         unit.num_calls += 1
         self.here.call = call
         self._open_calls.append(call)
@@ -322,7 +322,7 @@ class Session:
         elif error is not None:
             recording.drop()
         else:
-            if not recording.is_in_step and not is_counted:
+            if recording.step is None and not is_counted:
                 recording.enter(call, call.fetched)  # it turned out to be a step
             recording.eager_part_done(call, is_update=is_update)
 
@@ -394,14 +394,15 @@ class Session:
         here = self.here
         here.is_fetching, here.eager = True, None
         fetched = Fetched(iterator, count)
-        if self._recording is None or not self._is_owner():
+        if self._recording is None or self._owner is not here.thread:
             return fetched
-        self._recording.boundary(None)
+        if self._recording.step is not None:
+            self._recording.boundary(None)
         if self.is_due is not None:
             self.end_if_due()
         recording = self._recording
-        if recording is not None and iterator in recording.iterators:
-            fetched.step = recording.step_of_batch()
+        if recording is not None and fetched.iterator in recording.iterators:
+            fetched.step = recording.step or recording.recorder.begin_ahead()
             fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
             if fetched.step.captured:
                 fetched.asking = fetched.step.input()
@@ -412,7 +413,8 @@ class Session:
     def end_fetch(self, fetched: Fetched, batch: Any, error: BaseException | None) -> None:
         """After a batch was taken, or there was none."""
         self.here.is_fetching = False
-        fetched.done(batch if error is None else None)
+        fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
+        fetched.num_examples = fetched.count(batch)
         if fetched.asking is not None:
             fetched.asking.__exit__(None, None, None)
         elif fetched.step is not None:
@@ -459,7 +461,7 @@ class Session:
         """The program is about to record itself with the lab: leave its steps to it."""
         if self.is_idle:
             return
-        self.own_record = path
+        self.own_record, self.faults.is_over = path, True
         if self._recording is not None:
             self._recording.leave_to_program(path)
 
@@ -492,7 +494,7 @@ class Session:
     # -- the recording
 
     def _is_owner(self) -> bool:
-        return self._owner is threading.current_thread()
+        return self._owner is self.here.thread
 
     def _claim(self, thread: threading.Thread) -> bool:
         """Return whether to record this thread: the first one that trains, until it ends.

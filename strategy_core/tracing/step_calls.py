@@ -10,6 +10,7 @@ import numpy as np
 
 from strategy_core.recorder.step import StepPart
 from strategy_core.tracing.calls import Call
+from strategy_core.tracing.units import Unit
 
 
 class StepCalls:
@@ -20,19 +21,24 @@ class StepCalls:
 
     def __init__(self, num_workers: int) -> None:
         self._num_workers = num_workers
-        self._calls: list[Call] = []
+        self.calls: list[Call] = []
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self.calls)
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        """The function of each call."""
+        return [call.unit for call in self.calls]
 
     @property
     def first(self) -> Call:
-        return self._calls[0]
+        return self.calls[0]
 
     def done(self, call: Call, ended_ns: int, loss: Any = None) -> None:
         """A call, or a further part of an eager one, has ended."""
-        if not self._calls or self._calls[-1] is not call:
-            self._calls.append(call)
+        if not self.calls or self.calls[-1] is not call:
+            self.calls.append(call)
         call.ended_ns, call.loss = ended_ns, loss
 
     def num_examples(self) -> int | None:
@@ -40,14 +46,14 @@ class StepCalls:
 
         The other functions get the same batches, or what these have computed.
         """
-        own = [call.num_examples for call in self._calls if call.unit is self.first.unit]
+        own = [call.num_examples for call in self.calls if call.unit is self.first.unit]
         if None in own:
             return None
         return self._num_workers * sum(examples for examples in own if examples is not None)
 
     def as_steps(self) -> Sequence[Callable[[Any], StepPart]]:
         """Each call as a step of its own, given the recorded step that they all were."""
-        return [_as_step(call, index, self._num_workers) for index, call in enumerate(self._calls)]
+        return [_as_step(call, index, self._num_workers) for index, call in enumerate(self.calls)]
 
 
 def read_loss(tensor: Any) -> float:

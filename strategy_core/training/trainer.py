@@ -221,7 +221,7 @@ class Training:
         self._recorder.open_segment(
             opened,
             built.placed_variables,
-            built.recorded_as,
+            () if built.recorded_as is None else (built.recorded_as,),
             num_steps=self._steps_ahead(built.spec),
         )
         for note in built.notes:

@@ -14,6 +14,7 @@ import pytest
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.tracing.settings import STRICT_VARIABLE
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from tests.foreign.both_ways import PROGRAMS
 from tests.timeouts import MAX_WAIT_S
 
@@ -44,3 +45,5 @@ def test_two_workers_that_were_traced_into_one_folder_are_one_run(tmp_path: Path
     (segment,) = profile.summary()["segments"]
     assert (segment["num_replicas"], segment["steps"]["count"]) == (2, 7)
     assert {each.worker: len(each.steps) for each in profile.sources} == {0: 7, 1: 7}
+    # The dataset ends, so TensorFlow asks with each batch whether a worker has one left.
+    assert input_collectives(profile, 0) == 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ class InMemoryRecorder:
     def __init__(self) -> None:
         self.capture: Any = None
         self.segments: list[SegmentOpened] = []
-        self.same_as: list[int | None] = []
+        self.same_as: list[Sequence[int]] = []
         self.events: list[Event] = []
         self.losses: list[float] = []
         self.marks: list[Any] = []
@@ -29,7 +29,7 @@ class InMemoryRecorder:
         self,
         segment: SegmentOpened,
         variables: Any = None,  # noqa: ARG002
-        same_as: int | None = None,
+        same_as: Sequence[int] = (),
         *,
         num_steps: float = 0,  # noqa: ARG002
     ) -> None:

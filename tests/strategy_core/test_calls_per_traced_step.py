@@ -16,8 +16,8 @@ import pytest
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
-MOST_CALLS = 80
-"""Per step with a batch of two replicas and a loss: 76, and 138 before they were counted."""
+MOST_CALLS = 56
+"""Per step with a batch of two replicas and a loss: 53, and 138 before they were counted."""
 PROGRAM = """
 import sys, time
 import tensorflow as tf

@@ -27,6 +27,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("page", "said"),
     [
         ("overview", "A profile does not record the loss"),
+        ("overview", "Measured by a capture, whose steps are derived; means over"),
         ("communication", "5.37 GB"),
         ("placement", "A profile does not record variables"),
         ("cores", "A profile does not say which cores are one replica"),

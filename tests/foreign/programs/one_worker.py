@@ -24,5 +24,5 @@ def train_step(batch):
     return strategy.run(replica_step, args=(batch,))
 
 
-for batch in dataset:
+for batch in strategy.experimental_distribute_dataset(dataset):
     train_step(batch)

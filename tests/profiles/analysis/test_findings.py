@@ -192,6 +192,27 @@ def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
     assert percent == pytest.approx(100 * waited / facts.steps.median_ms, abs=1.0)
 
 
+def test_the_advice_to_workers_that_agree_on_each_batch_is_to_repeat_the_dataset(
+    tmp_path: Path,
+) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    facts = gather_facts(profile, profile.segments[0])
+    assert not facts.input_collectives
+    agreeing = replace(
+        facts,
+        segment=msgspec.structs.replace(facts.segment, num_workers=2),
+        read_input_collectives=lambda: 1.0,
+    )
+    found = {item.key: item for item in findings(agreeing)}["input-bound"]
+    assert (
+        "with each batch the workers agree, by an all-reduce, whether any has one" in found.sentence
+    )
+    assert "repeat()" in found.advice
+    # In one process no other has to agree.
+    alone = replace(agreeing, segment=facts.segment)
+    assert "agree" not in {item.key: item for item in findings(alone)}["input-bound"].sentence
+
+
 def test_the_headline_gives_the_step_time_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
     profile = profiles.load(run)

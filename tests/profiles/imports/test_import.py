@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.exports import formats, write
 from strategy_lab.profiles.imports.host_profile import read_host
@@ -39,6 +41,12 @@ def opened(tmp_path: Path, data: bytes, name: str = "host.xplane.pb") -> Profile
 def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]]:
     found = profile.table(table).to_pylist()
     return [tuple(row[column] for column in columns) for row in found]
+
+
+def source_of_step_time(profile: Profile) -> str | None:
+    step_time = key_numbers(gather_facts(profile, profile.segments[0]))[0]
+    assert step_time.key == "step_time"
+    return step_time.source
 
 
 def test_gpus_are_replicas_whose_steps_add_up(tmp_path: Path) -> None:
@@ -79,6 +87,10 @@ def test_nccl_kernels_are_collectives_without_bytes(tmp_path: Path) -> None:
     assert number["note"] == "the profile does not tell the size of at least one collective"
 
 
+def test_the_length_of_annotated_steps_is_measured(tmp_path: Path) -> None:
+    assert source_of_step_time(opened(tmp_path, gpu_profile())) == "measured"
+
+
 def test_copies_have_ends_and_sizes(tmp_path: Path) -> None:
     profile = opened(tmp_path, gpu_profile(num_gpus=1))
     found = rows(profile, "transfers", "bytes", "send_device", "recv_device", "duration_ms")
@@ -93,6 +105,7 @@ def test_steps_of_an_unannotated_tpu_are_its_programs_executions(tmp_path: Path)
     assert {row[0] for row in rows(profile, "replica_steps", "source")} == {"derived"}
     notes = [note["message"] for note in profile.summary()["notes"]]
     assert any("Steps are derived" in note and "jit_step" in note for note in notes)
+    assert source_of_step_time(profile) == "derived"
     collectives = profile.table("collectives").to_pylist()
     assert {(row["op"], row["bytes"], row["group_size"]) for row in collectives} == {
         ("all-reduce", 4000, 2)

@@ -61,14 +61,14 @@ def test_only_what_is_traced_again_within_a_step_is_reported() -> None:
     step, evaluation, late = _Function("step", 1), _Function("evaluate", 1), _Function("late", 0)
     watch = TracingWatch()
     watch.watch([step, evaluation, late])
-    watch.step_begins()
+    watch.count()
     step.num_traces, late.num_traces = 3, 1
     assert [(each.function, each.num_traces) for each in watch.step_done(0, 5)] == [("step", 2)]
     evaluation.num_traces = 4  # between two steps
-    watch.step_begins()
+    watch.count()
     late.num_traces = 2
     assert [(each.function, each.step) for each in watch.step_done(0, 6)] == [("late", 6)]
-    watch.step_begins()
+    watch.count()
     assert watch.step_done(0, 7) == []
 
 

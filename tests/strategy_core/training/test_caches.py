@@ -49,7 +49,7 @@ def test_changing_there_and_back_twice_trains_the_same(
     run_steps(training, 2)
     assert training._current.model is first.model
     assert training._current.traced is first.traced
-    assert recorder.same_as == [None, None, 0, 1, 0]
+    assert recorder.same_as == [(), (), (0,), (1,), (0,)]
     assert training.num_traced == 2
     for segment in recorder.segments[1:]:
         assert segment.state_checksum_before == segment.state_checksum_after
@@ -66,7 +66,7 @@ def test_changing_the_length_of_a_delay_needs_no_retracing() -> None:
     run_steps(training, 2)
     training.reconfigure(training.spec.with_changes({"inject": [{"replica": 1, "ms": 80}]}))
     run_steps(training, 2)
-    assert recorder.same_as == [None, 0]
+    assert recorder.same_as == [(), (0,)]
     inputs, ready, _ = np.asarray(recorder.marks[-1]).T
     assert (ready[1] - inputs[1]) / 1e6 > 79, "its gradients are ready 80 ms late, or later"
 
@@ -104,7 +104,7 @@ def test_recording_contexts_traces_the_step_again() -> None:
     run_steps(training, 1)
     training.reconfigure(training.spec.with_changes({"capture.contexts": True}))
     run_steps(training, 1)
-    assert recorder.same_as == [None, None]
+    assert recorder.same_as == [(), ()]
 
 
 def test_the_segment_cache_is_bounded() -> None:

@@ -7,6 +7,8 @@ step, else from captured steps. Names the stage of the input pipeline that is at
 half of the wait, prefetched or not, and the op that runs Python for most of that. Without such a
 stage, a wait of less than 2 ms is the call of the iterator, not the input; less than 20 ms, if
 stages were at work for a smaller part, or those by which tf.distribute hands batches to devices.
+Neither holds if a collective runs while the program asks for the batch: then workers wait for each
+other there, in each step.
 
 ## Why is this slow
 
@@ -15,7 +17,8 @@ No replica can begin before its batch is there.
 ## What to do
 
 Prepare batches ahead (`prefetch`, parallel `map`, `cache`). A Python generator is not helped by
-`prefetch` if it is slower than the step.
+`prefetch` if it is slower than the step. Workers that ask each other whether a batch is left stop
+doing so if the dataset repeats without end.
 """
 
 from __future__ import annotations
@@ -43,6 +46,14 @@ _RUN_AHEAD = (
     "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
 )
 
+_AGREES = (
+    " No stage of the input takes as long: with each batch the workers agree, by an all-reduce, "
+    "whether any has one left."
+)
+_REPEAT = (
+    "Let the dataset repeat() without end, and count the steps of an epoch: then nothing has to be "
+    "agreed on. Or call next() inside of the tf.function, where it costs less."
+)
 _STAGES = {
     "Generator": (
         "the Python generator (from_generator)",
@@ -86,10 +97,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     shortest_ms = 0.0
     if stage is None:
         shortest_ms = SHORTEST_BESIDE_STAGES_MS if stages else SHORTEST_MS
+    agrees = stage is None and _agrees(facts)
+    if agrees:
+        shortest_ms = 0.0
     if facts.input.share is not None:  # on every step: what captured ones add is the stage
         is_bound = facts.input.is_input_bound and facts.input.num_steps >= FEWEST_STEPS
         if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
-            yield _measured_by_host(facts, stage)
+            yield _measured_by_host(facts, stage, agrees=agrees)
         return
     wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
     if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE or waited < shortest_ms:
@@ -107,7 +121,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
+def _agrees(facts: Facts) -> bool:
+    """Whether workers agree on each batch: it is taken from Python, outside of the graph."""
+    has_workers = facts.segment.num_workers > 1 and facts.input.is_input_bound
+    return has_workers and (facts.input_collectives or 0.0) >= MOST_OF_WAIT
+
+
+def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Finding:
     """Medians beside the median step; where only some steps wait, the sum beside all steps."""
     found = facts.input
     if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
@@ -127,8 +147,8 @@ def _measured_by_host(facts: Facts, stage: Cause | None) -> Finding:
     return finding(
         facts,
         KEY,
-        f"{sentence}{_limit(stage)}{_python(facts, stage)}",
-        _advice(facts, stage),
+        f"{sentence}{_AGREES if agrees else _limit(stage)}{_python(facts, stage)}",
+        _REPEAT if agrees else _advice(facts, stage),
         cost,
         mean_ms=found.mean_ms,
         median_ms=found.median_ms,

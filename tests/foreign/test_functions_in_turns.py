@@ -1,0 +1,63 @@
+"""Functions that train in turns, as the critic and the generator of a GAN: a round is a step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from tests.foreign.both_ways import WEIGHTS, Ran, Runner, runner
+
+pytestmark = [pytest.mark.tf, pytest.mark.run]
+
+CRITIC = 8 * 2
+"""Its parameters."""
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("turns")) as running:
+        yield running
+
+
+def traced(programs: Runner, how: str) -> Ran:
+    plain, found = (
+        programs.run("functions_in_turns", is_traced=is_traced, arguments=(WEIGHTS, how))
+        for is_traced in (False, True)
+    )
+    assert (found.code, found.errors) == (plain.code, plain.errors)
+    assert found.code == 0
+    assert found.weights == plain.weights
+    return found
+
+
+def steps_by_segment(found: Ran) -> list[int]:
+    return list(Counter(step["segment"] for step in found.of_kind("step")).values())
+
+
+def test_a_round_of_both_is_a_step_from_the_second_on(programs: Runner) -> None:
+    found = traced(programs, "gan")
+    steps = found.of_kind("step")
+    assert steps_by_segment(found) == [3, 1, 9]
+    assert [step["step"] for step in steps] == list(range(13))
+    assert [step["examples"] for step in steps[-9:]] == [48] * 9
+    assert "`train_generator` (functions_in_turns.py:46) train in turns" in found.notes
+    assert "The last calls of `train_critic` (functions_in_turns.py:41) are in no" in found.notes
+
+
+def test_a_collective_that_both_may_have_done_has_no_bytes(programs: Runner) -> None:
+    found = traced(programs, "gan")
+    calls = found.profile.table("collectives").to_pylist()
+    of_rounds = [call for call in calls if call["segment"] == 2 and call["op"] == "all-reduce"]
+    assert len(of_rounds) % (4 * 2) == 0 < len(of_rounds)
+    assert {call["bytes"] for call in of_rounds} == {None}
+    of_critic = {call["bytes"] for call in calls if call["segment"] == 0}
+    assert of_critic == {4 * CRITIC}
+
+
+def test_functions_that_train_one_after_the_other_are_not_in_turns(programs: Runner) -> None:
+    found = traced(programs, "one_by_one")
+    steps = found.of_kind("step")
+    assert [step["step"] for step in steps] == list(range(83))
+    assert steps_by_segment(found) == [2, 1, 40, 40]

@@ -25,6 +25,7 @@ FAILING = {
     "compiled-fit": "xla-across-devices",
 }
 """Programs that fail, and the rule that says why."""
+CALLS = ("dispatch", "short-steps")
 OFF_DEVICE = "variable-off-device"
 Planted = Callable[[str], profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
@@ -115,6 +116,14 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     assert "The limiting stage is the Python generator (from_generator)" in told.sentence
     assert told.evidence["stage_ms"] >= 50.0
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
+
+
+def test_python_in_a_prefetched_map_is_named_beside_the_calls_that_it_delays(
+    recorded: Recorded,
+) -> None:
+    (told,) = [item for item in recorded("python-prefetched") if item.key in CALLS]
+    assert "the input pipeline runs Python in another thread (the op PyFunc" in told.sentence
+    assert told.advice.startswith("Replace py_function or numpy_function in the input pipeline")
 
 
 @pytest.mark.parametrize("kind", FAILING)

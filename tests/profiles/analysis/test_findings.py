@@ -460,6 +460,25 @@ def test_copies_that_are_much_shorter_than_the_lateness_do_not_explain_it(tmp_pa
         assert "makes replica" not in found["variable-off-device"].sentence
 
 
+@pytest.mark.parametrize(
+    ("key", "calls_ms", "options"),
+    [("dispatch", 35.0, {}), ("short-steps", 0.8, {"step_ms": 3.0, "input_ms": 0.1})],
+)
+@pytest.mark.parametrize(("share", "is_named"), [(0.8, True), (0.3, False)])
+def test_python_in_the_input_is_named_beside_the_calls_that_it_delays(
+    tmp_path: Path, key: str, calls_ms: float, options: dict[str, Any], share: float, is_named: bool
+) -> None:
+    op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
+    causes = _idle_for((CALL, calls_ms), (op, share * calls_ms))
+    options = {**causes, "idle_ms": calls_ms + 0.5, "transfer_ms": 0.1, **options}
+    found = found_in(tmp_path / "run", **options)[key]
+    named = "For 80 % of the time in TensorFlow's Python, the input pipeline runs Python"
+    assert (named in found.sentence) == is_named
+    assert ("(the op decode, EagerPyFunc)" in found.sentence) == is_named
+    assert found.advice.startswith("Replace py_function" if is_named else "Run several steps")
+    assert found.evidence["input_op"] == ("decode" if is_named else None)
+
+
 def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
     row = {"kind": "python-op", "name": "replica_1/injected_delay", "detail": "PyFunc", "count": 1}
     row |= {"total_ms": 30.0, "held_ms": 30.0}

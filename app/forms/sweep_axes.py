@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,7 @@ def fit_or_loop(inventory: Inventory) -> None:
     """Fill the form with the recipe: one model by both loops (a button's callback)."""
     recipe = {
         "sweep_strategy": [RunSpec().strategy],
-        "sweep_devices": default_axes(RunSpec(), inventory)["devices"][-1:],
+        "sweep_devices": [_devices_of_their_own(inventory)],
         "sweep_batch": [RunSpec().global_batch_size],
         "sweep_algorithm": ["auto"],
         "sweep_packs": [1],
@@ -75,6 +76,12 @@ def fit_or_loop(inventory: Inventory) -> None:
         "sweep_xla": [False],
     }
     fill(recipe)
+
+
+def _devices_of_their_own(inventory: Inventory) -> int:
+    """The most replicas, two at least, that share no CPU core: those would hide what loops cost."""
+    most = max(inventory.count("GPU") or os.cpu_count() or 1, 2)
+    return max(n for n in default_axes(RunSpec(), inventory)["devices"] if n <= most)
 
 
 def _varied(inventory: Inventory, usual: Axes) -> Axes:

@@ -11,7 +11,7 @@ import streamlit as st
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.strategy_catalog import offers
-from strategy_core.planning.sweep_axes import Axes, default_axes
+from strategy_core.planning.sweep_axes import Axes, default_axes, fields_of
 from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.app.widgets.filled import default_of, fill
@@ -59,6 +59,8 @@ def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> SweepRequest:
         budget = _budget()
     if axes["global_batch_size"]:
         document["global_batch_size"] = axes["global_batch_size"][0]
+    if len(axes["devices"]) == 1:  # otherwise the default's own number would be one more
+        document |= fields_of(RunSpec(), {"devices": axes["devices"][0]}, inventory)
     return SweepRequest(
         document, {field: values for field, values in axes.items() if values}, budget
     )

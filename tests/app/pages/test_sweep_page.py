@@ -70,7 +70,9 @@ def test_the_recipe_has_no_replicas_that_share_a_core(
     monkeypatch.setattr(os, "cpu_count", lambda: num_cores)
     page = open_page("sweep", lab)
     next(button for button in page.button if "Keras fit" in button.label).click()
-    assert rerun(page).multiselect(key="sweep_devices").value == [num_replicas]
+    shown = rerun(page)
+    assert shown.multiselect(key="sweep_devices").value == [num_replicas]
+    assert "**2 configurations**" in text_of(shown), "the default has as many replicas"
 
 
 def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:

@@ -118,7 +118,7 @@ def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> Non
     assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
 
 
-def test_what_a_prediction_left_out_is_told_in_whole(lab: Path) -> None:
+def test_the_whole_reason_why_a_prediction_left_one_out_is_shown(lab: Path) -> None:
     why = "predicted 15.3 to 30.5 ms per step, at best 8,366 examples/s; best measured 2.6 ms"
     sweep = played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration)
     runs = [run for run in sweep.runs if run.configuration != 1]

@@ -83,7 +83,8 @@ def fit_or_loop(inventory: Inventory) -> None:
 def _devices_of_their_own(inventory: Inventory) -> int:
     """The most replicas, two at least, that share no CPU core: those would hide what loops cost."""
     most = max(inventory.count("GPU") or os.cpu_count() or 1, 2)
-    return max(n for n in default_axes(RunSpec(), inventory)["devices"] if n <= most)
+    counts: list[int] = default_axes(RunSpec(), inventory)["devices"]
+    return max(number for number in counts if number <= most)
 
 
 def _varied(inventory: Inventory, usual: Axes) -> Axes:

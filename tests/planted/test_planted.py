@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.causes import held_up
 from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
 from strategy_lab.profiles.replay.edits import InputFree
 from strategy_lab.profiles.replay.what_if import what_if
@@ -25,7 +26,6 @@ FAILING = {
     "compiled-fit": "xla-across-devices",
 }
 """Programs that fail, and the rule that says why."""
-CALLS = ("dispatch", "short-steps")
 OFF_DEVICE = "variable-off-device"
 Planted = Callable[[str], profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
@@ -118,12 +118,14 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
 
 
-def test_python_in_a_prefetched_map_is_named_beside_the_calls_that_it_delays(
-    recorded: Recorded,
+def test_python_in_a_prefetched_map_is_a_cause_while_calls_hold_up_the_step(
+    planted: Planted,
 ) -> None:
-    (told,) = [item for item in recorded("python-prefetched") if item.key in CALLS]
-    assert "the input pipeline runs Python in another thread (the op PyFunc" in told.sentence
-    assert told.advice.startswith("Replace py_function or numpy_function in the input pipeline")
+    """Whether the calls themselves are a finding depends on how quick the machine is."""
+    found = held_up(planted("python-prefetched"), 0)
+    (op,) = found.of_kind("input-python-ahead")
+    assert (op.name, op.detail) == ("PyFunc", "PyFunc")
+    assert 0.2 * found.held_ms("call") < op.held_ms <= 1.01 * found.held_ms("call")
 
 
 @pytest.mark.parametrize("kind", FAILING)

@@ -16,7 +16,7 @@ import yaml
 from strategy_lab import profiles
 from strategy_lab.profiles.gate.baseline import accept as accept_runs
 from strategy_lab.profiles.gate.baseline import read_run, save
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 from tests.synthetic import write_run
 from tests.synthetic.recipe import Recipe, spec_of
 
@@ -30,6 +30,19 @@ NUM_RUNS = 4
 
 def spec(**options: Any) -> RunSpec:
     return spec_of(Recipe(steps=60, **options))
+
+
+def test_the_spec_in_the_documentation_is_one_of_an_own_workload() -> None:
+    text = (CI.parent / "docs/gate.md").read_text("utf-8")
+    (block,) = [
+        found for found in re.findall(r"```yaml\n(.*?)```", text, re.S) if "steps: 4" in found
+    ]
+    found = parse_spec(yaml.safe_load(block))
+    assert (found.workload, found.steps) == ("train.py", 40)
+    in_text = re.findall(r"strategy-lab run (\S+)", text)
+    assert set(in_text) == {"train.yaml"}, (
+        "a spec elsewhere would name its workload by another path"
+    )
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import streamlit as st
 from strategy_core.launcher.tried_change import (
     MOST_PAIRS,
     base_spec,
+    changed_spec,
     is_about_a_step,
+    notes_on,
     refuse_beside_a_run,
     try_change,
     why_not_tried,
@@ -73,12 +75,15 @@ def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: st
         st.error(as_markdown(error))
     if reason is not None:
         st.caption(f"Cannot be tried: {as_markdown(reason, 300)}")
+        return
+    for note in notes_on(opened.profile, segment, changes):
+        st.caption(as_markdown(note, 300))
 
 
 def _offer_copy(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: str) -> None:
     """The changed spec as text; nothing if the change gives no valid spec."""
     try:
-        spec = base_spec(opened.profile, segment).with_changes(changes)
+        spec = changed_spec(opened.profile, segment, changes)
     except LabError:
         return
     offer_copy(spec, key=f"copy_{key}")

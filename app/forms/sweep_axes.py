@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.strategy_catalog import offers
-from strategy_core.planning.sweep_axes import Axes, default_axes
+from strategy_core.planning.sweep_axes import Axes, default_axes, fields_of
 from strategy_lab.app.forms.field_errors import FieldErrors
 from strategy_lab.app.forms.workload_picker import pick_workload
 from strategy_lab.app.widgets.filled import default_of, fill
@@ -58,6 +59,8 @@ def pick_axes(inventory: Inventory, field_errors: FieldErrors) -> SweepRequest:
         budget = _budget()
     if axes["global_batch_size"]:
         document["global_batch_size"] = axes["global_batch_size"][0]
+    if len(axes["devices"]) == 1:  # otherwise the default's own number would be one more
+        document |= fields_of(RunSpec(), {"devices": axes["devices"][0]}, inventory)
     return SweepRequest(
         document, {field: values for field, values in axes.items() if values}, budget
     )
@@ -67,7 +70,7 @@ def fit_or_loop(inventory: Inventory) -> None:
     """Fill the form with the recipe: one model by both loops (a button's callback)."""
     recipe = {
         "sweep_strategy": [RunSpec().strategy],
-        "sweep_devices": default_axes(RunSpec(), inventory)["devices"][-1:],
+        "sweep_devices": [_devices_of_their_own(inventory)],
         "sweep_batch": [RunSpec().global_batch_size],
         "sweep_algorithm": ["auto"],
         "sweep_packs": [1],
@@ -75,6 +78,13 @@ def fit_or_loop(inventory: Inventory) -> None:
         "sweep_xla": [False],
     }
     fill(recipe)
+
+
+def _devices_of_their_own(inventory: Inventory) -> int:
+    """The most replicas, two at least, that share no CPU core: those would hide what loops cost."""
+    most = max(inventory.count("GPU") or os.cpu_count() or 1, 2)
+    counts: list[int] = default_axes(RunSpec(), inventory)["devices"]
+    return max(number for number in counts if number <= most)
 
 
 def _varied(inventory: Inventory, usual: Axes) -> Axes:

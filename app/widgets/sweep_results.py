@@ -26,6 +26,10 @@ from strategy_lab.profiles.sweep.results import (
 )
 from strategy_lab.profiles.sweep.text import ratio_text, verified_text, what_was_done, why_text
 
+_NAMES_PX = (140, 380)
+"""Least and largest width of the column of names."""
+_LETTER_PX, _PADDING_PX = 7, 16
+
 
 def show_results(found: Results) -> None:
     """Draw everything below the sentence; what is not measured yet is missing."""
@@ -34,6 +38,8 @@ def show_results(found: Results) -> None:
     chosen = _show_table(found)
     if chosen is not None and chosen.runs:
         _show_links(found, chosen)
+    elif chosen is not None:
+        st.markdown(f"**{as_markdown(chosen.label)}**: {as_markdown(why_text(chosen), 1_000)}.")
     st.caption(as_markdown(what_was_done(found)))
     if checked := verified_text(found):
         st.caption(as_markdown(checked, 1_000))
@@ -85,7 +91,9 @@ def _show_table(found: Results) -> Result | None:
         "sweep_table",
         found.table,
         {
-            "configuration": text("Configuration", lambda item: plain(item.label, 80), width=220),
+            "configuration": text(
+                "Configuration", lambda item: plain(item.label, 80), width=_names_px(found)
+            ),
             "rate": number(
                 "Examples/s",
                 lambda item: _middle(item.examples_per_second_at_median, digits=0),
@@ -100,7 +108,7 @@ def _show_table(found: Results) -> Result | None:
             "step_interval": text(
                 "Interval, ms", lambda item: _interval(item.step_ms, ".2f"), width=130
             ),
-            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=150),
+            "ratio": text("Times the default", lambda item: _ratio(item, reference), width=180),
             "runs": number(
                 "Measured",
                 lambda item: len(item.runs),
@@ -111,6 +119,12 @@ def _show_table(found: Results) -> Result | None:
         },
     )
     return chosen or found.winner
+
+
+def _names_px(found: Results) -> int:
+    """Width of the column of names: their ends differ, so they are not cut before."""
+    longest = max((len(item.label) for item in found.table), default=0)
+    return min(max(_NAMES_PX[0], _PADDING_PX + _LETTER_PX * longest), _NAMES_PX[1])
 
 
 def _show_links(found: Results, item: Result) -> None:
@@ -133,11 +147,14 @@ def _both(found: Results, item: Result) -> dict[str, Any]:
 
 
 def _show_left_out(found: Results) -> None:
-    if not found.sweep.left_out:
+    left_out = [(item.label, item.reason) for item in found.sweep.left_out]
+    left_out += [(item.label, item.why) for item in found.table if item.state == "pruned"]
+    if not left_out:
         return
-    with st.expander(f"{units.counted(len(found.sweep.left_out), 'combination')} left out"):
-        for item in found.sweep.left_out:
-            st.markdown(f"- **{as_markdown(item.label)}**: {as_markdown(item.reason)}")
+    with st.expander(f"{units.counted(len(left_out), 'combination')} left out"):
+        for label, reason in left_out:
+            why = reason.removeprefix("left out: ")
+            st.markdown(f"- **{as_markdown(label)}**: {as_markdown(why, 1_000)}")
 
 
 def _ratio(item: Result, reference: int) -> str | None:

@@ -68,6 +68,8 @@ class Finding:
     advice: str
     cost: Cost | None
     evidence: dict[str, Any]
+    caused_by: str | None = None
+    """Key of the finding that this one follows from; None if it has a cause of its own."""
     edits: dict[str, Any] = field(default_factory=dict)
     """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
     removal: Removal | str = ""

@@ -6,6 +6,7 @@ the largest first.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -42,8 +43,24 @@ def _with_gain(item: Finding, gain: Gain | str) -> Finding:
 
 
 def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort by cost, unknown cost last; the findings of `WRONG` come first."""
-    return tuple(sorted(found, key=lambda item: (item.key not in WRONG, cost_order(item.cost))))
+    """Sort by cost, unknown cost last; the findings of `WRONG` come first.
+
+    A finding that follows from another one comes after it, whatever they cost.
+    """
+    costs: dict[tuple[int, str], float] = {}
+    for item in found:
+        key = item.segment, item.key
+        costs[key] = max(cost_order(item.cost), costs.get(key, -math.inf))
+
+    def order(item: Finding) -> tuple[bool, float, bool]:
+        cause = costs.get((item.segment, item.caused_by or ""), -math.inf)
+        return (
+            item.key not in WRONG,
+            max(cost_order(item.cost), cause),
+            item.caused_by is not None,
+        )
+
+    return tuple(sorted(found, key=order))
 
 
 def main_finding(facts: Facts) -> Finding | None:

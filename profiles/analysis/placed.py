@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +38,22 @@ class PlacedVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiedVariables:
+    """Large variables that replicas copy from another device; empty if there are none."""
+
+    variables: tuple[PlacedVariable, ...] = ()
+    """The largest first."""
+    ms_of: Mapping[int, float] = field(default_factory=dict)
+    """By replica, the mean time per captured step in which it is sent them; empty if no copy was
+    captured."""
+
+    @property
+    def longest_ms(self) -> float | None:
+        """Of the replica that is sent them for the longest time; None if no copy was captured."""
+        return max(self.ms_of.values(), default=None)
+
+
+@dataclass(frozen=True, slots=True)
 class DenseGradient:
     """A sparse gradient that an op makes as large as the variable that it is of."""
 
@@ -52,19 +68,13 @@ class DenseGradient:
 class Placed:
     """Empty tuples also if no placement was recorded."""
 
-    off_device: tuple[PlacedVariable, ...] = ()
-    """Large variables on a device that no replica has, the largest first."""
+    off_device: CopiedVariables = field(default_factory=CopiedVariables)
+    """On a device that no replica has."""
+    lent: CopiedVariables = field(default_factory=CopiedVariables)
+    """On the device of one replica, and read by another one. Each has the name of the op that reads
+    it: the program may have made it outside of the strategy, which then does not know it."""
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
-    copied_ms: float | None = None
-    """Mean time of a captured step in which the replica that waits longest is sent the variables
-    of `off_device`; None if no such copy was captured."""
-    lent: tuple[PlacedVariable, ...] = ()
-    """Large variables that a replica reads from the device of another one, the largest first. Each
-    has the name of the op that reads it: the program may have made it outside of the strategy,
-    which then does not know it."""
-    lent_ms: float | None = None
-    """The same as `copied_ms`, for `lent`."""
 
 
 def placed(profile: Profile, segment: SegmentOpened) -> Placed:
@@ -83,12 +93,9 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
         (each for each in away.values() if own and each.device not in own),
         key=lambda each: (-each.bytes, each.name),
     )
-    lent, lent_ms = _lent(profile, segment, rows.filter(pa.array(is_large)))
     return Placed(
-        lent=lent,
-        lent_ms=lent_ms,
-        off_device=tuple(off_device),
-        copied_ms=_copied_ms(profile, segment, off_device) if off_device else None,
+        off_device=_off_device(profile, segment, off_device),
+        lent=_lent(profile, segment, rows.filter(pa.array(is_large))),
         dense_gradients=_dense(
             profile,
             segment.segment,
@@ -113,25 +120,25 @@ def _variables(rows: pa.Table) -> list[PlacedVariable]:
     ]
 
 
-def _copied_ms(
-    profile: Profile, segment: SegmentOpened, off_device: Sequence[PlacedVariable]
-) -> float | None:
+def _off_device(
+    profile: Profile, segment: SegmentOpened, variables: Sequence[PlacedVariable]
+) -> CopiedVariables:
     """A copy of a variable is a transfer of its size from its device: transfers have the names of
     ops, not of variables."""
+    if not variables:
+        return CopiedVariables()
     rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
-    of_variable = {(each.device, each.bytes) for each in off_device}
+    of_variable = {(each.device, each.bytes) for each in variables}
     sent = zip(texts(rows, "send_device"), floats(rows, "bytes").tolist(), strict=True)
     is_copy = np.fromiter((each in of_variable for each in sent), np.bool_, rows.num_rows)
-    return _longest_ms(profile, segment, rows, is_copy)
+    return CopiedVariables(tuple(variables), _ms_of(profile, segment, rows, is_copy))
 
 
-def _lent(
-    profile: Profile, segment: SegmentOpened, large: pa.Table
-) -> tuple[tuple[PlacedVariable, ...], float | None]:
+def _lent(profile: Profile, segment: SegmentOpened, large: pa.Table) -> CopiedVariables:
     """What replicas read from each other's devices. `large` are large outputs of ops."""
     reads = set(texts(large.filter(pa.array(_is_in(large, "op", (READ_VARIABLE,)))), "name"))
     if not reads or segment.num_replicas < 2:
-        return (), None
+        return CopiedVariables()
     replica_of = {device: number for number, device in enumerate(segment.replica_devices)}
     for number, cores in enumerate(segment.core_devices or ()):
         replica_of |= dict.fromkeys(cores, number)
@@ -147,29 +154,27 @@ def _lent(
             is_copy[at] = owner != reader
             if is_copy[at]:
                 found.add(PlacedVariable(tensor or "", sender or "", size))
-    if not found:
-        return (), None
     ordered = sorted(found, key=lambda each: (-each.bytes, each.name))
-    return tuple(ordered), _longest_ms(profile, segment, rows, is_copy)
+    return CopiedVariables(tuple(ordered), _ms_of(profile, segment, rows, is_copy))
 
 
-def _longest_ms(
+def _ms_of(
     profile: Profile, segment: SegmentOpened, rows: pa.Table, is_copy: Bools
-) -> float | None:
-    """Mean time per settled captured step of these transfers, for the replica with the most."""
+) -> dict[int, float]:
+    """By replica, the mean time per settled captured step of the transfers to its device."""
     steps = step_times(profile, segment.segment)
     starts, lengths = ints(rows, "start_ns"), floats(rows, "duration_ms")
     copies = is_copy & np.isin(ints(rows, "step"), steps.step[steps.settled]) & (lengths >= 0)
     if not copies.any():
-        return None
+        return {}
     num_steps = len(set(ints(rows, "step")[copies].tolist()))
     ends = starts + (np.nan_to_num(lengths) * 1e6).astype(np.int64)
-    per_device = []
-    for device in segment.replica_devices:
+    ms_of = {}
+    for replica, device in enumerate(segment.replica_devices):
         there = copies & is_one_of(rows, "recv_device", (device,))
         copied = Intervals.union((starts[there], ends[there]))
-        per_device.append(float((copied.ends - copied.starts).sum()) / 1e6 / num_steps)
-    return max(per_device, default=None)
+        ms_of[replica] = float((copied.ends - copied.starts).sum()) / 1e6 / num_steps
+    return ms_of
 
 
 def _dense(

@@ -23,7 +23,7 @@ from strategy_lab.profiles.capture.detours import find_detours
 from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
-from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples
+from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples, times_of
 from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 from strategy_lab.profiles.tables.columns import sorted_distinct
 
@@ -38,11 +38,14 @@ LEAST_SHARE = 0.01
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> dict[str, Any]:
     """Return every cause of every captured step, as columns."""
     waiting = _waiting(joined)
+    explained = attribution.busy | waiting | _traced(joined)
+    calls = times_of(samples, joined.steps, "call")
     rows = [
         *_tracing(joined, attribution.busy),
         *_input_stages(joined, attribution.busy, waiting),
-        *_input_python(joined, attribution.busy, waiting),
-        *of_samples(samples, joined.steps, attribution.busy | waiting | _traced(joined)),
+        *_input_python("input-python", joined, _difference(waiting, attribution.busy)),
+        *_input_python("input-python-ahead", joined, _difference(calls, explained)),
+        *of_samples(samples, joined.steps, explained),
         *_between(samples, joined.steps),
         *_python_ops(joined),
         *_detours(joined),
@@ -172,19 +175,18 @@ def _input_stages(joined: Joined, busy: Intervals, waiting: Intervals) -> list[R
     return rows
 
 
-def _input_python(joined: Joined, busy: Intervals, waiting: Intervals) -> list[Row]:
-    """Return the ops of tf.data's functions that run Python while a step waits for its batch."""
+def _input_python(kind: str, joined: Joined, held_up: Intervals) -> list[Row]:
+    """Return the ops of tf.data's functions that run Python while a step is held up."""
     ops, steps, rows = joined.ops, joined.steps, []
-    alone = _difference(waiting, busy)
     for name in [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]:
         at = np.flatnonzero((ops.name == name) & (ops.device < 0))
         at_work = Intervals.union((ops.start_ns[at], ops.end_ns[at]))
-        held = _both(alone, at_work, steps.start_ns, steps.end_ns)
+        held = _both(held_up, at_work, steps.start_ns, steps.end_ns)
         wall = steps.end_ns - steps.start_ns
         within = steps.of(ops.end_ns[at] - 1)
         rows += [
             {
-                "kind": "input-python",
+                "kind": kind,
                 "name": joined.columns.names[name],
                 "detail": joined.columns.ops[name],
                 "step": step,

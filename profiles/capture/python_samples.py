@@ -9,10 +9,12 @@ from that side.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import Steps
@@ -38,17 +40,8 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
 
     `busy` are the times that have another explanation; they do not count as held up by Python.
     """
-    if len(samples.at_ns) < 2 or not len(steps):
-        return []
-    end = np.asarray(samples.at_ns, np.int64)
-    start = np.maximum(np.append(end[0] - 1, end[:-1]), end - LONGEST_NS)
-    place = np.asarray(samples.place, np.int64)
-    here = np.where(steps.of(end) >= 0, place, -1)
-    place = np.where(here >= 0, here, np.append(-1, here[:-1]))
     rows = []
-    for index, (kind, name, line) in enumerate(samples.places):
-        own = place == index
-        there = Intervals.union((start[own], end[own]))
+    for (kind, name, line), there, num_within in _by_place(samples, steps):
         total = there.length_within(steps.start_ns, steps.end_ns)
         either = (there | busy).length_within(steps.start_ns, steps.end_ns)
         held = either - busy.length_within(steps.start_ns, steps.end_ns)
@@ -58,10 +51,35 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
                 "name": name,
                 "detail": line or None,
                 "step": step,
-                "count": int((steps.of(end[own]) == step).sum()),
+                "count": int(num_within[step]),
                 "total_ns": int(total[step]),
                 "held_ns": int(held[step]),
             }
             for step in np.flatnonzero(held > 0).tolist()
         ]
     return rows
+
+
+def times_of(samples: PythonSamples, steps: Steps, wanted: str) -> Intervals:
+    """Return the times at which the samples say that Python of this kind ran."""
+    found = Intervals.union((np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    for (kind, *_), there, _ in _by_place(samples, steps):
+        found = found | there if kind == wanted else found
+    return found
+
+
+def _by_place(
+    samples: PythonSamples, steps: Steps
+) -> Iterator[tuple[list[str], Intervals, NDArray[np.int64]]]:
+    """Yield each place with its times and its number of samples by step."""
+    if len(samples.at_ns) < 2 or not len(steps):
+        return
+    end = np.asarray(samples.at_ns, np.int64)
+    start = np.maximum(np.append(end[0] - 1, end[:-1]), end - LONGEST_NS)
+    place = np.asarray(samples.place, np.int64)
+    here = np.where(steps.of(end) >= 0, place, -1)
+    place = np.where(here >= 0, here, np.append(-1, here[:-1]))
+    for index, known in enumerate(samples.places):
+        own = place == index
+        num_within = np.bincount(steps.of(end[own]) + 1, minlength=len(steps) + 1)[1:]
+        yield known, Intervals.union((start[own], end[own])), num_within

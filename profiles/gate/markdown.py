@@ -33,7 +33,7 @@ def markdown(report: GateReport, least: float, accept: str) -> str:
     parts += [_table(shown)] if shown else []
     parts += [f"- {as_text(text)}" for text in open_questions(report)]
     parts += [as_text(text) for text in (planning(report, least), *report.notes) if text]
-    if report.is_better or report.outcome == "beyond":
+    if report.can_be_accepted:
         parts.append(f"To accept these runs:\n\n{code_block(accept)}")
     if hidden:
         summary = f"<summary>{len(hidden)} checks within</summary>"

@@ -41,6 +41,16 @@ class GateReport:
         return "undecided" if is_open or "unknown" in self._outcomes else "within"
 
     @property
+    def can_be_accepted(self) -> bool:
+        """Whether accepting these runs changes what the next check finds.
+
+        It does not for times alone of runs recorded alternately: their baseline is the other side,
+        which the next check records again.
+        """
+        is_other_side = not self.exact and self.times is not None and self.times.is_paired
+        return (self.is_better or self.outcome == "beyond") and not is_other_side
+
+    @property
     def _outcomes(self) -> set[str]:
         times = self.times.checks if self.times else ()
         return {check.outcome for check in self.exact} | {check.outcome for check in times}

@@ -379,6 +379,8 @@ CAUSES = {
     "input-stage": "A stage of tf.data worked while the step waited for its batch; name: its path.",
     "input-python": "An op of the input pipeline ran Python while the step waited for its batch; "
     "name: the op, detail: its type.",
+    "input-python-ahead": "An op of the input pipeline ran Python in another thread while `call` "
+    "held up the step; name: the op, detail: its type.",
     "python": "The program's own Python ran; name: file and line, detail: the line.",
     "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
     "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",

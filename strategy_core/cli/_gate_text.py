@@ -34,7 +34,7 @@ def print_gate(report: GateReport, least: float, accept: str) -> None:
     for title, rows in (("Exact", other), ("Times", times)):
         if rows:
             out.print(_table(title, rows))
-    if report.is_better or report.outcome == "beyond":
+    if report.can_be_accepted:
         when = "If this is intended" if report.outcome == "beyond" else "Something improved"
         out.print(plain_text(f"{when}: accept these runs as the baseline with"))
         # A command is for copying: no line break that the terminal did not make itself.

@@ -46,6 +46,8 @@ def try_it(
     tried = try_change(profile, segment, changes, runs, num_pairs=num_pairs)
     refuse_beside_a_run(runs)
     _say(f"Tries {tried.title}: {num_pairs} runs without it and {num_pairs} with it, in turns")
+    for note in tried.notes:
+        _say(note)
     with Launcher(forks=True) as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
@@ -96,6 +98,7 @@ def document(tried: TriedChange, outcome: Outcome, found: Agreement) -> dict[str
         "run": tried.run,
         "segment": tried.segment,
         "changes": tried.changes,
+        "notes": list(tried.notes),
         "prediction": None if tried.predicted is None else asdict(tried.predicted),
         "why_no_prediction": tried.why_no_prediction,
         "runs": {side: [run.name for run in runs] for side, runs in outcome.finished.items()},

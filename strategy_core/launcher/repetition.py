@@ -219,7 +219,8 @@ class Repetition:
 
     def _tell(self, needed: int, number: int, wanted: int) -> None:
         if wanted > number:
-            self._say(f"{needed} runs a side are needed with the spread seen so far")
+            most = f"; --repeat auto makes {wanted}" if needed > wanted else ""
+            self._say(f"{needed} runs a side are needed with the spread seen so far{most}")
         elif needed > wanted:
             self._say(
                 f"{needed} runs a side are needed with the spread seen so far, but --repeat "

@@ -21,6 +21,7 @@ from strategy_core.launcher.repetition import Outcome, Plan, new_plan
 from strategy_core.launcher.run_handle import RunHandle
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory
+from strategy_core.planning.reconfiguration import ended_delays, with_delays_that_can_stay
 from strategy_core.planning.validation import CheckedSpec
 from strategy_core.processes import protocol
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
@@ -65,6 +66,8 @@ class TriedChange:
     predicted: WhatIf | None
     why_no_prediction: str | None
     """A sentence or two; None if there is a prediction."""
+    notes: tuple[str, ...] = ()
+    """Sentences on what else differs between the sides."""
 
     @property
     def num_runs(self) -> int:
@@ -160,6 +163,7 @@ def try_change(
         num_pairs=num_pairs,
         predicted=predicted,
         why_no_prediction=why,
+        notes=_notes(before, after),
     )
 
 
@@ -184,6 +188,21 @@ def change_title(profile: Profile, segment: int, changes: Mapping[str, Any]) -> 
     return ", ".join(describe(before.to_json(), after.to_json()))
 
 
+def changed_spec(profile: Profile, segment: int, changes: Mapping[str, Any]) -> RunSpec:
+    """Return the spec of a segment with the changes; raises LabError."""
+    return _specs(profile, segment, changes)[1]
+
+
+def notes_on(profile: Profile, segment: int, changes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return sentences on what a change ends besides what it names; raises LabError."""
+    return _notes(*_specs(profile, segment, changes))
+
+
+def _notes(before: RunSpec, after: RunSpec) -> tuple[str, ...]:
+    ended = ended_delays(before, after)
+    return tuple(f"{note}. The measured difference includes this." for note in ended)
+
+
 def _specs(profile: Profile, segment: int, changes: Mapping[str, Any]) -> tuple[RunSpec, RunSpec]:
     """Return the spec of the segment, and that with the changes; raises LabError."""
     before = base_spec(profile, segment)
@@ -192,7 +211,7 @@ def _specs(profile: Profile, segment: int, changes: Mapping[str, Any]) -> tuple[
             f"{', '.join(changes) or 'No field'} does not change how long a step takes",
             advice="Try a field such as inject, global_batch_size, devices or cross_device_ops",
         )
-    after = before.with_changes(changes)
+    after = with_delays_that_can_stay(before, changes)
     if after == before:
         raise SpecError(
             f"{profile.name} already ran with {', '.join(changes)} as in this change",

@@ -163,7 +163,7 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
                 advice="Start a new run for that",
                 field=path,
             )
-    changed = _with_delays_that_can_stay(spec, changes)
+    changed = with_delays_that_can_stay(spec, changes)
     check_fields(changed)
     if changed.steps is not None and changed.steps <= step:
         raise SpecError(
@@ -185,7 +185,8 @@ def ended_delays(before: RunSpec, after: RunSpec) -> list[str]:
     ]
 
 
-def _with_delays_that_can_stay(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
+def with_delays_that_can_stay(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
+    """Return the changed spec, without the delays of replicas that the change removes."""
     if "inject" in changes or not spec.inject:
         return spec.with_changes(changes)
     bare = spec.with_changes({**changes, "inject": []})

@@ -117,7 +117,7 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     named = _named(base, axes, inventory)
     for values in itertools.product(*axes.values()):
         asked = dict(zip(axes, values, strict=True))
-        changes = _changes(base, asked, inventory)
+        changes = fields_of(base, asked, inventory)
         label = label_of({field: asked[field] for field in named})
         spec = base.with_changes(changes)
         error = _refusal(spec, inventory)
@@ -156,7 +156,7 @@ def _named(base: RunSpec, axes: Axes, inventory: Inventory) -> list[str]:
     def is_own(field: str) -> bool:
         (value,) = axes[field]
         try:
-            return base.with_changes(_changes(base, {field: value}, inventory)) == base
+            return base.with_changes(fields_of(base, {field: value}, inventory)) == base
         except SpecError:  # valid beside the values of other axes alone
             return False
 
@@ -218,13 +218,13 @@ def _check_axes(base: RunSpec, axes: Axes, inventory: Inventory) -> None:
             )
         num *= len(values)
         for value in values:
-            changed = base.with_changes(_changes(base, {field: value}, inventory))
+            changed = base.with_changes(fields_of(base, {field: value}, inventory))
             strategy_catalog.row(changed.strategy)
     if num > MOST_COMBINATIONS:
         raise SpecError(f"{num:,} combinations are too many", advice="Give fewer values")
 
 
-def _changes(base: RunSpec, asked: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
+def fields_of(base: RunSpec, asked: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
     """The fields of the spec that the values of axes mean.
 
     A plain number of devices is that of replicas: of a strategy in several processes the number of

@@ -69,6 +69,20 @@ def of_changing_length() -> tf.data.Dataset:
     return tf.data.Dataset.from_generator(batches, output_signature=shapes)
 
 
+def python_prefetched() -> tf.data.Dataset:
+    """Python in a map that runs ahead of the steps, for about as long as a step."""
+
+    def python(values: Any) -> Any:
+        sum(number * 1e-12 for number in range(100_000))  # planted
+        return values
+
+    def mapped(features: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        found = tf.numpy_function(python, [features], tf.float32)
+        return tf.ensure_shape(found, features.shape), labels
+
+    return in_memory().map(mapped, num_parallel_calls=2).prefetch(8)
+
+
 def slow_generator() -> tf.data.Dataset:
     def batches() -> Iterator[Any]:
         features = np.random.default_rng(0).normal(size=(BATCH, FEATURES)).astype("f")
@@ -316,6 +330,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "pinned-op-back": lambda run: loop(run, in_replica=lambda each: pinned(each, 1)),
     "generator": lambda run: fit(run, slow_generator),
     "generator-prefetched": lambda run: fit(run, lambda: slow_generator().prefetch(4)),
+    "python-prefetched": lambda run: loop(run, data_of=python_prefetched),
     "late-replica": lambda run: loop(run, in_replica=lambda each: late(each, 1)),
     "late-replica-0": lambda run: loop(run, in_replica=lambda each: late(each, 0)),
     "python-op": lambda run: loop(

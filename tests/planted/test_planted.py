@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.causes import held_up
 from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
 from strategy_lab.profiles.replay.edits import InputFree
 from strategy_lab.profiles.replay.what_if import what_if
@@ -115,6 +116,16 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     assert "The limiting stage is the Python generator (from_generator)" in told.sentence
     assert told.evidence["stage_ms"] >= 50.0
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
+
+
+def test_python_in_a_prefetched_map_is_a_cause_while_calls_hold_up_the_step(
+    planted: Planted,
+) -> None:
+    """Whether the calls themselves are a finding depends on how quick the machine is."""
+    found = held_up(planted("python-prefetched"), 0)
+    (op,) = found.of_kind("input-python-ahead")
+    assert (op.name, op.detail) == ("PyFunc", "PyFunc")
+    assert 0.2 * found.held_ms("call") < op.held_ms <= 1.01 * found.held_ms("call")
 
 
 @pytest.mark.parametrize("kind", FAILING)

@@ -17,7 +17,8 @@ _HEAD = """# Advice
 Why a run is slow: the Overview, the report and `strategy-lab summary` give every finding with its
 cost, the largest first. Each finding comes from a rule, a file in `profiles/analysis/advice/rules`.
 In `strategy-lab summary --json`, `edits` of a finding names the changes of the RunSpec that its
-rule proposes, if the lab can make them.
+rule proposes, if the lab can make them, and `caused_by` the finding that it follows from: what
+makes a replica late comes before the late replica.
 
 Where a change of the captured steps removes the cause, a [replay](what-if.md) predicts what a step
 would take then, with its interval and the replay's error: on the Overview, in the report, for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_lab.app.server import state
-from strategy_lab.profiles.sweep.record import Configuration, load, save
+from strategy_lab.app.widgets.text import as_markdown
+from strategy_lab.profiles.sweep.record import Configuration, Pruned, load, save
 from tests.app.looking import open_page, rerun, text_of
 from tests.profiles.sweep.made_sweep import made_sweep, played
 from tests.strategy_core.launcher.test_launcher import PRETENDED
@@ -61,6 +63,18 @@ def test_the_recipe_fills_the_form_in(lab: Path) -> None:
         assert "loop fit" in text_of(shown)
 
 
+@pytest.mark.parametrize(("num_cores", "num_replicas"), [(1, 2), (2, 2), (6, 4)])
+def test_the_recipe_has_no_replicas_that_share_a_core(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, num_cores: int, num_replicas: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: num_cores)
+    page = open_page("sweep", lab)
+    next(button for button in page.button if "Keras fit" in button.label).click()
+    shown = rerun(page)
+    assert shown.multiselect(key="sweep_devices").value == [num_replicas]
+    assert "**2 configurations**" in text_of(shown), "the default has as many replicas"
+
+
 def test_a_sweep_is_started_cancelled_and_goes_on_to_its_end(lab: Path) -> None:
     page = open_page("sweep", lab)
     page.multiselect(key="sweep_strategy").set_value(["mirrored"])
@@ -102,6 +116,17 @@ def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> Non
     assert shown.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
     labels = [link.proto.label for link in shown.get("page_link")]
     assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
+
+
+def test_the_whole_reason_why_a_prediction_left_one_out_is_shown(lab: Path) -> None:
+    why = "predicted 15.3 to 30.5 ms per step, at best 8,366 examples/s; best measured 2.6 ms"
+    sweep = played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration)
+    runs = [run for run in sweep.runs if run.configuration != 1]
+    pruned = [Pruned(1, f"left out: {why}")]
+    save(msgspec.structs.replace(sweep, runs=runs, pruned=pruned), lab)
+    page = open_page("sweep", lab, sweep="sweep-1")
+    assert [each.label for each in page.expander] == ["1 combination left out"]
+    assert f"- **batch 128**: {as_markdown(why, 1_000)}" in text_of(page)
 
 
 def test_the_chart_of_configurations_alike_in_batch_and_replicas_is_over_the_step_time(

@@ -110,3 +110,11 @@ def test_nothing_is_offered_for_a_recording_of_another_program(late: Path) -> No
     assert "Cannot be tried: late is a recording of another program" in text_of(page)
     assert page.button(key=BUTTON).disabled
     assert "recording of another program" in text_of(open_page("what_if", late.parent, run="late"))
+
+
+def test_a_change_that_removes_a_delayed_replica_says_that_the_delay_ends(lab: Path) -> None:
+    write_run(lab / "four", replicas=4, steps=30, windows=1, inject=[{"replica": 3, "ms": 9.0}])
+    page = open_page("overview", lab, run="four")
+    assert not page.button(key="try_shared-cores").disabled
+    assert "the delay of 9 ms in replica 3 of worker 0 ends" in text_of(page)
+    assert "Cannot be tried" not in text_of(page)

@@ -21,7 +21,12 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
-from strategy_lab.profiles.analysis.placed import DenseGradient, Placed, PlacedVariable
+from strategy_lab.profiles.analysis.placed import (
+    CopiedVariables,
+    DenseGradient,
+    Placed,
+    PlacedVariable,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
@@ -113,7 +118,7 @@ def made_dense(facts: Facts) -> Facts:
 
 def away(facts: Facts) -> Facts:
     table = PlacedVariable("table", "/job:localhost/replica:0/task:0/device:GPU:0", 2_560_000.0)
-    return replace(facts, placed=Placed(off_device=(table,)))
+    return replace(facts, placed=Placed(off_device=CopiedVariables((table,))))
 
 
 def refused(facts: Facts) -> Facts:

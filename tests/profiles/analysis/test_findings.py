@@ -18,6 +18,7 @@ from strategy_lab.profiles.analysis.findings import Finding, findings, gather_fa
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_share import InputShare
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
 from tests.synthetic import write_run
@@ -434,6 +435,69 @@ def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_p
     assert list(found)[:2] == ["detour", "straggler"]
     assert "8.19 kB are moved between" in found["detour"].sentence
     assert found["straggler"].advice.startswith("Its device runs MatMul for replica 0")
+    assert found["straggler"].caused_by == "detour"
+
+
+def with_copies(run: Path, copies: CopiedVariables, **options: Any) -> dict[str, Finding]:
+    """The findings of a run with two late or punctual replicas, in order."""
+    profile = profiles.load(write_run(run, replicas=2, steps=300, **options))
+    facts = gather_facts(profile, profile.segments[0])
+    found = findings(replace(facts, placed=Placed(lent=copies)))
+    return {item.key: item for item in found}
+
+
+@pytest.mark.parametrize("ms", [20.0, 28.0])
+def test_copies_of_a_variable_come_before_the_replica_that_they_make_late(
+    tmp_path: Path, ms: float
+) -> None:
+    """Whichever costs more: the copies may take less time than the others wait."""
+    table = PlacedVariable("table/Read", "/job:localhost/replica:0/task:0/device:CPU:0", 16e6)
+    copies = CopiedVariables((table,), {0: 0.0, 1: ms})
+    found = with_copies(tmp_path / "run", copies, straggler=(1, 30.0))
+    assert list(found)[:2] == ["variable-off-device", "straggler"]
+    copied, late = found["variable-off-device"], found["straggler"]
+    assert copied.sentence.endswith(
+        f"This makes replica 1 late by {late.evidence['late_ms']:.1f} ms."
+    )
+    assert copied.cost is not None
+    assert late.cost is not None
+    assert copied.cost.share >= late.cost.share
+    assert re.match(
+        rf"It copies 16.0 MB of variables from CPU:0, which takes \d+ % of a typical captured step "
+        rf"\({ms:.1f} of [\d.]+ ms\): see that finding\.$",
+        late.advice,
+    )
+    assert late.caused_by == "variable-off-device"
+    assert isinstance(late.removal, str), "a replay of the replica's ops does not change its copies"
+
+
+def test_copies_that_are_much_shorter_than_the_lateness_do_not_explain_it(tmp_path: Path) -> None:
+    table = PlacedVariable("table/Read", "/job:localhost/replica:0/task:0/device:CPU:0", 16e6)
+    for copies_ms in ({0: 0.0, 1: 9.0}, {0: 25.0, 1: 25.0}):
+        copies = CopiedVariables((table,), copies_ms)
+        found = with_copies(tmp_path / f"run-{copies_ms[0]}", copies, straggler=(1, 30.0))
+        assert found["straggler"].caused_by is None
+        assert "copies" not in found["straggler"].advice
+        assert "makes replica" not in found["variable-off-device"].sentence
+
+
+@pytest.mark.parametrize(
+    ("key", "calls_ms", "options"),
+    [("dispatch", 35.0, {}), ("short-steps", 0.8, {"step_ms": 3.0, "input_ms": 0.1})],
+)
+@pytest.mark.parametrize(("share", "is_named"), [(0.8, True), (0.3, False)])
+def test_python_in_the_input_is_named_beside_the_calls_that_it_delays(
+    tmp_path: Path, key: str, calls_ms: float, options: dict[str, Any], share: float, is_named: bool
+) -> None:
+    op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
+    causes = _idle_for((CALL, calls_ms), (op, share * calls_ms))
+    options = {**causes, "idle_ms": calls_ms + 0.5, "transfer_ms": 0.1, **options}
+    found = found_in(tmp_path / "run", **options)[key]
+    named = "For 80 % of the time in TensorFlow's Python, the input pipeline runs Python"
+    assert (named in found.sentence) == is_named
+    assert ("(the op decode, EagerPyFunc)" in found.sentence) == is_named
+    assert found.advice.startswith("Replace py_function" if is_named else "Run several steps")
+    assert found.evidence["input_op"] == ("decode" if is_named else None)
 
 
 def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:

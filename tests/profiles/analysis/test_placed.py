@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.placed import Placed, placed
+from strategy_lab.profiles.analysis.placed import CopiedVariables, Placed, placed
 from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
 from tests.synthetic import write_run
@@ -75,7 +75,7 @@ def test_an_op_with_the_output_of_a_variables_size_makes_its_gradient_dense(
     (gradient,) = found.dense_gradients
     assert (gradient.op, gradient.bytes) == ("clip/UnsortedSegmentSum", TABLE_BYTES)
     assert gradient.ms == pytest.approx(2.0)
-    assert not found.off_device
+    assert not found.off_device.variables
 
 
 @pytest.mark.parametrize("size", [None, 1000, TABLE_BYTES // 2])
@@ -89,7 +89,7 @@ def test_a_large_variable_on_a_device_without_a_replica_is_away(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = (variable(CPU_0), variable(CPU_7), variable(CPU_7, 8))
-    (away,) = placed_of(run, monkeypatch, *rows).off_device
+    (away,) = placed_of(run, monkeypatch, *rows).off_device.variables
     assert (away.device, away.bytes) == (CPU_7, TABLE_BYTES)
 
 
@@ -104,9 +104,9 @@ def test_copies_of_a_variable_that_is_away_count_for_the_replica_that_waits_long
     """Copies at one time count once, and other tensors from that device do not."""
     sent = [copy(CPU_0, 0, 2), copy(CPU_0, 1, 2), copy(CPU_1, 0, 2.5), copy(CPU_1, 5, 9, 4096)]
     found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent)
-    assert found.copied_ms == pytest.approx(3.0)
+    assert found.off_device.longest_ms == pytest.approx(3.0)
     found = placed_of(run, monkeypatch, variable(CPU_7), transfers=sent[3:])
-    assert found.copied_ms is None
+    assert found.off_device.longest_ms is None
 
 
 def read(name: str, device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
@@ -124,11 +124,11 @@ def test_a_variable_that_a_replica_reads_from_the_device_of_another_is_lent(
         for at, (tensor, size) in enumerate(ways)
     ]
     found = placed_of(run, monkeypatch, *reads, transfers=sent)
-    (lent,) = found.lent
+    (lent,) = found.lent.variables
     assert (lent.name, lent.device, lent.bytes) == ("table/ReadVariableOp", CPU_1, TABLE_BYTES)
-    assert found.lent_ms == pytest.approx(2.0)
+    assert found.lent.ms_of == {0: pytest.approx(2.0), 1: 0.0}
     found = placed_of(run, monkeypatch, *reads, transfers=sent[1:])
-    assert (found.lent, found.lent_ms) == ((), None)
+    assert found.lent == CopiedVariables()
 
 
 def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,3 +121,17 @@ def test_python_in_a_function_of_the_input_is_a_cause_while_the_step_waits() -> 
     row = found["input-python"]
     assert (row["name"], row["detail"], row["held_ms"]) == ("decode", "EagerPyFunc", 60.0)
     assert "python-op" not in found, "it is no op of the step"
+
+
+def test_python_in_a_function_of_the_input_is_a_cause_while_calls_hold_up_the_step() -> None:
+    """Prefetch hides it: the step does not wait for its batch."""
+    capture = _step()
+    capture.add("decode:EagerPyFunc", -10 * MS, 60 * MS, "other")
+    places = [["call", "train.py:3", "step(batch)"], ["python", "train.py:9", "score(loss)"]]
+    at_ms = (1, 40, 80)  # calls to 40 ms, the program's own Python to 80 ms
+    samples = PythonSamples([EPOCH_NS + at * MS for at in at_ms], [0, 0, 1], places)
+    found = {row["kind"]: row for row in _causes(capture, samples)}
+    row = found["input-python-ahead"]
+    assert (row["name"], row["detail"]) == ("decode", "EagerPyFunc")
+    assert round(row["held_ms"]) == round(found["call"]["held_ms"]) == 39
+    assert "input-python" not in found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,20 @@ def test_markdown_shows_names_as_text(failed: GateReport) -> None:
     cells = {line.replace("\\|", "").count("|") for line in rows}
     assert cells == {6}
     assert "strategy-lab baseline b -o baseline.json" in text
+
+
+def test_times_against_the_other_side_name_no_command_that_accepts_them(
+    failed: GateReport,
+) -> None:
+    """The next check records the other side again."""
+    assert failed.times is not None
+    assert failed.times.is_paired
+    assert "To accept these runs" in markdown(failed, 0.02, "strategy-lab baseline b")
+    times = replace(failed, exact=())
+    assert times.outcome == "beyond"
+    assert "strategy-lab baseline" not in markdown(times, 0.02, "strategy-lab baseline b")
+    of_another_day = replace(times, times=replace(failed.times, is_paired=False))
+    assert "strategy-lab baseline" in markdown(of_another_day, 0.02, "strategy-lab baseline b")
 
 
 def test_github_action_benchmark_has_its_fields(failed: GateReport) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from strategy_core.launcher import repetition
 from strategy_core.launcher.repetition import MOST_AUTO, Plan, Repetition, new_plan
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import RunSpec
@@ -115,6 +116,19 @@ def test_runs_that_differ_need_more(tmp_path: Path) -> None:
     assert 6 < len(machine.names) // 2 == outcome.num_runs <= MOST_AUTO
     assert any("runs a side are needed" in line for line in said)
     assert any(line.startswith("Record longer runs first") for line in said)
+
+
+def test_runs_that_need_more_than_are_made_say_so_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
+    monkeypatch.setattr(repetition, "MOST_AUTO", 5)
+    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    said: list[str] = []
+    plan = Plan(tmp_path / "x", (A, B), seed=0)
+    Repetition(plan, machine.record, said.append).go(None)
+    asked = [line for line in said if "runs a side are needed" in line]
+    assert asked[0].endswith("with the spread seen so far; --repeat auto makes 5")
 
 
 def test_other_specs_under_the_same_name_are_refused(tmp_path: Path) -> None:

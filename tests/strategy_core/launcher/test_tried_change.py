@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.launcher.tried_change import (
+    changed_spec,
     is_about_a_step,
     other_algorithms,
     try_change,
@@ -43,6 +44,34 @@ def test_both_sides_differ_by_the_change_alone_and_are_named_after_the_run(
     assert tried.num_runs == 6
     assert before.steps is not None
     assert 25 <= before.steps <= 70
+
+
+def test_fewer_devices_are_tried_without_the_delay_of_a_replica_that_is_gone(
+    late: Profile, tmp_path: Path
+) -> None:
+    changes = {"devices": "cpu:1"}
+    assert why_not_tried(late, 0, changes, ONE_CPU) is None
+    tried = try_change(late, 0, changes, tmp_path, inventory=ONE_CPU)
+    before, after = tried.plan.specs
+    assert (len(before.inject), after.inject, after.devices) == (1, (), "cpu:1")
+    assert "delay 30 ms in replica 1 → none" in tried.title
+    (note,) = tried.notes
+    assert note == (
+        "With this change the delay of 30 ms in replica 1 of worker 0 ends, because that replica "
+        "no longer exists. The measured difference includes this."
+    )
+    assert changed_spec(late, 0, changes).inject == ()
+
+
+def test_a_delay_of_a_replica_that_stays_is_kept(late: Profile, tmp_path: Path) -> None:
+    tried = try_change(late, 0, {"devices": "cpu:4"}, tmp_path, inventory=ONE_CPU)
+    before, after = tried.plan.specs
+    assert before.inject == after.inject
+    assert tried.notes == ()
+    reason = why_not_tried(
+        late, 0, {"devices": "cpu:4", "inject": [{"replica": 5, "ms": 9.0}]}, ONE_CPU
+    )
+    assert "names replica=5" in (reason or "")
 
 
 def test_the_next_trial_has_the_next_number(late: Profile, tmp_path: Path) -> None:

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.causes import Cause
+from strategy_lab.profiles.analysis.advice.late_because import at_least_its_lateness, detour_behind
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 
@@ -40,13 +39,12 @@ def find(facts: Facts) -> Iterator[Finding]:
         late = facts.stragglers.straggler
         is_reason = late is not None and detour_behind(facts, late) is cause
         cost = per_step(facts, cause.held_ms, wall)
-        step_ms = facts.steps.median_ms or wall
-        if is_reason and late and late.late_ms / step_ms > cause.held_ms / wall:
-            cost = per_step(facts, late.late_ms, step_ms, "derived")
+        if is_reason and late:
+            cost = at_least_its_lateness(facts, cost, late)
         moved = "an unknown number of bytes" if cause.bytes is None else units.size(cause.bytes)
         yield finding(
             facts,
-            "detour",
+            KEY,
             f"{cause.detail or cause.name} of replica {cause.replica} runs on "
             f"{short(cause.device)}, not on its own device: in each step {moved} are moved "
             f"between the two, and it takes {of_a_step(facts, cause.held_ms, wall)}.",
@@ -58,17 +56,6 @@ def find(facts: Facts) -> Iterator[Finding]:
             bytes=cause.bytes,
             held_ms=cause.held_ms,
         )
-
-
-def detour_behind(facts: Facts, late: ReplicaLateness) -> Cause | None:
-    """The detour that makes a replica late: of its own ops, or of another's ops on its device."""
-    devices = facts.segment.replica_devices
-    own = devices[late.replica] if late.replica < len(devices) else None
-    for cause in facts.held_up.of_kind("detour"):
-        is_its = late.replica == cause.replica or (own is not None and own == cause.device)
-        if is_its and cause.held_ms >= late.late_ms / 2:
-            return cause
-    return None
 
 
 def short(device: str | None) -> str:

@@ -3,21 +3,26 @@
 ## What it does
 
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
-While a function is traced, the calls prepare it, and this says nothing.
+While a function is traced, the calls prepare it, and this says nothing. Names the `py_function` or
+`numpy_function` of the input pipeline that runs for half of that time or more in another thread.
 
 ## Why is this slow
 
 Each call of a `tf.function` costs Python its own time; on short steps that is most of the step.
+Only one thread at a time runs Python: if the input pipeline does, calls take longer, even if
+`prefetch` hides the input from the step.
 
 ## What to do
 
-Run several steps in one `tf.function` (`steps_per_execution`), or give each step more work.
+Replace Python in the input pipeline with TensorFlow ops, or `cache()` its output. Run several steps
+in one `tf.function` (`steps_per_execution`), or give each step more work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_lab.profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -29,15 +34,19 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
+    ahead = beside_calls(facts)
     return finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
-        "of the step while no replica runs an op.",  # its line is one of TensorFlow's own files
-        _advice(facts.steps.num_warm_up),
+        "of the step while no replica runs an op."  # its line is one of TensorFlow's own files
+        f"{beside_sentence(facts, ahead) if ahead else ''}",
+        f"{ADVICE if ahead else ''}{_advice(facts.steps.num_warm_up)}",
         per_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
+        input_op=ahead.name if ahead else None,
+        input_op_ms=ahead.held_ms if ahead else None,
     )
 
 

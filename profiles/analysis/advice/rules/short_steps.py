@@ -5,7 +5,7 @@
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
 is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
-cause, counts as the step's start.
+cause, counts as the step's start. As `dispatch` does, names Python in the input pipeline.
 
 ## Why is this slow
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from strategy_lab.profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -32,6 +33,10 @@ KEY = "short-steps"
 SHORT_MS = 10.0
 OTHERS = ("python", "read-back", "tracing")
 """Causes of idling that have findings of their own."""
+_RUN_MORE_AT_ONCE = (
+    "Run several steps in one call (steps_per_execution in Keras, a loop inside the tf.function "
+    "otherwise), or raise the global batch size."
+)
 NO_BATCH = "The global batch of this segment was not recorded."
 
 
@@ -53,15 +58,18 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
         return
+    ahead = beside_calls(facts)
     yield finding(
         facts,
         KEY,
-        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
-        "Run several steps in one call (steps_per_execution in Keras, a loop inside the "
-        "tf.function otherwise), or raise the global batch size.",
+        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
+        f"{beside_sentence(facts, ahead) if ahead else ''}",
+        f"{ADVICE if ahead else ''}{_RUN_MORE_AT_ONCE}",
         per_step(facts, calls_ms, wall),
         median_ms=median,
         held_ms=calls_ms,
+        input_op=ahead.name if ahead else None,
+        input_op_ms=ahead.held_ms if ahead else None,
     )
 
 

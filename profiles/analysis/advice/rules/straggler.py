@@ -4,7 +4,8 @@
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
 otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
-whether its own work takes longer or it begins later.
+whether its own work takes longer or it begins later. If another finding makes it late (`detour`,
+`variable-off-device`), names that, and comes after it.
 
 ## Why is this slow
 
@@ -22,11 +23,17 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from strategy_lab.profiles.analysis.advice.rules.detour import detour_behind, short
+from strategy_lab.profiles.analysis.advice.late_because import (
+    copies_behind,
+    cost_of_lateness,
+    detour_behind,
+)
+from strategy_lab.profiles.analysis.advice.rules import detour, variable_off_device
 from strategy_lab.profiles.analysis.captured_steps import is_unlike
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.analysis.late_replicas import (
     expected_by_delay,
     explained_by_delay,
@@ -53,8 +60,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     if facts.stragglers.source == "measured":
         took = f", which took {units.milliseconds(wall_ms)}" if is_unlike(wall_ms, usual_ms) else ""
         steps = f"captured steps{took}"
-    else:
-        wall_ms = usual_ms
     worst, delays_ms = late[0], injected_delays(facts.segment)
     because = explained_by_delay(facts.stragglers, delays_ms)
     parts = [lateness_of(item, because.get(item.replica)) for item in late]
@@ -67,12 +72,13 @@ def find(facts: Facts) -> Iterator[Finding]:
         others = units.share(item.last_share)
         sentence += f", and would wait for {item.name} in {others} without {before.name}"
     injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
-    yield finding(
+    cause = _finding_behind(facts, worst)
+    found = finding(
         facts,
         KEY,
         f"{sentence}.{injected}",
-        _advice(facts, late, delays_ms),
-        per_step(facts, worst.late_ms, wall_ms, "derived"),
+        cause[1] if cause else _advice(facts, late, delays_ms),
+        cost_of_lateness(facts, worst),
         replica=worst.replica,
         worker=worst.worker,
         late_ms=worst.late_ms,
@@ -82,14 +88,24 @@ def find(facts: Facts) -> Iterator[Finding]:
         late={str(item.replica): item.late_ms for item in late},
         injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
     )
+    yield replace(found, caused_by=cause[0] if cause else None)
+
+
+def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | None:
+    """The key of the finding that makes the replica late, and the sentence that refers to it."""
+    if ops := detour_behind(facts, late):
+        if ops.replica == late.replica:
+            where = detour.short(ops.device)
+            return detour.KEY, f"It waits for {ops.name}, which runs on {where}: see that finding."
+        sentence = f"Its device runs {ops.name} for replica {ops.replica}: see that finding."
+        return detour.KEY, sentence
+    if copied := copies_behind(facts, late):
+        sentence = variable_off_device.copies_of(facts, copied, late.replica)
+        return variable_off_device.KEY, f"{sentence}: see that finding."
+    return None
 
 
 def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
-    if detour := detour_behind(facts, late[0]):
-        where = short(detour.device)
-        if detour.replica == late[0].replica:
-            return f"It waits for {detour.name}, which runs on {where}: see that finding."
-        return f"Its device runs {detour.name} for replica {detour.replica}: see that finding."
     because = explained_by_delay(facts.stragglers, delays_ms)
     unexplained = [item for item in late if item.replica not in because]
     if not unexplained:
@@ -153,10 +169,12 @@ def injected_sentence(delays_ms: dict[int, float]) -> str:
     return f"The lab injected {units.listed(parts)}."
 
 
-def removal(facts: Facts, _found: Finding) -> Removal:
+def removal(facts: Facts, found: Finding) -> Removal | str:
     """Without the injected delay if it explains every late replica, else with the latest replica
-    as fast as the others."""
+    as fast as the others; not if copies of variables make it late."""
     late, delays_ms = facts.stragglers.late, injected_delays(facts.segment)
     if len(explained_by_delay(facts.stragglers, delays_ms)) == len(late):
         return Removal("no-delay")
+    if found.caused_by == variable_off_device.KEY:
+        return variable_off_device.NO_GAIN
     return Removal("average-replica")

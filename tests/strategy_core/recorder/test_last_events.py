@@ -18,6 +18,7 @@ class PretendedTrace:
 
     is_tracing = is_settled = is_reported = False
     segment = 0
+    core_devices = ()
 
     def __init__(self, num_replicas: int) -> None:
         self.replica_devices = [f"/device:CPU:{number}" for number in range(num_replicas)]

@@ -540,3 +540,20 @@ def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_pa
     unknown = InputShare(0, 0, None, None, "no step recorded it")
     found = {item.key: item for item in findings(replace(facts, input=unknown))}
     assert "reads inside the step (as Keras fit does)" in found["input-bound"].sentence
+
+
+def test_the_shapes_of_a_refused_collective_are_in_one_order(tmp_path: Path) -> None:
+    """TensorFlow names first the member that came first."""
+    profile = profiles.load(write_run(tmp_path / "run"))
+    facts = gather_facts(profile, profile.segments[0])
+    sentences = set()
+    for first, second in (("[960]", "[1024]"), ("[1024]", "[960]")):
+        error = (
+            "InvalidArgumentError: Collective ops is aborted by: Shape mismatch in the collective "
+            f"instance 100. Op at device CPU:0 expected shape {first} but another member in the "
+            f"group expected shape {second}."
+        )
+        found = {item.key: item for item in findings(replace(facts, failure=error))}
+        sentences.add(found["shared-collective-key"].sentence)
+    (sentence,) = sentences
+    assert "of different shapes ([1024] and [960])" in sentence

@@ -44,7 +44,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     if SHAPES_DIFFER not in failure:
         return
     shapes = SHAPES_OF_MEMBERS.search(failure)
-    of_shapes = f" ({shapes[1]} and {shapes[2]})" if shapes else ""
+    # TensorFlow names first the member that came first, which differs from run to run.
+    of_shapes = f" ({' and '.join(sorted(shapes.groups()))})" if shapes else ""
     num_strategies = facts.failed.strategies if facts.failed else None
     why, advice = _reason(num_strategies)
     yield finding(

@@ -138,6 +138,12 @@ def test_a_phone_says_that_the_lecture_is_over(lecture: Page, phone: Open) -> No
     expect(lecture.locator(".link")).to_be_visible()
 
 
+HAS_WHOLE_LINES = """panel => {
+    const height = parseFloat(getComputedStyle(panel.querySelector("pre")).lineHeight);
+    const isWhole = (px) => Math.abs(px / height - Math.round(px / height)) < 0.05;
+    return isWhole(panel.clientHeight) && isWhole(panel.scrollTop);
+}"""
+"""Whether neither the first nor the last line of code that is seen is cut."""
 SMALL_TEXTS = """body => {
     const texts = [...body.querySelectorAll("*")].filter((part) => part.checkVisibility()
         && [...part.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
@@ -210,10 +216,13 @@ def test_every_scene_fits_a_projector(lecture: Page) -> None:
             expect(lecture.locator(".lit")).to_be_in_viewport()
             beside = "node => node.scrollWidth - node.clientWidth"
             assert lecture.locator(".picture").evaluate(beside) <= 0, f"code {number} is cut"
+            assert lecture.locator(".picture").evaluate(HAS_WHOLE_LINES)
         assert lecture.locator("body").evaluate(SMALL_TEXTS) == []
         lecture.keyboard.press("ArrowRight")
         expect(lecture.locator(".why")).to_be_in_viewport(ratio=0.99)
         expect(lecture.locator(".choices .right")).to_be_in_viewport(ratio=0.99)
+        if lecture.locator("pre").count():
+            assert lecture.locator(".picture").evaluate(HAS_WHOLE_LINES)
         left = "node => node.scrollHeight - node.clientHeight"
         for part in (".left", ".body:not(.code) .picture"):
             for each in lecture.locator(part).all():

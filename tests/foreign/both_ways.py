@@ -88,6 +88,17 @@ class Runner:
             self._done[name] = self.run(name, is_traced=False), self.run(name, is_traced=True)
         return self._done[name]
 
+    def traced_as_alone(self, name: str, *arguments: str) -> Ran:
+        """The traced program; it succeeds, with the errors and the weights that it has alone."""
+        plain, traced = (
+            self.run(name, is_traced=is_traced, arguments=(WEIGHTS, *arguments))
+            for is_traced in (False, True)
+        )
+        assert (traced.code, traced.errors) == (plain.code, plain.errors)
+        assert traced.code == 0
+        assert traced.weights == plain.weights
+        return traced
+
     def run(self, name: str, *, is_traced: bool, arguments: Sequence[str] = (WEIGHTS,)) -> Ran:
         self._num_runs += 1
         side = "traced" if is_traced else "plain"

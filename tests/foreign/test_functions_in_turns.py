@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.foreign.both_ways import WEIGHTS, Ran, Runner, runner
+from tests.foreign.both_ways import Ran, Runner, runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -21,23 +21,12 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         yield running
 
 
-def traced(programs: Runner, how: str) -> Ran:
-    plain, found = (
-        programs.run("functions_in_turns", is_traced=is_traced, arguments=(WEIGHTS, how))
-        for is_traced in (False, True)
-    )
-    assert (found.code, found.errors) == (plain.code, plain.errors)
-    assert found.code == 0
-    assert found.weights == plain.weights
-    return found
-
-
 def steps_by_segment(found: Ran) -> list[int]:
     return list(Counter(step["segment"] for step in found.of_kind("step")).values())
 
 
 def test_a_round_of_both_is_a_step_from_the_second_on(programs: Runner) -> None:
-    found = traced(programs, "gan")
+    found = programs.traced_as_alone("functions_in_turns", "gan")
     steps = found.of_kind("step")
     assert steps_by_segment(found) == [3, 1, 9]
     assert [step["step"] for step in steps] == list(range(13))
@@ -47,7 +36,7 @@ def test_a_round_of_both_is_a_step_from_the_second_on(programs: Runner) -> None:
 
 
 def test_a_collective_that_both_may_have_done_has_no_bytes(programs: Runner) -> None:
-    found = traced(programs, "gan")
+    found = programs.traced_as_alone("functions_in_turns", "gan")
     calls = found.profile.table("collectives").to_pylist()
     of_rounds = [call for call in calls if call["segment"] == 2 and call["op"] == "all-reduce"]
     assert len(of_rounds) % (4 * 2) == 0 < len(of_rounds)
@@ -57,7 +46,7 @@ def test_a_collective_that_both_may_have_done_has_no_bytes(programs: Runner) -> 
 
 
 def test_functions_that_train_one_after_the_other_are_not_in_turns(programs: Runner) -> None:
-    found = traced(programs, "one_by_one")
+    found = programs.traced_as_alone("functions_in_turns", "one_by_one")
     steps = found.of_kind("step")
     assert [step["step"] for step in steps] == list(range(83))
     assert steps_by_segment(found) == [2, 1, 40, 40]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.foreign.both_ways import WEIGHTS, Ran, Runner, runner
+from tests.foreign.both_ways import Runner, runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -17,19 +17,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         yield running
 
 
-def traced(programs: Runner, where: str) -> Ran:
-    plain, found = (
-        programs.run("updates_by_hand", is_traced=is_traced, arguments=(WEIGHTS, where))
-        for is_traced in (False, True)
-    )
-    assert (found.code, found.errors) == (plain.code, plain.errors)
-    assert found.code == 0
-    assert found.weights == plain.weights
-    return found
-
-
 def test_a_function_that_changes_the_variables_ends_the_step(programs: Runner) -> None:
-    found = traced(programs, "function")
+    found = programs.traced_as_alone("updates_by_hand", "function")
     steps = found.of_kind("step")
     assert [step["examples"] for step in steps] == [48] * 4
     assert "`update` (updates_by_hand.py:26) applies the gradients of several calls" in found.notes
@@ -39,7 +28,7 @@ def test_a_function_that_changes_the_variables_ends_the_step(programs: Runner) -
 def test_if_python_changes_them_between_calls_each_call_is_a_step_and_a_note_says_so(
     programs: Runner,
 ) -> None:
-    found = traced(programs, "python")
+    found = programs.traced_as_alone("updates_by_hand", "python")
     steps = found.of_kind("step")
     assert [step["step"] for step in steps] == list(range(12))
     assert [step["examples"] for step in steps] == [16] * 12
@@ -47,7 +36,7 @@ def test_if_python_changes_them_between_calls_each_call_is_a_step_and_a_note_say
 
 
 def test_after_64_calls_without_an_update_each_call_is_a_step(programs: Runner) -> None:
-    found = traced(programs, "never")
+    found = programs.traced_as_alone("updates_by_hand", "never")
     steps = found.of_kind("step")
     assert [step["step"] for step in steps] == list(range(70))
     assert "64 calls of `add_gradients` (updates_by_hand.py:18) were followed by no" in found.notes

@@ -1,6 +1,7 @@
 """Which other finding makes a replica late: ops on another device, or copies of variables.
 
-Both findings and that of the late replica refer to each other, and have one cost.
+The finding on the cause and the one on the late replica refer to each other. The first costs at
+least what the second does.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def cost_of_lateness(facts: Facts, late: ReplicaLateness) -> Cost | None:
 
 
 def at_least_its_lateness(facts: Facts, cost: Cost | None, late: ReplicaLateness) -> Cost | None:
-    """The cost of what makes a replica late: what it takes itself, or what the others wait."""
+    """The cost of what makes a replica late: its own time, or the others' wait if longer."""
     waited = cost_of_lateness(facts, late)
     if cost is None or (waited is not None and waited.share > cost.share):
         return waited

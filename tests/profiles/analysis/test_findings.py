@@ -543,7 +543,7 @@ def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_pa
 
 
 def test_the_shapes_of_a_refused_collective_are_in_one_order(tmp_path: Path) -> None:
-    """TensorFlow names first the member that came first."""
+    """The order in which TensorFlow names them differs from run to run."""
     profile = profiles.load(write_run(tmp_path / "run"))
     facts = gather_facts(profile, profile.segments[0])
     sentences = set()

@@ -44,7 +44,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if SHAPES_DIFFER not in failure:
         return
     shapes = SHAPES_OF_MEMBERS.search(failure)
-    # TensorFlow names first the member that came first, which differs from run to run.
+    # The order in which TensorFlow names the members differs from run to run.
     of_shapes = f" ({' and '.join(sorted(shapes.groups()))})" if shapes else ""
     num_strategies = facts.failed.strategies if facts.failed else None
     why, advice = _reason(num_strategies)

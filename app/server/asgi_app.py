@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
@@ -35,6 +36,12 @@ from strategy_lab.app.server.theme import theme_options
 from strategy_lab.profiles.errors import SpecError
 
 SCRIPT = Path(__file__).parents[1] / "shell" / "main.py"
+SWITCH_S = 0.0005
+"""How long a thread that reads a run may hold the interpreter while a browser waits for a file.
+
+A page requests 60 files before it shows anything, while `shell.read_ahead` reads its run. With
+Python's 5 ms, a long run delayed the page's connection by half a second.
+"""
 
 
 def server_options(host: str, port: int) -> dict[str, Any]:
@@ -143,6 +150,7 @@ def serve(
     The browser opens at the page of `run`. With the process id of a program, `beside`, the server
     keeps no spare worker, which would slow the program, and ends after it.
     """
+    sys.setswitchinterval(SWITCH_S)
     access = replace(access, port=free_port(access.host, access.port))
     _make_folder(runs)
     state.configure(runs, access=access, spare=beside is None, lecture_port=lecture_port)

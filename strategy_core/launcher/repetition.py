@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import secrets
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -233,7 +234,7 @@ class Repetition:
             enough = "" if further == needed else ", which may not be enough"
             self._say(
                 f"{text}, so --repeat auto stops at {wanted}. To continue, repeat the command with "
-                f"-o {self._plan.folder} --repeat {further}{enough}"
+                f"-o {shlex.quote(str(self._plan.folder))} --repeat {further}{enough}"
             )
 
     def _outcome(self, wanted: int, is_complete: bool, needed: int | None) -> Outcome:

@@ -139,12 +139,12 @@ def test_far_more_runs_than_are_made_end_it_after_the_first_and_can_be_continued
     monkeypatch.setattr(repetition, "MOST_AUTO", 5)
     machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
     said: list[str] = []
-    plan = Plan(tmp_path / "x", (A, B), seed=0)
+    plan = Plan(tmp_path / "my x", (A, B), seed=0)
     outcome = Repetition(plan, machine.record, said.append).go(None)
     assert outcome.needed is not None
     assert outcome.needed > 4 * 5
     assert (outcome.is_complete, outcome.num_runs, len(machine.names)) == (True, 4, 8)
-    further = f"-o {tmp_path / 'x'} --repeat 5, which may not be enough"
+    further = f"-o '{tmp_path}/my x' --repeat 5, which may not be enough"
     assert any(line.endswith(further) and "auto stops at 4" in line for line in said)
     assert Repetition(plan.resumed(), machine.record).go(5).num_runs == 5
     assert len(machine.names) == 10

@@ -177,7 +177,7 @@ class Repetition:
         A run that was stopped ends it: the outcome is then not complete.
         """
         self._plan.save()
-        wanted, needed = repeat or PILOT_RUNS, None
+        wanted, needed = repeat or max(PILOT_RUNS, self._num_recorded()), None
         number, in_a_row = 0, 0
         while number < wanted:
             number += 1
@@ -191,12 +191,19 @@ class Repetition:
             if repeat is None and number == wanted:
                 needed = self._needed()
                 if needed <= FAR_MORE * MOST_AUTO:
-                    wanted = min(max(wanted, needed), MOST_AUTO)
+                    wanted = max(number, min(needed, MOST_AUTO))
                 self._tell(needed, number, wanted)
                 compared = self._outcome(wanted, False, needed).comparison()
                 if needed > number and compared and (advice := longer_runs(compared)):
                     self._say(advice)
         return self._outcome(wanted, True, needed)
+
+    def _num_recorded(self) -> int:
+        """Pairs that an earlier command recorded, which an automatic number takes as well."""
+        number = 0
+        while all(folder.exists() for folder, _ in self._pair(number + 1)):
+            number += 1
+        return number
 
     def _pair(self, number: int) -> Iterator[tuple[Path, str]]:
         for side in self._plan.order(number):

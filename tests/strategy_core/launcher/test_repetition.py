@@ -147,6 +147,7 @@ def test_far_more_runs_than_are_made_end_it_after_the_first_and_can_be_continued
     further = f"-o '{tmp_path}/my x' --repeat 5, which may not be enough"
     assert any(line.endswith(further) and "auto stops at 4" in line for line in said)
     assert Repetition(plan.resumed(), machine.record).go(5).num_runs == 5
+    assert Repetition(plan.resumed(), machine.record).go(None).num_runs == 5
     assert len(machine.names) == 10
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.placement import UNPLACED
+from strategy_lab.profiles.reporting.natural_order import natural
 from strategy_lab.profiles.tables.columns import ints, of_segment, texts
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _places(rows: pa.Table) -> Places:
             held[name or ""].add(device or UNPLACED)
     turns: Counter[str] = Counter()
     found: Places = {}
-    for name in sorted(held, key=_natural):
+    for name in sorted(held, key=natural):
         plain = _COUNTER.sub("", name)
         found[plain, turns[plain]] = name, tuple(sorted(held[name]))
         turns[plain] += 1
@@ -168,17 +169,10 @@ def _matched(
 
 
 def _in_turn(ops: list[Op]) -> list[Op]:
-    return ops if len(ops) == 1 else sorted(ops, key=lambda op: _natural(op[0]))
+    return ops if len(ops) == 1 else sorted(ops, key=lambda op: natural(op[0]))
 
 
 def _op_counts(rows: pa.Table) -> Counter[str]:
     kinds, devices = texts(rows, "kind"), texts(rows, "device")
     pairs = zip(kinds, devices, strict=True)
     return Counter(device or UNPLACED for kind, device in pairs if kind != "variable")
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Sorts `dense_2` before `dense_10`, and `dense` before both."""
-    parts = [part.lstrip("0") if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-    # Fewer digits is the smaller number: a name may have more than `int` converts.
-    return [(len(part) if part.isdigit() else -1, part) for part in parts]

@@ -13,6 +13,7 @@ from strategy_lab.profiles.gate.exact import Value
 from strategy_lab.profiles.gate.report import GateReport
 from strategy_lab.profiles.gate.time_checks import TimeCheck, Times, planned
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.natural_order import natural
 
 _Check = TypeVar("_Check", ExactCheck, TimeCheck)
 _HEADS = {
@@ -96,8 +97,12 @@ def planning(report: GateReport, least: float) -> str:
 
 
 def accept_command(runs: Sequence[str], file: str) -> str:
-    """The command that accepts these runs (paths) as the baseline."""
-    return f"strategy-lab baseline {shlex.join(runs)} -o {shlex.quote(file)}"
+    """The command that accepts these runs (paths) as the baseline.
+
+    A shell's pattern gives them in the order of text, `x-a-10` before `x-a-2`.
+    """
+    in_order = shlex.join(sorted(runs, key=natural))
+    return f"strategy-lab baseline {in_order} -o {shlex.quote(file)}"
 
 
 def _undecided_step(times: Times) -> str:

@@ -12,7 +12,14 @@ from pathlib import Path
 from strategy_core.cli._run_request import read_changes
 from strategy_core.cli._watching import watch
 from strategy_core.launcher.launcher import Launcher
-from strategy_core.launcher.repetition import Outcome, Plan, Repetition, new_plan, plan_file
+from strategy_core.launcher.repetition import (
+    MOST_ASKED,
+    Outcome,
+    Plan,
+    Repetition,
+    new_plan,
+    plan_file,
+)
 from strategy_core.planning import validation
 from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.errors import AnalysisError, SpecError
@@ -21,7 +28,6 @@ from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
 from strategy_lab.profiles.user_input.text import shown, whole_or_none
 
 AUTO = "auto"
-_MOST = 1000
 
 
 def add_repeat_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +36,9 @@ def add_repeat_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N|auto",
         help="number of runs to record, RUN-a-1, RUN-a-2, ...; auto (with --interleave): as "
         "many as detect a difference of 5 %% with 90 %% probability, given how much the first "
-        "runs differ. Repeat the command to continue after an interruption",
+        "runs differ, but at most 60, and no more than the first runs if far more than 60 are "
+        "needed. Repeat the command to continue after an interruption, or with a greater N for "
+        "more runs",
     )
     parser.add_argument(
         "--interleave",
@@ -95,10 +103,10 @@ def _number(text: str, has_other: bool) -> int | None:
             )
         return None
     number = whole_or_none(text)
-    if number is None or not 1 <= number <= _MOST:
+    if number is None or not 1 <= number <= MOST_ASKED:
         raise SpecError(
             f"--repeat {shown(text)} is not a number of runs",
-            advice=f"Give 1 to {_MOST}, or {AUTO}",
+            advice=f"Give 1 to {MOST_ASKED}, or {AUTO}",
         )
     return number
 

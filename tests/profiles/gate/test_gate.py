@@ -30,7 +30,7 @@ from strategy_lab.profiles.gate.exact import exact_facts
 from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
 from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import GateReport, gate
-from strategy_lab.profiles.gate.text import head, open_questions
+from strategy_lab.profiles.gate.text import accept_command, head, open_questions
 from strategy_lab.profiles.gate.time_checks import time_checks
 from tests.synthetic import HOSTILE, write_run
 
@@ -331,3 +331,10 @@ def test_each_failure_is_one_workflow_command(failed: GateReport) -> None:
     assert any("all-reduce of 4, bytes per step" in line for line in lines)
     assert all("\n" not in line for line in lines)
     assert any("%25 of the step" in line for line in lines)
+
+
+def test_the_command_that_accepts_many_runs_lists_them_as_people_count() -> None:
+    from_shell = ["runs/x-a-1", "runs/x-a-10", "runs/x-a-2", "runs/my run-3"]
+    assert accept_command(from_shell, "base.json") == (
+        "strategy-lab baseline 'runs/my run-3' runs/x-a-1 runs/x-a-2 runs/x-a-10 -o base.json"
+    )

@@ -123,12 +123,44 @@ def test_runs_that_need_more_than_are_made_say_so_before_they_are_made(
 ) -> None:
     monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
     monkeypatch.setattr(repetition, "MOST_AUTO", 5)
+    monkeypatch.setattr(repetition, "FAR_MORE", 1000)
     machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
     said: list[str] = []
     plan = Plan(tmp_path / "x", (A, B), seed=0)
     Repetition(plan, machine.record, said.append).go(None)
     asked = [line for line in said if "runs a side are needed" in line]
     assert asked[0].endswith("with the spread seen so far; --repeat auto makes 5")
+
+
+def test_far_more_runs_than_are_made_end_it_after_the_first_and_can_be_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
+    monkeypatch.setattr(repetition, "MOST_AUTO", 5)
+    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    said: list[str] = []
+    plan = Plan(tmp_path / "my x", (A, B), seed=0)
+    outcome = Repetition(plan, machine.record, said.append).go(None)
+    assert outcome.needed is not None
+    assert outcome.needed > 4 * 5
+    assert (outcome.is_complete, outcome.num_runs, len(machine.names)) == (True, 4, 8)
+    further = f"-o '{tmp_path}/my x' --repeat 5, which may not be enough"
+    assert any(line.endswith(further) and "auto stops at 4" in line for line in said)
+    assert Repetition(plan.resumed(), machine.record).go(5).num_runs == 5
+    assert Repetition(plan.resumed(), machine.record).go(None).num_runs == 5
+    assert len(machine.names) == 10
+
+
+def test_no_more_runs_are_named_than_can_be_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repetition, "PILOT_RUNS", 4)
+    monkeypatch.setattr(repetition, "MOST_AUTO", 4)
+    monkeypatch.setattr(repetition, "MOST_ASKED", 6)
+    machine = Machine(lambda _name, place: 20.0 + 1.2 * (place * 7 % 5))
+    said: list[str] = []
+    Repetition(Plan(tmp_path / "x", (A, B), seed=0), machine.record, said.append).go(None)
+    assert any(line.endswith("--repeat 6, which may not be enough") for line in said)
 
 
 def test_other_specs_under_the_same_name_are_refused(tmp_path: Path) -> None:

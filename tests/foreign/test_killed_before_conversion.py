@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.no_capture import why_no_capture
 from tests.foreign.both_ways import PROGRAMS
-from tests.timeouts import MAX_WAIT_S
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -31,10 +30,7 @@ def killed(folder: Path, *arguments: str) -> Path:
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     run = folder / "run"
-    until_s = time.monotonic() + MAX_WAIT_S
-    while not profiles.load(run).status.is_over:
-        assert time.monotonic() < until_s
-        time.sleep(0.1)
+    wait_until(lambda: profiles.load(run).status.is_over)
     return run
 
 

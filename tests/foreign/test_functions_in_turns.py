@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
-from tests.foreign.both_ways import Ran, Runner, runner
+from tests.foreign.both_ways import Ran, Runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -16,28 +15,25 @@ CRITIC = 8 * 2
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    with runner(tmp_path_factory.mktemp("turns")) as running:
-        yield running
+def gan(programs: Runner) -> Ran:
+    return programs.traced_as_alone("functions_in_turns", "gan")
 
 
 def steps_by_segment(found: Ran) -> list[int]:
     return list(Counter(step["segment"] for step in found.of_kind("step")).values())
 
 
-def test_a_round_of_both_is_a_step_from_the_second_on(programs: Runner) -> None:
-    found = programs.traced_as_alone("functions_in_turns", "gan")
-    steps = found.of_kind("step")
-    assert steps_by_segment(found) == [3, 1, 9]
+def test_a_round_of_both_is_a_step_from_the_second_on(gan: Ran) -> None:
+    steps = gan.of_kind("step")
+    assert steps_by_segment(gan) == [3, 1, 9]
     assert [step["step"] for step in steps] == list(range(13))
     assert [step["examples"] for step in steps[-9:]] == [48] * 9
-    assert "`train_generator` (functions_in_turns.py:46) train in turns" in found.notes
-    assert "The last calls of `train_critic` (functions_in_turns.py:41) are in no" in found.notes
+    assert "`train_generator` (functions_in_turns.py:46) train in turns" in gan.notes
+    assert "The last calls of `train_critic` (functions_in_turns.py:41) are in no" in gan.notes
 
 
-def test_a_collective_that_both_may_have_done_has_no_bytes(programs: Runner) -> None:
-    found = programs.traced_as_alone("functions_in_turns", "gan")
-    calls = found.profile.table("collectives").to_pylist()
+def test_a_collective_that_both_may_have_done_has_no_bytes(gan: Ran) -> None:
+    calls = gan.profile.table("collectives").to_pylist()
     of_rounds = [call for call in calls if call["segment"] == 2 and call["op"] == "all-reduce"]
     assert len(of_rounds) % (4 * 2) == 0 < len(of_rounds)
     assert {call["bytes"] for call in of_rounds} == {None}

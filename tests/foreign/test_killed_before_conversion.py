@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from strategy_core.cli.main import main
@@ -16,7 +17,8 @@ from strategy_core.processes.import_path import with_own_code
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.no_capture import why_no_capture
 from tests.foreign.both_ways import PROGRAMS
-from tests.timeouts import MAX_WAIT_S
+from tests.processes import command_of
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -31,11 +33,22 @@ def killed(folder: Path, *arguments: str) -> Path:
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL, done.stderr
     run = folder / "run"
-    until_s = time.monotonic() + MAX_WAIT_S
-    while not profiles.load(run).status.is_over:
-        assert time.monotonic() < until_s
-        time.sleep(0.1)
+    end_stopped_converters(folder)
+    wait_until(lambda: profiles.load(run).status.is_over)
     return run
+
+
+def end_stopped_converters(folder: Path) -> None:
+    """The program stops them, and a stopped process does not see that its parent has ended.
+
+    Linux continues them only if their process group is orphaned just then, not if it was before, as
+    in a shell without job control.
+    """
+    for process in psutil.process_iter():
+        if "strategy_lab.profiles.capture.helper" in command_of(process):
+            with contextlib.suppress(psutil.Error):
+                if Path(process.cwd()) == folder:
+                    process.kill()
 
 
 def test_the_command_that_waited_for_the_program_converts_it(tmp_path: Path) -> None:

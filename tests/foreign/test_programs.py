@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from strategy_lab.profiles.analysis.findings import gather_facts, main_finding
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.run.events import SegmentOpened
 from strategy_lab.profiles.tables.store import Profile
-from tests.foreign.both_ways import Ran, Runner, runner
+from tests.foreign.both_ways import Ran, Runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -262,12 +261,6 @@ PROGRAMS = {
     ),
 }
 FAILING = ("exception_in_step_7", "jit_compile_mirrored", "tpu_strategy")
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    with runner(tmp_path_factory.mktemp("foreign")) as running:
-        yield running
 
 
 def limit_of(profile: Profile, segment: int = -1) -> tuple[str, str]:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.foreign.both_ways import Runner, runner
+from tests.foreign.both_ways import Runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    with runner(tmp_path_factory.mktemp("updates")) as running:
-        yield running
 
 
 def test_a_function_that_changes_the_variables_ends_the_step(programs: Runner) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 STEPS = 100
+EAGER_STEPS = 30  # TensorFlow waits up to 1 s for the threads of the replicas that a step starts
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -44,8 +45,8 @@ def step(batch):
     return strategy.reduce("MEAN", strategy.run(replica_step, args=(batch,)), axis=None)
 
 
-def loop(train_step):
-    dataset = tf.data.Dataset.from_tensor_slices(data).batch(16)
+def loop(train_step, steps=STEPS):
+    dataset = tf.data.Dataset.from_tensor_slices(data).batch(16).take(steps)
     for batch in strategy.experimental_distribute_dataset(dataset):
         train_step(batch)
         time.sleep(pause_s)
@@ -53,7 +54,7 @@ def loop(train_step):
 
 pause_s = float(sys.argv[1])
 function = tf.function(step)
-ways = {"fit": fit, "loop": lambda: loop(function), "eager": lambda: loop(step)}
+ways = {"fit": fit, "loop": lambda: loop(function), "eager": lambda: loop(step, EAGER_STEPS)}
 for line in sys.stdin:
     ways[line.strip()]()
     print(line.strip(), model.get_weights()[0].tobytes().hex(), flush=True)

@@ -23,7 +23,7 @@ from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import Failed, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import WAITS, create_run_file
-from tests.timeouts import MAX_WAIT_S
+from tests.timeouts import MAX_WAIT_S, wait_until
 
 PROGRAM = Path(__file__).with_name("program_that_waits.py")
 WAYS = ("fit", "fit", "loop", "eager", "loop")
@@ -65,11 +65,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     trace = ["-m", "strategy_core", "trace", "--idle", "-o", str(runs / "waits")]
     running = Program(runs, 0.01, trace)
     try:
-        until_s = time.monotonic() + MAX_WAIT_S
-        while not waiting_programs(runs):
-            assert running.process.poll() is None
-            assert time.monotonic() < until_s
-            time.sleep(0.1)
+        wait_until(lambda: bool(waiting_programs(runs)) or running.process.poll() is not None)
+        assert running.process.poll() is None
         yield running
     finally:
         running.process.kill()

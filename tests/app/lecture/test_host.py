@@ -15,12 +15,13 @@ from strategy_lab.app.lecture.host import LectureHost
 from strategy_lab.app.lecture.lecture import Lecture
 from strategy_lab.app.lecture.rate_limit import RateLimit
 from strategy_lab.profiles.errors import LabError
+from tests.timeouts import MAX_WAIT_S
 
 
 def fetch(port: int, path: str, headers: Mapping[str, str] | None = None) -> int:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=dict(headers or {}))
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=MAX_WAIT_S) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

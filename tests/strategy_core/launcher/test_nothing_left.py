@@ -31,18 +31,20 @@ import signal, sys, threading, time
 from pathlib import Path
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from strategy_core.launcher.launcher import Launcher
+from tests.timeouts import MAX_WAIT_S
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
 launcher = Launcher(spare=True, worker_command=[sys.executable, "-P", *sys.argv[1].split()])
 if sys.argv[1].startswith("-m"):
-    launcher.launch(RunSpec(devices="cpu:2", steps=3), sys.argv[2] + "-first").wait(60)
-    launcher.wait_for_spare(60)  # this one and the next are forked
+    first = launcher.launch(RunSpec(devices="cpu:2", steps=3), sys.argv[2] + "-first")
+    assert first.wait(MAX_WAIT_S)
+    assert launcher.wait_for_spare(MAX_WAIT_S)  # this one and the next are forked
 spec = RunSpec(devices="cpu:2", steps=100000, workload_options={"accident": sys.argv[3]})
 # From a thread that ends, as those of a web page do: the worker must not notice.
 thread = threading.Thread(target=launcher.launch, args=(spec, sys.argv[2]))
 thread.start()
 thread.join()
-launcher.wait_for_spare(60)
+launcher.wait_for_spare(MAX_WAIT_S)
 print("ready", flush=True)
 time.sleep(3600)
 """

@@ -104,7 +104,7 @@ def test_a_process_and_its_child_are_read_from_the_system() -> None:
     assert parent.stdout
     child = int(parent.stdout.readline())
     found = process_times([parent.pid])[parent.pid]
-    parent.communicate("\n", timeout=20)
+    parent.communicate("\n", timeout=MAX_WAIT_S)
     assert set(found) == {parent.pid, child}
     assert all(time.cpu_s >= 0 and time.resident_bytes > 1_000_000 for time in found.values())
 

@@ -18,7 +18,7 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
 NO_REASON = ("costly-capture", "tracing", "unsteady")
 """Findings that do not say why a usual step takes as long as it does."""
-WRONG = ("shared-collective-key", "xla-across-devices", "loss-lost")
+WRONG = ("shared-collective-key", "xla-across-devices", "variables-in-first-step", "loss-lost")
 """Findings that say that the run itself is of no use; they come first."""
 WORTH_SAYING = 0.1
 """Least share of a step that a finding must explain to be named in a headline."""

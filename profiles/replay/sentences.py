@@ -104,6 +104,8 @@ def _unknown(edit: str, found: WhatIf) -> str:
 
 def _instead(found: WhatIf) -> str:
     predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
+    if predicted == measured:
+        return f"{predicted}, as long as now"
     return f"{predicted} instead of {measured}"
 
 

@@ -28,6 +28,12 @@ XLA_ACROSS_DEVICES = re.compile(
 )
 """Of an error: XLA cannot compile a function that uses a variable of another device."""
 
+VARIABLES_IN_FIRST_STEP = re.compile(
+    r"must feed a value for placeholder tensor 'cond/else/_\d+/cond/"
+)
+"""Of an error: the first call of a function creates variables, in a condition around its graph, and
+the graph has merge calls of several replicas."""
+
 LOST_PEER_ERRORS = {
     "UnavailableError": "its connection was gone",
     "DeadlineExceededError": "its answer took too long",

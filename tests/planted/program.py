@@ -159,6 +159,34 @@ def loop(
             between()
 
 
+def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
+    """A model that is built, or not, and an optimizer that creates its slots in the first step."""
+    mirrored = strategy()
+    with mirrored.scope():
+        model = keras.Sequential([keras.layers.Dense(8), keras.layers.Dense(1)])
+        if is_model_built:
+            model.build((None, FEATURES))
+        # SGD without momentum has no slots
+        optimizer = keras.optimizers.Adam() if is_model_built else keras.optimizers.SGD()
+
+    def replica_step(features: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(features) - labels) ** 2)  # planted
+        weights = model.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights, strict=True))
+        return loss
+
+    @tf.function
+    def train_step(batch: Any) -> tf.Tensor:
+        return mirrored.reduce("mean", mirrored.run(replica_step, args=batch), axis=None)
+
+    batches = mirrored.experimental_distribute_dataset(in_memory())
+    with lab.record(run, mirrored, capture=CAPTURE, global_batch_size=BATCH) as recorder:
+        for _, batch in zip(range(STEPS), recorder.dataset(batches), strict=False):
+            with recorder.step():
+                train_step(batch)
+
+
 def of_two_strategies(run: str) -> None:
     """Two models that take turns, each under a strategy of its own."""
     first = strategy()
@@ -360,6 +388,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "shapes-differ": lambda run: loop(run, in_replica=of_different_shapes),
     "compiled-step": lambda run: loop(run, by_xla=True),
     "compiled-fit": lambda run: fit(run, in_memory, jit_compile=True),
+    "optimizer-not-built": lambda run: creating_in_first_step(run, is_model_built=True),
+    "model-not-built": lambda run: creating_in_first_step(run, is_model_built=False),
     "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
     "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
     "variable-of-another": lambda run: reading_elsewhere(run, 16, "CPU:1"),

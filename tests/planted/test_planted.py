@@ -24,6 +24,8 @@ FAILING = {
     "shapes-differ": "shared-collective-key",
     "compiled-step": "xla-across-devices",
     "compiled-fit": "xla-across-devices",
+    "optimizer-not-built": "variables-in-first-step",
+    "model-not-built": "variables-in-first-step",
 }
 """Programs that fail, and the rule that says why."""
 OFF_DEVICE = "variable-off-device"
@@ -149,6 +151,13 @@ def test_tensors_of_different_shapes_are_distinguished_from_two_strategies(
 def test_the_line_that_ran_the_compiled_step_is_named(kind: str, recorded: Recorded) -> None:
     (told,) = recorded(kind)
     assert re.match(f"The run ended at {CALL} because XLA compiled", told.sentence)
+
+
+@pytest.mark.parametrize("kind", ["optimizer-not-built", "model-not-built"])
+def test_what_to_build_before_the_first_step_is_said(kind: str, recorded: Recorded) -> None:
+    (told,) = recorded(kind)
+    assert re.match(f"The run ended at {CALL} because the first step created var", told.sentence)
+    assert "optimizer.build(model.trainable_variables)" in told.advice
 
 
 @pytest.mark.parametrize("kind", ["shapes-differ", "compiled-fit"])

@@ -133,6 +133,12 @@ def of_several_devices(facts: Facts) -> Facts:
     return replace(facts, failure=f"{error}core.py:43) located in device CPU:1 from device CPU:0")
 
 
+def created_late(facts: Facts) -> Facts:
+    """TensorFlow 2.21's error of an optimizer that creates its slots in the first step."""
+    error = "InvalidArgumentError: You must feed a value for placeholder tensor "
+    return replace(facts, failure=f"{error}'cond/else/_1/cond/Placeholder_2' with dtype int32")
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "between-steps": ("healthy", pausing),
     "not-captured": ("healthy", unlike),
@@ -144,6 +150,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "variable-off-device": ("healthy", away),
     "shared-collective-key": ("healthy", refused),
     "xla-across-devices": ("healthy", of_several_devices),
+    "variables-in-first-step": ("healthy", created_late),
 }
 """Illnesses that are put into the facts of a run."""
 
@@ -255,6 +262,30 @@ def test_a_step_that_runs_op_by_op_names_the_line_that_calls() -> None:
     )
     assert item.cost is not None
     assert item.cost.source == "measured"
+
+
+def test_gaps_that_grow_are_reported_with_both_lengths(ill: Callable[[str], Facts]) -> None:
+    noise_ms = np.random.default_rng(0).uniform(-2.0, 2.0, 200)
+    growing = BetweenSteps(np.linspace(4.0, 20.0, 200) + noise_ms)
+    item = found(replace(ill("healthy"), between=growing))["between-steps"]
+    first_ms, last_ms = item.evidence["grows_ms"]
+    assert first_ms == pytest.approx(6.0, abs=0.5)
+    assert last_ms == pytest.approx(18.0, abs=0.5)
+    assert f"It grows: {first_ms:.2f} ms in the first quarter" in item.sentence
+    assert "a list of losses" in item.advice
+
+
+@pytest.mark.parametrize(
+    "quarters_ms", [(12.0, 12.0, 12.0, 12.0), (5.0, 15.0, 14.0, 16.0), (10.0, 11.0, 12.0, 13.0)]
+)
+def test_gaps_of_one_length_or_with_one_jump_do_not_grow(
+    quarters_ms: tuple[float, ...], ill: Callable[[str], Facts]
+) -> None:
+    gaps_ms = np.repeat(quarters_ms, 50)
+    item = found(replace(ill("healthy"), between=BetweenSteps(gaps_ms)))["between-steps"]
+    assert item.evidence["grows_ms"] is None
+    assert "grows" not in item.sentence
+    assert "a list of losses" not in item.advice
 
 
 def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], Facts]) -> None:

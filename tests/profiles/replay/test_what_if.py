@@ -11,18 +11,20 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.run_spread import RunSpread
+from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
 from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
 from strategy_lab.profiles.replay.replays import Replays, replay_graphs
 from strategy_lab.profiles.replay.sentences import (
+    finding_sentence,
     gain_sentence,
     spread_sentence,
     times_as_fast,
     unlike_sentence,
 )
 from strategy_lab.profiles.replay.step_graph import StepGraph
-from strategy_lab.profiles.replay.what_if import predict, what_if
+from strategy_lab.profiles.replay.what_if import WhatIf, predict, what_if
 from tests.profiles.replay.drawn_steps import step_of, two_replicas
 from tests.synthetic import write_run
 
@@ -213,3 +215,17 @@ def test_a_run_with_marks_alone_says_so(tmp_path: Path) -> None:
 def test_a_run_without_its_graph_says_so(tmp_path: Path) -> None:
     profile = profiles.load(write_run(tmp_path / "run", replicas=2, windows=2, steps=40))
     assert "graph of segment 0 is missing" in (why_no_replay(profile, 0) or "")
+
+
+@pytest.mark.parametrize(
+    ("predicted_ms", "length"),
+    [(10.31, "takes 10.3 ms, as long as now, so"), (12.0, "takes 12.0 ms instead of 10.3 ms, so")],
+)
+def test_a_step_of_the_same_length_is_not_instead_of_itself(
+    predicted_ms: float, length: str
+) -> None:
+    interval = (7.0, 14.0, 9.0, 13.0)
+    numbers = (24, 10.3, 10.3, 0.04, 0.05, 0.1, predicted_ms)
+    twice = WhatIf(0, ("with twice the batch",), *numbers, *interval, 0.1, 0, times_examples=2.0)
+    removal = Removal("spec", changes={"global_batch_size": 256})
+    assert length in finding_sentence(twice, removal).replace("\u00a0", " ")

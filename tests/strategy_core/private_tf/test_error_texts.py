@@ -342,3 +342,20 @@ def test_a_name_of_tensorflow_is_written_in_one_file(text: str) -> None:
         if f'"{text}' in file.read_text("utf-8")
     }
     assert named == {"profiles/run/tensorflow_names.py"}
+
+
+def test_a_first_step_of_two_replicas_cannot_create_variables() -> None:
+    import keras
+    import tensorflow as tf
+
+    mirrored = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with mirrored.scope():
+        weights = keras.Variable(tf.ones(()))
+        optimizer = keras.optimizers.Adam()
+
+    @tf.function
+    def step() -> None:
+        mirrored.run(lambda: optimizer.apply_gradients([(tf.ones(()), weights)]))
+
+    refused = error_of(step)
+    assert tensorflow_names.VARIABLES_IN_FIRST_STEP.search(str(refused)), refused

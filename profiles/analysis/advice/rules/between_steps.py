@@ -6,8 +6,9 @@ Compares the median time from the end of a step to the start of the next with th
 quarter of both together or more, and at least 1 ms. Or a quarter of the gaps or more are short, but
 after some steps, three or more, they are five times as long, and these take 15 % of the time from
 step to step or more, as saving every tenth step does. Names the line that runs for most of it, if
-such steps were captured. Gaps before steps that trace, and gaps in which a capture window begins or
-ends, are left out.
+such steps were captured. Says so if the gaps grow: the median of each quarter of the run is longer
+than that of the one before, and the last twice the first. Gaps before steps that trace, and gaps in
+which a capture window begins or ends, are left out.
 
 ## Why is this slow
 
@@ -15,11 +16,14 @@ No replica has anything to do until the next step begins, and no step time inclu
 
 ## What to do
 
-Do it every few steps, or in another thread: callbacks, `predict`, checkpoints, logs, plots.
+Do it every few steps, or in another thread: callbacks, a metric's `result`, `predict`, checkpoints,
+logs, plots. If the gaps grow, each step works on all that the steps before it left, such as a list
+of losses: keep a running sum or a metric instead.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -38,6 +42,8 @@ SHORTEST_MS = 1.0
 LONG_SHARE = 0.15
 LONG_TIMES = 5.0
 FEWEST_LONG, FEWEST_GAPS = 3, 20
+GROWTH_TIMES = 2.0
+"""The last quarter of the gaps over the first, at least, for gaps that grow."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -57,17 +63,41 @@ def find(facts: Facts) -> Iterator[Finding]:
         yield from _after_some_steps(facts, gap_ms, step_ms)
         return
     whole = gap_ms / (gap_ms + step_ms + _epoch_ends_ms(facts))
+    grown = _growth(facts)
+    grows, advice = "", ""
+    if grown:
+        first, last = map(units.milliseconds, grown)
+        grows = f" It grows: {first} in the first quarter of the steps, {last} in the last."
+        advice = (
+            " Look for what each step adds to, such as a list of losses, and keep a running sum or "
+            "a metric instead."
+        )
     yield finding(
         facts,
         KEY,
         f"Between two steps the program does something else for {units.milliseconds(gap_ms)} "
         f"(median), {units.share(whole)} of the time from step to step{_at(facts)}. Step times do "
-        "not include it.",
-        "Do it every few steps or in another thread: callbacks, predict(), checkpoints, logs.",
+        f"not include it.{grows}",
+        "Do it every few steps or in another thread: callbacks, a metric's result(), predict(), "
+        f"checkpoints, logs.{advice}",
         _cost(facts, gap_ms, step_ms, whole),
         median_ms=gap_ms,
+        grows_ms=list(grown) if grown else None,
         place=_place(facts),
     )
+
+
+def _growth(facts: Facts) -> tuple[float, float] | None:
+    """Median gap of the first and of the last quarter; None if the gaps do not grow."""
+    gaps_ms = facts.between.gaps_ms
+    if len(gaps_ms) < FEWEST_GAPS:
+        return None
+    quarters = [float(np.median(part)) for part in np.array_split(gaps_ms, 4)]
+    # One jump, such as another program that starts, is no growth: each quarter must be longer.
+    is_longer = all(after > before for before, after in itertools.pairwise(quarters))
+    if not is_longer or quarters[-1] < GROWTH_TIMES * quarters[0]:
+        return None
+    return quarters[0], quarters[-1]
 
 
 def _after_some_steps(facts: Facts, usual_ms: float, step_ms: float) -> Iterator[Finding]:

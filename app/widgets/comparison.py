@@ -38,6 +38,7 @@ from strategy_lab.profiles.analysis.compare.text import (
     change_text,
     evidence,
 )
+from strategy_lab.profiles.analysis.key_numbers import why_no_loss
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
@@ -249,10 +250,7 @@ def show_curves(a: Side, b: Side, compared: RunComparison | None) -> None:
 
 
 def _no_losses(a: Side, b: Side) -> str:
-    reasons = [
-        f"{side.name}: {side.opened.profile.unknown.get('loss', 'no step recorded a finite loss')}"
-        for side in (a, b)
-    ]
+    reasons = [f"{side.name}: {why_no_loss(side.opened.profile.unknown)}" for side in (a, b)]
     return f"The losses are not known. {'; '.join(reasons)}."
 
 

@@ -19,6 +19,7 @@ from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.app.widgets.tiles import Tile
 from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_lab.profiles.analysis.captured_steps import unlike_others
+from strategy_lab.profiles.analysis.key_numbers import why_no_loss
 from strategy_lab.profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_lab.profiles.analysis.memory import counted_by, memory_of, memory_use, rows_by_device
 from strategy_lab.profiles.reporting import units
@@ -62,7 +63,7 @@ def show_loss(opened: OpenRun) -> None:
     step, values = opened.ask(curve, "loss")
     known = np.isfinite(values)
     if not known.any():
-        reason = opened.profile.unknown.get("loss", "no step recorded a finite loss")
+        reason = why_no_loss(opened.profile.unknown)
         st.markdown(as_markdown(f"{reason[0].upper()}{reason[1:]}."))
         return
     if known.sum() == 1:

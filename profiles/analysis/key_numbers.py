@@ -6,6 +6,7 @@ functions. Each number is of one definition in `reporting.definitions`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -79,9 +80,9 @@ def why_no_examples(steps: StepTimes) -> str:
     return steps.unknown.get("examples", "no step recorded its examples")
 
 
-def why_no_loss(steps: StepTimes) -> str:
-    """Return why no loss is known."""
-    return steps.unknown.get("loss", "no step recorded a finite loss")
+def why_no_loss(unknown: Mapping[str, str]) -> str:
+    """Return why no loss is known; `unknown` has the reasons of a profile or of its steps."""
+    return unknown.get("loss", "no step recorded a loss, or none was a finite number")
 
 
 def step_time(
@@ -125,7 +126,7 @@ def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
     if tells_every_loss and steps.is_loss_lost:
         return _number("loss", None, MISSING, "", "NaN or infinity")
     value = steps.last_loss
-    return _number("loss", value, units.number(value, 4), note, why_no_loss(steps))
+    return _number("loss", value, units.number(value, 4), note, why_no_loss(steps.unknown))
 
 
 def exposed(facts: Facts) -> KeyNumber:

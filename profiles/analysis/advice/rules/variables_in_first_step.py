@@ -8,7 +8,7 @@ variable.
 
 ## Why is this slow
 
-Not slow, but at an end. A `tf.function` that creates variables checks in its first call whether
+It is not slow: it failed. A `tf.function` that creates variables checks in its first call whether
 they have values, in a condition around the whole step. The merge calls of several replicas cannot
 run in it.
 

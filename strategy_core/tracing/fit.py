@@ -107,9 +107,11 @@ class Fit:
         callbacks = self._callbacks()
         if callbacks is None:
             return
-        self._record_epoch_end(time.monotonic_ns())
+        if self._sizes is None:  # the first batch of an epoch, or not recorded
+            self._record_epoch_end(time.monotonic_ns())
         self._first_batch = batch
-        self._session.first_call(self._train_function)
+        if self._session.keeps_graphs:
+            self._session.first_call(self._train_function)
         recording = self._recording = self._session.recording_of_fit(callbacks)
         if recording is None:
             return
@@ -137,7 +139,8 @@ class Fit:
     def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:
         recording, self._recording = self._recording, None
         num_batches = self._num_batches(batch)
-        self._session.first_call_done(self._train_function)
+        if self._session.keeps_graphs:
+            self._session.first_call_done(self._train_function)
         if self._session.is_idle:
             self._session.num_idle_steps += num_batches
         if recording is None or recording is not self._session.recording:
@@ -148,7 +151,8 @@ class Fit:
         if step is not None:
             self._ends.step_ended(step)
             self._recorded = recording
-        self._session.end_if_due()
+        if self._session.is_due is not None:
+            self._session.end_if_due()
 
     @property
     def _train_function(self) -> Any:

@@ -36,7 +36,8 @@ def main() -> None:
         args.cases, args.seconds = ["custom:2", "fit:2"], min(args.seconds, 20.0)
     for case in args.cases:
         before = os.getloadavg()[0]
-        pairs = _measured(*case.split(":"), args.seconds)
+        loop, _, step_ms = case.partition(":")
+        pairs = _measured(loop, step_ms, args.seconds)
         _print(case, pairs, before)
 
 

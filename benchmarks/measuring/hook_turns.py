@@ -83,9 +83,11 @@ class HookTurns:
         if self._num_steps < self._num_skipped + self._num_measured:
             return
         spent = zip(self._began, _clocks(), strict=True)
-        took_ms = [(end - begin) * 1e3 / self._num_measured for begin, end in spent]
+        wall_ms, cpu_ms, thread_ms = [
+            (end - begin) * 1e3 / self._num_measured for begin, end in spent
+        ]
         side = self.traced if self._is_traced else self.alone
-        side.append(Turn(*took_ms, self._has_work))
+        side.append(Turn(wall_ms, cpu_ms, thread_ms, self._has_work))
         # traced, alone, alone, traced, ...: a drift favours neither side
         self._is_traced = (len(self.traced) + len(self.alone)) % 4 in (0, 3)
         self._hooks.put(are_in=self._is_traced)

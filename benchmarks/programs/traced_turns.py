@@ -117,16 +117,16 @@ def _custom_loop(batch: int, is_over: IsOver) -> None:
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
 
-    @tf.function
-    def train_step(batch: Any) -> Any:
+    def distributed_step(batch: Any) -> Any:
         return strategy.reduce("MEAN", strategy.run(replica_step, args=(batch,)), axis=None)
 
+    train_step = tf.function(distributed_step)
     train_step(next(batches)).numpy()
     while not is_over():
         train_step(next(batches)).numpy()
 
 
-class _AfterEachBatch(keras.callbacks.Callback):
+class _AfterEachBatch(keras.callbacks.Callback):  # type: ignore[misc]
     def __init__(self, is_over: IsOver) -> None:
         super().__init__()
         self._is_over = is_over

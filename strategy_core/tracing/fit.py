@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from strategy_core.recorder.epoch_end import EpochEnds
+from strategy_core.tracing.batch_sizes import BatchSizes
 from strategy_core.tracing.faults import guarded
 from strategy_core.tracing.session import Session
 
@@ -30,6 +31,8 @@ class Fit:
         self._recording: Recording | None = None
         self._batches: Any = None
         """Weak reference to Keras's iterator over the batches of an epoch."""
+        self._sizes: BatchSizes | None = None
+        """Of the epoch's batches; None before the first one of them."""
         self._first_batch = 0
         self._began_ns: dict[str, int] = {}
         """When `evaluate` or `predict` began, by its name."""
@@ -85,6 +88,7 @@ class Fit:
     @guarded
     def epoch_begin(self) -> None:
         """The callbacks' `on_epoch_begin` is about to be called."""
+        self._sizes = None
         self._ends.callbacks_ended(time.monotonic_ns())
         self._write(self._ends.next_epoch_begins())
 
@@ -103,13 +107,17 @@ class Fit:
         callbacks = self._callbacks()
         if callbacks is None:
             return
-        self._record_epoch_end(time.monotonic_ns())
+        if self._sizes is None:  # the first batch of an epoch, or not recorded
+            self._record_epoch_end(time.monotonic_ns())
         self._first_batch = batch
-        self._session.first_call(self._train_function)
+        if self._session.keeps_graphs:
+            self._session.first_call(self._train_function)
         recording = self._recording = self._session.recording_of_fit(callbacks)
         if recording is None:
             return
-        size = self._batch_size
+        if self._sizes is None:
+            self._sizes = BatchSizes(self._adapter)
+        size = self._sizes.batch_size
         recording.begin_fit_step(callbacks.model, size)
         if size is None:
             self._begin_to_count(recording, callbacks.model, batch)
@@ -131,7 +139,8 @@ class Fit:
     def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:
         recording, self._recording = self._recording, None
         num_batches = self._num_batches(batch)
-        self._session.first_call_done(self._train_function)
+        if self._session.keeps_graphs:
+            self._session.first_call_done(self._train_function)
         if self._session.is_idle:
             self._session.num_idle_steps += num_batches
         if recording is None or recording is not self._session.recording:
@@ -142,7 +151,8 @@ class Fit:
         if step is not None:
             self._ends.step_ended(step)
             self._recorded = recording
-        self._session.end_if_due()
+        if self._session.is_due is not None:
+            self._session.end_if_due()
 
     @property
     def _train_function(self) -> Any:
@@ -156,23 +166,12 @@ class Fit:
         return int(max(1, end - self._first_batch))
 
     def _examples(self, last: int, num_batches: int) -> int | None:
-        adapter, size = self._adapter, self._batch_size
-        if size is None:
-            return None if self._counted is None else self._counted.end(last, num_batches)
-        total = getattr(adapter, "num_batches", None)
-        is_last = total is not None and last + 1 >= total
-        if is_last and getattr(adapter, "has_partial_batch", False):
-            partial = getattr(adapter, "partial_batch_size", None)
-            return None if partial is None else size * (num_batches - 1) + int(partial)
-        return size * num_batches
+        if self._sizes is not None and self._sizes.batch_size is not None:
+            return self._sizes.examples(last, num_batches)
+        return None if self._counted is None else self._counted.end(last, num_batches)
 
     @property
     def _adapter(self) -> Any:
         """Keras's source of the batches."""
         iterator = self._batches() if self._batches is not None else None
         return getattr(iterator, "data_adapter", None)
-
-    @property
-    def _batch_size(self) -> int | None:
-        size = getattr(self._adapter, "batch_size", None)
-        return None if size is None else int(size)

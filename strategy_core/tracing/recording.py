@@ -463,12 +463,13 @@ class Recording:
 
     def drop(self) -> None:
         """Leave out the open step, which raised, but not those of its calls that may be steps."""
-        if self._has_late_update is None and len(self._calls):
+        if self.step is None:  # as before each step of `fit`
+            return
+        if self._has_late_update is None and self._calls.calls:
             self.close_step()
             return
         step, self.step = self.step, None
-        if step is not None:
-            step.__exit__(RuntimeError, None, None)
+        step.__exit__(RuntimeError, None, None)
 
     # -- the program's own profiler
 
@@ -530,7 +531,7 @@ class Recording:
     def begin_fit_step(self, model: Any, batch_size: int | None) -> None:
         self.drop()
         owner = model.train_function
-        if self._segment_of.get(owner) != self._segment:
+        if self._owner() is not owner and self._segment_of.get(owner) != self._segment:
             strategy = getattr(model, "distribute_strategy", None) or seen_strategy()
             self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
         step = self.recorder.step()

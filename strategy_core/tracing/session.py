@@ -74,6 +74,8 @@ class Session:
         """Held while this object is used, if another thread may end the recording."""
         self._graphs: FirstGraphs | None = None
         """Graphs for later recordings, if there may be some."""
+        self.keeps_graphs = False
+        """Whether there are such graphs. An attribute: it is asked in each step."""
         self._is_over = False
         self.has_other_steps = False
         """Whether it trains by functions or Keras's `fit`: eager gradients are then not steps."""
@@ -113,6 +115,7 @@ class Session:
         when_recording, graphs = self.when_recording, self._graphs
         self.__init__(self.settings, Faults())  # type: ignore[misc]
         self.when_recording, self._graphs = when_recording, graphs
+        self.keeps_graphs = graphs is not None
         if self.settings.waits:
             self.idle()
 
@@ -136,7 +139,7 @@ class Session:
 
     def keep_graphs(self, graphs: FirstGraphs) -> None:
         """Collect the graph of each function that trains at its first call."""
-        self._graphs = graphs
+        self._graphs, self.keeps_graphs = graphs, True
 
     def record_into(self, settings: Settings) -> None:
         """Record what comes into another run, with what is known of the program's functions."""
@@ -487,9 +490,12 @@ class Session:
         None as well if the program is about to record itself.
         """
         self.has_other_steps = True
-        if any(type(each).__name__ == "RecorderCallback" for each in callbacks.callbacks):
+        for each in callbacks.callbacks:  # no generator: each part of one is a call, in every step
+            if type(each).__name__ == "RecorderCallback":
+                return None
+        if not self._claim(self.here.thread):
             return None
-        return self._recorder() if self._claim(threading.current_thread()) else None
+        return self._recording or self._recorder()
 
     # -- the recording
 
@@ -507,7 +513,7 @@ class Session:
             report_unrecorded(self.settings)
             self.close()
             return False
-        if self._owner is None or not self._owner.is_alive():
+        if self._owner is not thread and (self._owner is None or not self._owner.is_alive()):
             self._owner = thread
         return self._owner is thread
 

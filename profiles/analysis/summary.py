@@ -396,7 +396,9 @@ def _clock(found: ClockAnswer) -> Json:
 
 
 def _loss(steps: StepTimes) -> Json:
-    return _explain({"first": steps.first_loss, "last": steps.last_loss}, why_no_loss(steps.unknown))
+    return _explain(
+        {"first": steps.first_loss, "last": steps.last_loss}, why_no_loss(steps.unknown)
+    )
 
 
 def _capture(facts: Facts) -> Json:

@@ -17,12 +17,30 @@ from strategy_lab.profiles.analysis.compare.run_comparison import compare_sets
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.glossary import TERMS
-from strategy_lab.profiles.tables.schema import COLUMNS
+from strategy_lab.profiles.tables.reference import ROWS, type_name
+from strategy_lab.profiles.tables.schema import COLUMNS, Column
 from strategy_lab.profiles.tables.sql_process import ask
 
 Json = dict[str, Any]
 TIMEOUT_S = 20.0
 MOST_ROWS = 1000
+ALL = "all"
+_DETAILS = (
+    "environment",
+    "clocks",
+    "key_numbers",
+    "findings",
+    "epoch_ends",
+    "cores",
+    "tpu_check",
+    "links",
+    "parameter_servers",
+    "placement",
+    "input_stages",
+    "step_memory",
+    "capture",
+)
+"""Entries of a summary that are long and that few questions need: two thirds of its length."""
 _FINDINGS = ("segment", "strategy", "num_replicas", "headline", "key_numbers", "findings")
 
 
@@ -41,9 +59,26 @@ class Answers:
         found = list_runs(self.runs)
         return {"num_runs": len(found), "runs": [_listed(entry) for entry in found[:limit]]}
 
-    def summary(self, run: str) -> Json:
-        """The document of `strategy-lab summary --json`."""
-        return _safe(self.load(run).summary())
+    def summary(self, run: str, details: list[str]) -> Json:
+        """The document of `strategy-lab summary --json`, of its `_DETAILS` only those asked for.
+
+        `left_out` names the others that the run has. Null ones stay, with their short reasons.
+        """
+        if unknown := [name for name in details if name not in (*_DETAILS, ALL)]:
+            raise LabError(
+                f"A summary has no detail {unknown[0][:80]!r}",
+                advice=f"Choose among {', '.join(_DETAILS)}, or {ALL}",
+            )
+        document = _safe(self.load(run).summary())
+        if ALL in details:
+            return document
+        left_out = set()
+        for part in (document, *document["segments"]):
+            for name in set(_DETAILS) - set(details):
+                if part.get(name):
+                    del part[name]
+                    left_out.add(name)
+        return document | {"left_out": [name for name in _DETAILS if name in left_out]}
 
     def findings(self, run: str) -> Json:
         """What limits each segment: the part of the summary that says it."""
@@ -67,15 +102,24 @@ class Answers:
             )
         return {"figures": figures, "terms": terms}
 
-    def tables(self) -> Json:
-        """The tables that SQL can read, with the type and meaning of each column."""
-        return {
-            table: [
-                {"name": column.name, "type": str(column.kind.type), "about": column.about}
-                for column in columns
-            ]
-            for table, columns in COLUMNS.items()
-        }
+    def tables(self, table: str, run: str) -> Json:
+        """The tables that SQL can read, or the columns of one. With a run, the numbers of rows."""
+        if table and table not in COLUMNS:
+            raise LabError(
+                f"There is no table {table[:80]!r}", advice=f"Choose one of {', '.join(COLUMNS)}"
+            )
+        profile = self.load(run) if run else None
+        document: Json = {}
+        for name in [table] if table else COLUMNS:
+            entry: Json = {"one_row_per": ROWS[name]}
+            if profile is not None:
+                entry["num_rows"] = sum(
+                    profile.parts(name, [COLUMNS[name][0].name], lambda part: part.num_rows)
+                )
+            if table:
+                entry["columns"] = [_column(column) for column in COLUMNS[name]]
+            document[name] = entry
+        return document
 
     def sql(self, run: str, query: str, limit: int) -> Json:
         """At most `limit` rows of one reading statement, run in a sandboxed process."""
@@ -91,6 +135,15 @@ class Answers:
         """The document of `strategy-lab compare --json`."""
         sides = [[self.load(run) for run in runs] for runs in (a, b)]
         return _safe(comparison_document(compare_sets(*sides), []))
+
+
+def _column(column: Column) -> Json:
+    known: Json = {"name": column.name, "type": type_name(column)}
+    if column.kind.unit:
+        known["unit"] = column.kind.unit
+    if column.about:
+        known["about"] = column.about
+    return known if column.kind.is_required else known | {"may_be_null": True}
 
 
 def _listed(entry: RunEntry) -> Json:

@@ -19,7 +19,7 @@ from strategy_lab.profiles.errors import LabError
 
 INSTRUCTIONS = (
     "Recorded runs of tf.distribute training: time per replica, communication, placement. Begin "
-    "with list_runs, then findings (what limits a run, with evidence). summary has every figure, "
+    "with list_runs, then findings (what limits a run, with evidence). summary has the figures, "
     "sql every row. A value that could not be measured is null with a reason beside it, never 0; "
     "definitions explains every figure."
 )
@@ -28,7 +28,7 @@ _STARTS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_wor
 _LONGEST_WAIT_S = 600.0
 Args = ParamSpec("Args")
 Run = Annotated[str, Field(description="name of a run, as list_runs gives it")]
-Runs = list[str] | str
+Names = list[str] | str
 """One name is a list of one, because agents write it so."""
 Wait = Annotated[float, Field(ge=0, le=_LONGEST_WAIT_S, description="longest wait, in seconds")]
 
@@ -53,10 +53,16 @@ def _add_reading(server: MCPServer[Any], answers: Answers) -> None:
         """The newest runs of the runs folder: name, time, RunSpec, tags, status."""
         return answers.list_runs(limit)
 
-    def summary(run: Run) -> Json:
-        """Every figure of a run: per segment the steps, replicas, collectives, placement,
-        findings; devices, memory, clocks, notes. Times in ms, sizes in bytes."""
-        return answers.summary(run)
+    def summary(
+        run: Run,
+        details: Annotated[
+            Names, Field(description="entries to add, as left_out names them; all for every one")
+        ] = [],  # noqa: B006  never changed; pydantic copies it
+    ) -> Json:
+        """The figures of a run: per segment the steps, replicas, collectives, bytes, waits, loss;
+        memory, notes. Times in ms, sizes in bytes. left_out names what details adds, such as
+        placement; the tool findings has key_numbers and findings."""
+        return answers.summary(run, _as_list(details))
 
     def findings(run: Run) -> Json:
         """What limits a run: per segment a headline, the key numbers and the findings, the
@@ -69,9 +75,12 @@ def _add_reading(server: MCPServer[Any], answers: Answers) -> None:
         """How every figure is defined (meaning, unit, formula, source), and the glossary."""
         return answers.definitions(about)
 
-    def tables() -> Json:
-        """The tables and columns that the tool sql reads."""
-        return answers.tables()
+    def tables(
+        table: Annotated[str, Field(description="name of a table, for its columns")] = "",
+        run: Annotated[str, Field(description="name of a run, for the numbers of rows")] = "",
+    ) -> Json:
+        """The tables that the tool sql reads and what a row of each is; with table, its columns."""
+        return answers.tables(table, run)
 
     def sql(run: Run, query: str, limit: Annotated[int, Field(ge=1, le=MOST_ROWS)] = 100) -> Json:
         """One reading statement of DuckDB SQL over the tables of a run. It has no access to
@@ -79,13 +88,12 @@ def _add_reading(server: MCPServer[Any], answers: Answers) -> None:
         return answers.sql(run, query, limit)
 
     def compare(
-        a: Annotated[Runs, Field(min_length=1, description="run or runs of side A")],
-        b: Annotated[Runs, Field(min_length=1, description="run or runs of side B")],
+        a: Annotated[Names, Field(min_length=1, description="run or runs of side A")],
+        b: Annotated[Names, Field(min_length=1, description="run or runs of side B")],
     ) -> Json:
         """Is B faster than A, or is it noise? One run a side gives the difference of these two
         runs; several a side, recorded alternately, give a confidence interval."""
-        sides = [[side] if isinstance(side, str) else side for side in (a, b)]
-        return answers.compare(*sides)
+        return answers.compare(_as_list(a), _as_list(b))
 
     for tool in (list_runs, summary, findings, definitions, tables, sql, compare):
         server.add_tool(_explained(tool), annotations=_READS)
@@ -115,6 +123,10 @@ def _add_starting(server: MCPServer[Any], starting: Starting) -> None:
     server.add_tool(_explained(devices), annotations=_READS)
     for tool in (start_run, wait_for_run, stop_run):
         server.add_tool(_explained(tool), annotations=_STARTS)
+
+
+def _as_list(names: Names) -> list[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _explained(tool: Callable[Args, Json]) -> Callable[Args, Json]:

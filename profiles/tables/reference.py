@@ -61,7 +61,7 @@ def reference() -> str:
 
 def _section(name: str, columns: tuple[Column, ...]) -> str:
     rows = [
-        f"| `{column.name}` | {_type(column)} | {'' if column.kind.is_required else 'yes'} | "
+        f"| `{column.name}` | {_with_unit(column)} | {'' if column.kind.is_required else 'yes'} | "
         f"{column.about.replace('|', '/')} |"
         for column in columns
     ]
@@ -69,9 +69,14 @@ def _section(name: str, columns: tuple[Column, ...]) -> str:
     return "\n".join([f"## `{name}`", "", f"One row per {ROWS[name]}.", "", *head, *rows, ""])
 
 
-def _type(column: Column) -> str:
-    name = _TYPES.get(column.kind.type, "text")
-    return f"{name} ({column.kind.unit})" if column.kind.unit else name
+def type_name(column: Column) -> str:
+    """The type of a column as a reader thinks of it: integer, number, boolean or text."""
+    return _TYPES.get(column.kind.type, "text")
+
+
+def _with_unit(column: Column) -> str:
+    name, unit = type_name(column), column.kind.unit
+    return f"{name} ({unit})" if unit else name
 
 
 if __name__ == "__main__":

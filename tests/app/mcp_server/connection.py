@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,14 @@ class Connection:
         answer = self._call(tool, arguments)
         assert not answer.is_error, answer.content
         return answer.structured_content
+
+    def text(self, tool: str, **arguments: Any) -> str:
+        """The text that an agent reads, and pays for by its length."""
+        answer = self._call(tool, arguments)
+        assert not answer.is_error, answer.content
+        (content,) = answer.content
+        assert json.loads(content.text) == answer.structured_content
+        return str(content.text)
 
     def refusal(self, tool: str, **arguments: Any) -> str:
         """The sentence with which a tool refuses."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from strategy_core.cli.main import main
 from strategy_lab import profiles
 from strategy_lab.profiles import extras
+from strategy_lab.profiles.tables.schema import COLUMNS
 from tests.app.mcp_server.connection import Connection, over_stdio
 from tests.synthetic import HOSTILE, write_run
 
@@ -56,7 +58,23 @@ def test_a_summary_is_the_one_of_the_command_line(
     agent: Connection, folder: Path, run: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["summary", str(folder / "runs" / run), "--json"]) == 0
-    assert agent.ask("summary", run=run) == json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
+    assert agent.ask("summary", run=run, details="all") == document
+    short = agent.ask("summary", run=run)
+    left_out = short.pop("left_out")
+    assert {"key_numbers", "placement"} <= set(left_out)
+    for part, whole in zip(_parts(short), _parts(document), strict=True):
+        assert part == {
+            key: value for key, value in whole.items() if key not in left_out or not value
+        }
+    added = agent.ask("summary", run=run, details=left_out)
+    assert added.pop("left_out") == []
+    assert added == document
+
+
+def _parts(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The entries of a summary beside its segments, then each segment."""
+    return [{**document, "segments": None}, *document["segments"]]
 
 
 def test_findings_name_the_late_replica_with_evidence(agent: Connection) -> None:
@@ -80,10 +98,29 @@ def test_sql_answers_rows_and_says_when_there_are_more(agent: Connection, folder
     answer = agent.ask("sql", run="late", query=query, limit=5)
     expected = profiles.load(folder / "runs" / "late").sql(f"{query} limit 5").to_pylist()
     assert answer == {"columns": ["step", "wall_ms"], "rows": expected, "is_cut": True}
-    columns = {column["name"] for column in agent.ask("tables")["steps"]}
-    assert {"step", "wall_ms"} <= columns
     odd = agent.ask("sql", run="late", query="select 'nan'::double as x, date '2026-01-02' as d")
     assert odd["rows"] == [{"x": None, "d": "2026-01-02"}]
+
+
+def test_tables_are_listed_and_the_columns_of_one_described(agent: Connection) -> None:
+    tables = agent.ask("tables")
+    assert tables["steps"] == {"one_row_per": "step"}
+    assert set(tables) == set(COLUMNS)
+    counts = (f"select '{table}' as name, count(*) as num_rows from {table}" for table in tables)
+    counted = agent.ask("sql", run="late", query=" union all ".join(counts))["rows"]
+    assert {row["name"]: row["num_rows"] for row in counted} == {
+        table: entry["num_rows"] for table, entry in agent.ask("tables", run="late").items()
+    }
+    columns = {
+        column["name"]: column for column in agent.ask("tables", table="steps")["steps"]["columns"]
+    }
+    assert columns["wall_ms"] == {
+        "name": "wall_ms",
+        "type": "number",
+        "unit": "ms",
+        "about": "from asking for the batch until the result is there",
+    }
+    assert columns["loss"]["may_be_null"] is True
 
 
 def test_a_comparison_is_the_one_of_the_command_line(
@@ -110,8 +147,14 @@ def test_a_comparison_is_the_one_of_the_command_line(
             {"run": "late", "query": "from steps", "top": 5},
             "sql has no argument 'top'. It takes run, query, limit (optional).",
         ),
-        ("tables", {"run": "late"}, "tables has no argument 'run'. It takes no argument."),
-        ("summary", {}, "summary was called wrongly: run: Field required. It takes run."),
+        ("tables", {"table": "step"}, "There is no table 'step'"),
+        ("tables", {"run": "none"}, "There is no run 'none'"),
+        ("summary", {"run": "late", "details": "links, cores"}, "has no detail 'links, cores'"),
+        (
+            "summary",
+            {},
+            "summary was called wrongly: run: Field required. It takes run, details (optional).",
+        ),
         ("list_runs", {"limit": 0}, "limit: Input should be greater than or equal to 1"),
         ("list_runs", {"limit": "all"}, "limit: Input should be a valid integer"),
     ],

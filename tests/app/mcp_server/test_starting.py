@@ -82,6 +82,11 @@ def test_an_agent_starts_waits_for_and_stops_runs_where_it_is_allowed(tmp_path: 
         assert ended["status"] == "stopped"
         assert agent.ask("summary", run="stopped")["status"] == "stopped"
 
+        # What an agent pays for. Indented and with every detail they were 26,000 bytes each.
+        assert len(agent.text("tables", run="stopped").encode()) < 2_500
+        assert len(agent.text("summary", run="stopped").encode()) < 6_000
+        assert len(agent.text("summary", run="stopped", details="all").encode()) > 6_000
+
         agent.ask("start_run", spec=SPEC, name="left")
     # The agent has left: so has the run.
     assert load(tmp_path / "runs" / "left").status.state != "running"

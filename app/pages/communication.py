@@ -30,6 +30,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
     traffic,
 )
 from strategy_lab.profiles.analysis.overlap import Overlap
+from strategy_lab.profiles.analysis.retracing import first_trace_note
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
@@ -71,6 +72,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         f"Computed from {units.counted(facts.communication.num_steps, 'captured step')} of "
         "this segment. Times of different clocks are never added."
     )
+    if note := opened.ask(first_trace_note, segment.segment):
+        st.caption(as_markdown(note))
     say_unlike(facts.breakdown, facts.steps.median_ms)
 
 

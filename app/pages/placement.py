@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.device_map import show_device_map, show_variables
 from strategy_lab.app.widgets.empty import empty
@@ -10,9 +12,10 @@ from strategy_lab.app.widgets.op_table import show_op_table
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.placement_diff import show_difference, show_what_changed
 from strategy_lab.app.widgets.segments import pick_segment
-from strategy_lab.app.widgets.text import as_html
+from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.placement import Placement, placement
+from strategy_lab.profiles.analysis.retracing import first_trace_note
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import SegmentOpened
 
@@ -35,6 +38,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         )
         return
     show_sentence(_sentence(placed, has_variables="variables" not in opened.profile.unknown))
+    if note := opened.ask(first_trace_note, segment.segment):
+        st.caption(as_markdown(note))
     show_what_changed(opened, segment)
     show_model_graph(opened, segment.segment)
     no_variables = opened.profile.unknown.get(

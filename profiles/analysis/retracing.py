@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import Retraced
 
 if TYPE_CHECKING:
@@ -35,6 +36,23 @@ def retracing(profile: Profile, segment: int) -> Retracing:
         if found:
             return _summed(found)
     return Retracing((), None, 0, None)
+
+
+def first_trace_note(profile: Profile, segment: int) -> str | None:
+    """Say that graph, placement and sizes are of the first trace, where a later one may differ.
+
+    The recorder collects the graph in the first step of a segment alone. None if nothing was
+    traced again.
+    """
+    traced = retracing(profile, segment)
+    if not traced.steps:
+        return None
+    count = len(traced.steps)
+    steps = units.counted(count, "step") + ", first in " if count > 1 else ""
+    return (
+        f"Graph, placement and sizes of collectives of segment {segment} are of the first trace. "
+        f"{traced.function} was traced again in {steps}step {traced.steps[0]}."
+    )
 
 
 def _summed(events: list[Retraced]) -> Retracing:

@@ -7,6 +7,7 @@ counts every step; times are of the `steps.timed` ones (see `steps`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
 from strategy_lab.profiles.analysis.links import Link, Links, links
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
+from strategy_lab.profiles.analysis.retracing import first_trace_note
 from strategy_lab.profiles.analysis.serving_summary import serving_summary
 from strategy_lab.profiles.analysis.step_memory import StepMemory, step_memory
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
@@ -84,7 +86,9 @@ def summarize(profile: Profile, predict: Predict | None = None) -> Json:
         "segments": segments,
         "clocks": [_clock(item) for item in worker_clocks(profile)],
         "memory": [asdict(item) for item in memory_use(profile)],
-        "notes": _notes(profile),
+        "notes": _notes(
+            profile, [item["segment"] for item in segments if item["placement"]["ops"]]
+        ),
     }
 
 
@@ -433,13 +437,16 @@ def _finding(item: Finding) -> Json:
     }
 
 
-def _notes(profile: Profile) -> list[Json]:
-    """What the run noted itself, then what could not be read of it.
+def _notes(profile: Profile, placed: Sequence[int]) -> list[Json]:
+    """What the run noted itself, what the graphs of the segments `placed` lack, then what could
+    not be read of it.
 
     Several workers may note the same.
     """
     noted = dict.fromkeys((note.level, note.message) for note in profile.events(Note))
     own = [{"level": level, "message": message} for level, message in noted]
+    traced = filter(None, (first_trace_note(profile, segment) for segment in placed))
+    own += [{"level": "info", "message": note} for note in traced]
     return own + [{"level": "warning", "message": note} for note in profile.notes]
 
 

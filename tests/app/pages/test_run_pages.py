@@ -31,6 +31,7 @@ RECIPES = {
     "hostile": {"prefix": HOSTILE},
     "cut": {"ending": None, "cut": [("worker-0-0/events.jsonl", 3000)]},
     "cut-window": {"cut": [("worker-0-0/window-000000/collectives.parquet", 100)]},
+    "retraced": {"retraced": [{"step": 9, "function": "train_step", "num_traces": 1}]},
     "no-environment": {"missing": ("environment",)},
 }
 
@@ -94,6 +95,15 @@ def test_communication_prints_its_formulas(runs: Path) -> None:
     assert "algbw \\= S \\/ t" in text
     assert "nccl" in text
     assert "in 2 collectives (all-reduce)" in text
+
+
+@pytest.mark.parametrize("page", ["placement", "communication"])
+def test_the_graph_of_a_retraced_function_is_said_to_be_of_its_first_trace(
+    page: str, runs: Path
+) -> None:
+    said = "are of the first trace. train_step was traced again in step 9."
+    assert said in text_of(open_page(page, runs, run="retraced")).replace("\\", "")
+    assert "first trace" not in text_of(open_page(page, runs, run="plain"))
 
 
 def test_placement_tells_what_a_live_change_moved(runs: Path) -> None:

@@ -37,6 +37,18 @@ def keys_without_reason(document: Any, path: str = "") -> list[str]:
     return found
 
 
+def test_a_note_says_which_segment_has_the_graph_of_a_first_trace(tmp_path: Path) -> None:
+    again = [{"step": step, "function": "train_step", "num_traces": 1} for step in (7, 9)]
+    run = write_run(tmp_path / "run", steps=40, segments=[{"retraced": again}, {}])
+    told = (
+        "Graph, placement and sizes of collectives of segment 0 are of the first trace. "
+        "train_step was traced again in 2 steps, first in step 7."
+    )
+    assert profiles.load(run).summary()["notes"] == [{"level": "info", "message": told}]
+    bare = write_run(tmp_path / "bare", steps=40, retraced=again, placement=False)
+    assert profiles.load(bare).summary()["notes"] == []
+
+
 def test_the_summary_has_what_it_promises(tmp_path: Path) -> None:
     run = write_run(tmp_path / "mine", replicas=4, steps=100, straggler=(2, 30.0))
     summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))

@@ -20,7 +20,7 @@ from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.grouping import groups_by
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.run.events import WindowCaptured
+from strategy_lab.profiles.run.events import PlacementRecorded, WindowCaptured
 from strategy_lab.profiles.tables.columns import (
     Floats,
     Ints,
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 NO_WINDOW = "the segment has no capture window"
 SIZES_UNKNOWN = "the size of at least one tensor is only known when the step runs"
+SHARED_NAMES = (
+    "functions in turns have collectives of the same name and different sizes, and the profiler's "
+    "events have only the name"
+)
 NO_COLLECTIVE = "no collective in the captured steps"
 UNKNOWN_USE = "its size or its time is not known"
 
@@ -160,11 +164,26 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
         collective_bytes=moved,
         transfer_bytes=sent,
-        reason=profile.unknown.get("bytes", SIZES_UNKNOWN) if moved is None else None,
+        reason=_why_no_size(profile, segment.segment, collectives) if moved is None else None,
         why_no_transfers=(
             profile.unknown.get("transfers", SIZES_UNKNOWN) if sent is None else None
         ),
     )
+
+
+def _why_no_size(profile: Profile, segment: int, collectives: pa.Table) -> str:
+    """Why the size of at least one collective of a segment is unknown."""
+    if "bytes" in profile.unknown:
+        return profile.unknown["bytes"]
+    shared = {
+        name
+        for event in profile.events(PlacementRecorded)
+        if event.segment == segment
+        for name in event.shared_names
+    }
+    unknown = collectives.filter(pa.array(~np.isfinite(floats(collectives, "bytes"))))
+    names = set(unknown["name"].unique().to_pylist())
+    return SHARED_NAMES if names & shared else SIZES_UNKNOWN
 
 
 def _collective_bytes(uses: Sequence[CollectiveUse]) -> float | None:

@@ -53,6 +53,8 @@ COLLECTIVES = {
     "CollectiveBcastSend": "broadcast",
     "CollectiveBcastRecv": "broadcast",
 }
+COMBINERS = {"AddN": ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
+"""Ops that combine what devices sent: the collective if every sender gets the result, and else."""
 SENDS = frozenset({"_Send", "_HostSend"})
 RECEIVES = frozenset({"_Recv", "_HostRecv"})
 XLA_CALL = "XlaLaunch"
@@ -265,12 +267,16 @@ def write_graph(nodes: Sequence[Node], path: Path) -> None:
     temporary.rename(path)
 
 
-def copy_graphs(sources: Sequence[Path], path: Path) -> None:
+def copy_graphs(sources: Sequence[Path], path: Path) -> list[str]:
     """Copy the graphs of other segments to `path` as one, whose functions have other numbers.
 
     An event has no more than the name of its node. Nodes of two graphs that differ in nothing but
-    their bytes have unknown bytes in the copy. Raises RunFolderError if a file is not a graph.
+    their bytes have unknown bytes in the copy.
+
+    Returns the names of the collectives among them, those that the runtime has an op for and those
+    that are derived from a sum or a concatenation. Raises RunFolderError if a file is not a graph.
     """
+    unsure: set[tuple[str, str, str]] = set()
     parts: list[pa.Table] = []
     num_functions = 0
     for source in sources:
@@ -293,6 +299,7 @@ def copy_graphs(sources: Sequence[Path], path: Path) -> None:
     temporary = path.with_name(f".{path.name}.part")
     pq.write_table(rows, temporary, compression="zstd")
     temporary.rename(path)
+    return sorted({name for name, op, _ in unsure if op in COLLECTIVES or op in COMBINERS})
 
 
 def _with(rows: pa.Table, name: str, values: Any) -> pa.Table:

@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from strategy_lab.profiles.capture.graph import RECEIVES, SENDS, Graph, Node
+from strategy_lab.profiles.capture.graph import COMBINERS, RECEIVES, SENDS, Graph, Node
 
 _SUM = "AddN"
-_COMBINERS = {_SUM: ("all-reduce", "reduce"), "ConcatV2": ("all-gather", "gather")}
 LAB_MARKS = "lab-marks"
 """Scope in which the lab's own step gathers the replicas' timestamps."""
 _NAMED = frozenset({"halo-exchange", LAB_MARKS})
@@ -52,7 +51,7 @@ class Reduction:
 
 def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Reduction]:
     """Return the reductions of a graph; a partial sum belongs to the reduction that it feeds."""
-    candidates = [n for n in graph.nodes if n.op in _COMBINERS and _has_foreign_input(graph, n)]
+    candidates = [n for n in graph.nodes if n.op in COMBINERS and _has_foreign_input(graph, n)]
     inner: set[int] = set()
     found = []
     for node in candidates:
@@ -69,7 +68,7 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
         if node.op != _SUM and _foreign_inputs(graph, node) <= reduced:
             continue  # unpacks values that are already reduced
         returned = all(d in results for d in contributions if d != node.device)
-        everywhere, here = _COMBINERS[node.op]
+        everywhere, here = COMBINERS[node.op]
         op = _scope_name(node) or (everywhere if returned else here)
         reductions.append(
             Reduction(node.index, node.device, op, node.bytes, contributions, results)

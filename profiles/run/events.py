@@ -286,6 +286,9 @@ class PlacementRecorded(Recorded, frozen=True, tag="placement"):
     """CRC-32 of the whole file; null in runs of earlier versions."""
     num_compiled: Count | None = None
     """Functions and clusters of ops that XLA compiles; null if the graph does not tell."""
+    shared_names: Annotated[list[Name], Meta(max_length=MOST_ITEMS)] = []
+    """Collectives of functions in turns that share a name but not a size. An event of a capture has
+    only the name, so their sizes are unknown."""
 
 
 class CoresExpanded(Recorded, frozen=True, tag="cores"):

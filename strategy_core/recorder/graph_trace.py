@@ -182,8 +182,8 @@ class GraphTrace:
             sources = [self._folder.placement(segment) for segment in before]
             count = placement.copy_placements(sources, self.segment, path)
             graphs = [self._folder.graph(segment) for segment in before]
-            copy_graphs(graphs, self._folder.graph(self.segment))
-            self._outcome = self._recorded(path, count)
+            shared = copy_graphs(graphs, self._folder.graph(self.segment))
+            self._outcome = self._recorded(path, count, shared_names=shared)
         except (OSError, ValueError, RunFolderError) as error:
             named = units.listed([f"segment {segment}" for segment in before])
             why = f"Its step is that of {named}, and a graph is not on record: {error}"
@@ -204,11 +204,20 @@ class GraphTrace:
             self._outcome = self._none(f"{type(error).__name__}: {error}")
 
     def _recorded(
-        self, path: Path, num_rows: int, num_compiled: int | None = None
+        self,
+        path: Path,
+        num_rows: int,
+        num_compiled: int | None = None,
+        shared_names: Sequence[str] = (),
     ) -> PlacementRecorded:
         crc32 = zlib.crc32(path.read_bytes())
         return PlacementRecorded(
-            self.segment, path.name, num_rows, crc32=crc32, num_compiled=num_compiled
+            self.segment,
+            path.name,
+            num_rows,
+            crc32=crc32,
+            num_compiled=num_compiled,
+            shared_names=list(shared_names),
         )
 
     def _none(self, reason: str) -> PlacementRecorded:

@@ -39,6 +39,8 @@ def test_a_collective_that_both_may_have_done_has_no_bytes(gan: Ran) -> None:
     assert {call["bytes"] for call in of_rounds} == {None}
     of_critic = {call["bytes"] for call in calls if call["segment"] == 0}
     assert of_critic == {4 * CRITIC}
+    of_segment = gan.profile.summary()["segments"][2]["bytes_per_step"]
+    assert "functions in turns have collectives of the same name" in of_segment["collective_reason"]
 
 
 def test_functions_that_train_one_after_the_other_are_not_in_turns(programs: Runner) -> None:

@@ -14,6 +14,9 @@ from strategy_lab.profiles.analysis.facts import gather_facts
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.analysis.overlap import overlaps
 from strategy_lab.profiles.capture.bandwidth import bus_factor
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import PlacementRecorded
+from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
@@ -95,6 +98,28 @@ def test_one_replica_moves_nothing_and_no_window_is_unknown(tmp_path: Path) -> N
     found = communication(bare, bare.segments[0])
     assert found.collective_bytes is None
     assert found.reason == "the segment has no capture window"
+
+
+def test_names_that_functions_in_turns_share_are_the_reason_of_unknown_bytes(
+    tmp_path: Path,
+) -> None:
+    run = write_run(tmp_path / "run", steps=40)
+    for file in run.rglob("collectives.parquet"):
+        rows = pq.read_table(file)
+        unknown = pa.nulls(rows.num_rows, TABLES["collectives"].field("bytes").type)
+        at = rows.schema.get_field_index("bytes")
+        pq.write_table(rows.set_column(at, "bytes", unknown), file)
+    profile = profiles.load(run)
+    name = profile.table("collectives")["name"][0].as_py()
+    found = communication(profile, profile.segments[0])
+    assert found.reason == "the size of at least one tensor is only known when the step runs"
+    log = EventLog(worker_folder(run, 0, 0).events)
+    log.write(PlacementRecorded(0, None, 0, "made up", shared_names=[name]))
+    log.close()
+    profile = profiles.load(run)
+    found = communication(profile, profile.segments[0])
+    assert found.collective_bytes is None
+    assert "collectives of the same name and different sizes" in str(found.reason)
 
 
 def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.app.mcp_server.answers import Answers
+from strategy_lab.app.mcp_server.answers import ALL, Answers
 from strategy_lab.profiles.analysis.compare.document import comparison_document
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_sets
 from strategy_lab.profiles.analysis.facts import gather_facts
@@ -108,7 +108,7 @@ def check_documents(run: Path, scratch: Path) -> None:
     assert {each["replica"]: each["wait_ms"] for each in last["replicas"]} == waits
 
     agents = Answers(run.parent)
-    assert agents.summary(run.name) == json.loads(json.dumps(summary))
+    assert agents.summary(run.name, [ALL]) == json.loads(json.dumps(summary))
     assert agents.findings(run.name)["segments"][-1]["key_numbers"] == last["key_numbers"]
     whole = json.loads(write(profile, "json", scratch / "run.json").read_text())
     assert whole["summary"] == json.loads(json.dumps(summary))

@@ -64,14 +64,16 @@ def float64(profile: Profile, segment: int) -> Float64 | None:
     steps = set(typical_captured_steps(profile, segment).tolist())
     spans = of_steps(of_segment(profile.columns("spans", _OF_SPANS), segment), steps)
     is_compute = is_one_of(spans, "category", ("compute",)) & (ints(spans, "replica") >= 0)
-    computed = spans.filter(pa.array(is_compute))
-    place, places = _places(computed)
-    spans = computed.filter(pa.array(np.array([each in own for each in places], np.bool_)[place]))
-    if not spans.num_rows:
-        return None
-    num_steps = _num_steps(computed)
+    spans = spans.filter(pa.array(is_compute))
     place, places = _places(spans)
-    begin, length, replica = (ints(spans, key) for key in ("start_ns", "duration_ns", "replica"))
+    at = np.flatnonzero(np.array([each in own for each in places], np.bool_)[place])
+    if not at.size:
+        return None
+    num_steps = _num_steps(spans)
+    place = place[at]
+    begin, length, replica = (
+        ints(spans, key)[at] for key in ("start_ns", "duration_ns", "replica")
+    )
     ms = 0.0
     for number in num_steps:
         its = replica == number
@@ -79,13 +81,13 @@ def float64(profile: Profile, segment: int) -> Float64 | None:
         ms += int((busy.ends - busy.starts).sum()) / 1e6 / num_steps[number]
     of_place_ns = np.bincount(place, length, len(places))
     longest = int(of_place_ns.argmax())
-    at = int(np.argmax(place == longest))
+    first = int(np.argmax(place == longest))
     return Float64(
         ms=ms / len(num_steps),
-        op=spans["op"][at].as_py() or "",
+        op=spans["op"][int(at[first])].as_py() or "",
         name=places[longest][0],
-        op_ms=float(of_place_ns[longest]) / 1e6 / num_steps[int(replica[at])],
-        num_ops=len(np.unique(place)),
+        op_ms=float(of_place_ns[longest]) / 1e6 / num_steps[int(replica[first])],
+        num_ops=len(sorted_distinct(place)),
     )
 
 

@@ -15,8 +15,8 @@ far more. NumPy makes float64 where a program does not say otherwise, and Tensor
 ## What to do
 
 Give arrays a type (`np.random.rand(...).astype("float32")`, `dtype=`), or cast in the dataset's
-`map` (`tf.cast(features, tf.float32)`); variables that were made as float64, too. In Keras, leave
-`keras.config.set_floatx` at `"float32"`. It is no fault where the program needs the precision.
+`map` (`tf.cast(features, tf.float32)`), and make variables as float32, too. In Keras, leave
+`keras.config.floatx()` at `"float32"`. It is no fault where the program needs the precision.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ step and replica.
 
 A span has the name and device of its op, and the placement the element type. Where graphs of
 several functions have ops of one name on one device, it counts only if all of them are float64.
+
+Almost every step has a few float64 numbers of its bookkeeping. Where no float64 tensor is larger
+than these, the spans are not read.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.capture.intervals import Intervals
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 FLOAT64 = "float64"
+FEW_BYTES = 1024
+"""A step whose ops return no larger tensor of float64 does not compute with it."""
 Place = tuple[str, str]
 """Name and device of an op."""
 _OF_SPANS = (
@@ -57,10 +63,11 @@ class Float64:
 
 
 def float64(profile: Profile, segment: int) -> Float64 | None:
-    """None if no such op ran in a typical captured step, or no element types were recorded."""
+    """None if no such op ran in a typical captured step, all return few bytes, or no element types
+    were recorded."""
     own = _float64_ops(of_segment(profile.table("placement"), segment))
     if not own:
-        return None  # the usual case: read no spans
+        return None
     steps = set(typical_captured_steps(profile, segment).tolist())
     spans = of_steps(of_segment(profile.columns("spans", _OF_SPANS), segment), steps)
     is_compute = is_one_of(spans, "category", ("compute",)) & (ints(spans, "replica") >= 0)
@@ -107,8 +114,12 @@ def _num_steps(spans: pa.Table) -> dict[int, int]:
 
 
 def _float64_ops(rows: pa.Table) -> set[Place]:
-    """Name and device of the ops that are float64 in every graph that has them."""
-    if FLOAT64 not in rows["dtype"].unique().to_pylist():
+    """Name and device of the ops that are float64 in every graph that has them; empty if none of
+    them returns more than a few bytes."""
+    is_float64 = pc.equal(rows["dtype"], FLOAT64).fill_null(False)
+    num_bytes = rows.filter(is_float64)["bytes"]
+    # a size that is not known may be large
+    if not num_bytes.null_count and (pc.max(num_bytes).as_py() or 0) <= FEW_BYTES:
         return set()
     dtypes: dict[Place, set[str | None]] = {}
     columns = (texts(rows, key) for key in ("kind", "name", "device", "dtype"))

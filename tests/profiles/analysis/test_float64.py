@@ -31,7 +31,7 @@ def op(
     name: str, dtype: str | None, *, ms: float = 4.0, at_ms: float = 0.0, **more: Any
 ) -> dict[str, Any]:
     """An op of replica 0 unless `more` says otherwise, as it ran in each step."""
-    usual = {"name": name, "op": name.rstrip("_0123456789"), "device": CPU_0, "replica": 0}
+    usual = {"name": name, "op": name, "device": CPU_0, "replica": 0, "bytes": 4096}
     return usual | {"dtype": dtype, "ms": ms, "at_ms": at_ms, "category": "compute"} | more
 
 
@@ -51,7 +51,9 @@ def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
         usual = {"segment": 0, "worker": 0}
         keys = ("name", "op", "device", "replica")
         placed = [
-            usual | {"kind": "op", "dtype": each["dtype"]} | {key: each[key] for key in keys}
+            usual
+            | {"kind": "op", "dtype": each["dtype"], "bytes": each["bytes"]}
+            | {key: each[key] for key in keys}
             for each in ops
         ]
         spans = [
@@ -97,8 +99,9 @@ def test_ops_that_run_at_once_count_once(found: Find) -> None:
         (op("MatMul", None),),
         (op("MatMul", "float64", category="delay"),),
         (op("Add", "float64", replica=None), op("MatMul", "float32")),
+        (op("Pack", "float64", bytes=16), op("MatMul", "float32")),
     ],
-    ids=["float32", "unknown", "no computation", "of no replica"],
+    ids=["float32", "unknown", "no computation", "of no replica", "bookkeeping"],
 )
 def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], found: Find) -> None:
     assert found(*ops) is None
@@ -108,6 +111,12 @@ def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(found: F
     both = op("MatMul", "float64"), op("MatMul", "float32", ms=0.0)
     assert found(*both) is None
     assert found(*both, op("Add", "float64")) == Float64(4.0, "Add", "Add", 4.0, 1)
+
+
+def test_an_op_of_unknown_size_counts(found: Find) -> None:
+    told = found(op("MatMul", "float64", bytes=None))
+    assert told is not None
+    assert told.op == "MatMul"
 
 
 def test_the_same_name_on_another_device_is_another_op(found: Find) -> None:

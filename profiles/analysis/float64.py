@@ -117,7 +117,9 @@ def _float64_ops(rows: pa.Table) -> set[Place]:
     """Name and device of the ops that are float64 in every graph that has them; empty if none of
     them returns more than a few bytes."""
     is_float64 = pc.equal(rows["dtype"], FLOAT64).fill_null(False)
-    num_bytes = rows.filter(is_float64)["bytes"]
+    # a return value has no size on record, but what it returns has
+    is_made = pc.not_equal(rows["op"], "_Retval").fill_null(True)
+    num_bytes = rows.filter(pc.and_(is_float64, is_made))["bytes"]
     # a size that is not known may be large
     if not num_bytes.null_count and (pc.max(num_bytes).as_py() or 0) <= FEW_BYTES:
         return set()

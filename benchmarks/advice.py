@@ -50,10 +50,10 @@ MAX_WAIT_S = 300
 STEPS = 150
 CAUSES = frozenset(
     {
-        "busy-machine", "dense-gradient", "detour", "eager-step", "host-round-trip", "input-bound",
-        "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch", "python-op",
-        "retracing", "shared-collective-key", "shared-cores", "straggler", "variable-off-device",
-        "variables-in-first-step", "xla-across-devices",
+        "busy-machine", "dense-gradient", "detour", "eager-step", "float64", "host-round-trip",
+        "input-bound", "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch",
+        "python-op", "retracing", "shared-collective-key", "shared-cores", "straggler",
+        "variable-off-device", "variables-in-first-step", "xla-across-devices",
     }
 )  # fmt: skip
 ENTAILED = {
@@ -133,6 +133,8 @@ PLANTED = (
     Case("partial-batch", "partial-batch-computing"),
     Case("dense-gradient", "dense-gradient"),
     Case("dense-gradient", "dense-gradient-sum"),
+    Case("float64", "float64", healthy="healthy"),
+    Case("float64", "float64-fit"),
     Case("variable-off-device", "variable-elsewhere"),
     Case("variable-off-device", "large-variable-elsewhere"),
     Case("variable-off-device", "variable-of-another"),

@@ -15,7 +15,7 @@ from strategy_lab.profiles.reporting.glossary import TERMS
 from strategy_lab.profiles.tables.columns import of_segment
 from strategy_lab.profiles.tables.store import Profile
 
-SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "function", "source_line")
+SHOWN = ("kind", "name", "op", "device", "replica", "bytes", "dtype", "function", "source_line")
 LISTED = ("name", "op", "device", "replica", "bytes")
 """On a phone."""
 SHOWN_ROWS = 11
@@ -29,6 +29,7 @@ COLUMNS = {
         "Replica", width="small", help="Empty: shared by all replicas."
     ),
     "bytes": st.column_config.NumberColumn("Bytes", width="small", format="localized"),
+    "dtype": st.column_config.TextColumn("Element type", width="small"),
     "function": st.column_config.TextColumn("Function", width="small"),
     "source_line": st.column_config.TextColumn("Made in", width=200),
 }

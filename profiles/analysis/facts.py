@@ -16,6 +16,7 @@ from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
+from strategy_lab.profiles.analysis.float64 import Float64, float64
 from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
@@ -99,6 +100,8 @@ class Facts:
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
+    float64: Float64 | None
+    """None if no op of a typical captured step is known to compute in float64."""
     memory: tuple[DeviceMemory, ...]
     load: MachineLoad | None
     """None if the CPUs were not sampled while it trained."""
@@ -165,6 +168,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         retracing=retracing(profile, number),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
+        float64=profile.once(("float64", number), lambda: float64(profile, number)),
         memory=memory_use(profile),
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),

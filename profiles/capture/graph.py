@@ -97,6 +97,8 @@ class Node:
     recv_device: str | None = None
     bytes: int | None = None
     group_size: int | None = None
+    dtype: str | None = None
+    """Element type of what it computes, or of the variable that it passes; None if unknown."""
 
 
 def replica_of(

@@ -256,6 +256,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("bytes", BYTES, "size of a variable, or of what an op returns"),
         ("function", TEXT, "number of the traced graph that has the op"),
         ("source_line", TEXT, "file and line that made the op; of imported programs of XLA only"),
+        ("dtype", TEXT, "element type of a variable, or of what an op computes; not of imports"),
     ),
     "spans": _columns(
         ("segment", SEGMENT),
@@ -404,7 +405,7 @@ DELAYED = ("replica_steps", "core_steps")
 ADDED = {
     "replica_steps": ("delay_ms", "communication_ms", "exposed_ms"),
     "core_steps": ("delay_ms",),
-    "placement": ("source_line",),
+    "placement": ("source_line", "dtype"),
 }
 """Columns that files of earlier versions do not have."""
 

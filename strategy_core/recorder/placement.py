@@ -107,9 +107,9 @@ def write_placement(
 
     A row on a pod host's device gets that host's process number; other rows get `worker`.
     """
-    ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function)) for n in nodes]
+    ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function), n.dtype) for n in nodes]
     rows: list[Row] = [*ops, *(variables or _variable_arguments(nodes))]
-    kind, name, op, device, size, function = map(list, zip(*rows, strict=True))
+    kind, name, op, device, size, function, dtype = map(list, zip(*rows, strict=True))
     columns = {
         "segment": [segment] * len(rows),
         "worker": [_or(host_process(d), worker) for d in device],
@@ -121,6 +121,7 @@ def write_placement(
         "bytes": size,
         "function": function,
         "source_line": [None] * len(rows),
+        "dtype": dtype,
     }
     _write(pa.table(columns, schema=TABLES["placement"]), path)
     return len(rows)
@@ -150,7 +151,7 @@ def _or(process: int | None, worker: int) -> int:
     return worker if process is None else process
 
 
-Row = tuple[str, str, str | None, str, int | None, str | None]
+Row = tuple[str, str, str | None, str, int | None, str | None, str | None]
 
 
 def variable_rows(variables: Iterable[Any]) -> list[Row]:
@@ -163,8 +164,9 @@ def _copies(variable: Any) -> Iterable[Row]:
     # Keras wraps a TensorFlow variable
     held = variable.value if hasattr(variable, "path") else variable
     for copy in getattr(held, "values", None) or (held,):
-        size = _bytes(tf.TensorShape(copy.shape), tf.as_dtype(copy.dtype))
-        yield "variable", name, type(held).__name__, copy.device, size, None
+        dtype = tf.as_dtype(copy.dtype)
+        size = _bytes(tf.TensorShape(copy.shape), dtype)
+        yield "variable", name, type(held).__name__, copy.device, size, None, dtype.name
 
 
 def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
@@ -173,7 +175,8 @@ def _variable_arguments(nodes: Sequence[Node]) -> Iterable[Row]:
     for node in nodes:
         if node.op == "_Arg" and node.name.endswith("_resource") and node.bytes is not None:
             name = node.name.removesuffix("_resource").removesuffix("_readvariableop")
-            yield "variable", name, None, node.device, node.bytes, str(node.function)
+            function = str(node.function)
+            yield "variable", name, None, node.device, node.bytes, function, node.dtype
 
 
 def _read_metadata(folder: Path) -> Any:
@@ -234,6 +237,7 @@ def _node(
         attributes["recv_device"].s.decode() if is_edge else None,
         size,
         group,
+        _dtype(attributes),
     )
 
 
@@ -293,6 +297,25 @@ def _handle_bytes(attributes: Any) -> int | None:
     if not shapes or not types:
         return None
     return _bytes(tf.TensorShape(shapes[0]), tf.as_dtype(types[0]))
+
+
+def _dtype(attributes: Any) -> str | None:
+    """The element type that a node computes with; None if it has none, or several.
+
+    Ops that make numbers have `dtype`, and `T` is then the type of the shape that they make them
+    in. A call has a list of types.
+    """
+    if "_handle_dtypes" in attributes and attributes["_handle_dtypes"].list.type:
+        return _name_of(attributes["_handle_dtypes"].list.type[0])
+    for name in ("dtype", "T"):
+        if name in attributes and attributes[name].type:
+            return _name_of(attributes[name].type)
+    return None
+
+
+def _name_of(type_number: int) -> str:
+    name: str = tf.as_dtype(type_number).base_dtype.name
+    return name
 
 
 def _bytes(shape: tf.TensorShape, dtype: tf.DType) -> int | None:

@@ -51,6 +51,12 @@ def of_two_kinds() -> tf.data.Dataset:
     return data.repeat().batch(BATCH, drop_remainder=True).prefetch(8)
 
 
+def in_float64() -> tf.data.Dataset:
+    features = np.random.default_rng(0).normal(size=(BATCH * 8, FEATURES))  # planted: no dtype
+    data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
+    return data.repeat().batch(BATCH, drop_remainder=True).prefetch(8)
+
+
 def in_memory_with_a_rest() -> tf.data.Dataset:
     features = np.random.default_rng(0).normal(size=(BATCH + 2, FEATURES)).astype("f")
     data = tf.data.Dataset.from_tensor_slices((features, features[:, :1]))
@@ -98,15 +104,20 @@ def fit(
     run: str,
     data_of: Callable[[], tf.data.Dataset],
     *callbacks: keras.callbacks.Callback,
+    hidden: int = 0,
     steps: int = STEPS,
     epochs: int = 1,
     validation_of: Callable[[], tf.data.Dataset | None] = lambda: None,
     **compiled: Any,
 ) -> None:
-    """Keras `fit`. `callbacks` come after the recorder, `compiled` are arguments of `compile`."""
+    """Keras `fit`. `callbacks` come after the recorder, `compiled` are arguments of `compile`.
+
+    `hidden` is the size of three more layers.
+    """
     mirrored = strategy()  # before TensorFlow's runtime starts, which data would do
     with mirrored.scope():
-        model = keras.Sequential([keras.Input((FEATURES,)), keras.layers.Dense(1)])
+        layers = [keras.layers.Dense(hidden) for _ in range(3 if hidden else 0)]
+        model = keras.Sequential([keras.Input((FEATURES,)), *layers, keras.layers.Dense(1)])
         model.compile("sgd", "mse", **compiled)
     recorder = lab.RecorderCallback(run, capture=CAPTURE, global_batch_size=BATCH)
     called = [recorder, *callbacks]
@@ -133,8 +144,9 @@ def loop(
 ) -> None:
     """A custom loop; each argument is where one program differs from the healthy one."""
     mirrored = strategy()
+    data = data_of()
     with mirrored.scope():
-        weights = tf.Variable(tf.zeros((FEATURES, 1)))
+        weights = tf.Variable(tf.zeros((FEATURES, 1), data.element_spec[0].dtype))
 
     def replica_step(features: tf.Tensor, labels: tf.Tensor, scale: Any) -> tf.Tensor:
         features = in_replica(features)
@@ -150,13 +162,18 @@ def loop(
         return mirrored.reduce("mean", losses, axis=None)
 
     step_of = tf.function(train_step, jit_compile=by_xla or None) if compiled else train_step
-    batches = mirrored.experimental_distribute_dataset(data_of())
+    batches = mirrored.experimental_distribute_dataset(data)
     with lab.record(run, mirrored, capture=CAPTURE, global_batch_size=BATCH) as recorder:
         for number, batch in zip(range(STEPS), recorder.dataset(batches), strict=False):
             with recorder.step() as step:
                 loss = step_of(batch, scale_of(number))
                 step.result(loss=after(loss))
             between()
+
+
+def fit_in_float64(run: str) -> None:
+    keras.config.set_floatx("float64")  # planted
+    fit(run, in_float64, hidden=768)
 
 
 def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
@@ -375,6 +392,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     ),
     "dense-gradient": lambda run: lookups(run, dense_product),
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
+    "float64": lambda run: loop(run, data_of=in_float64, in_replica=computing),
+    "float64-fit": fit_in_float64,
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
     "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),

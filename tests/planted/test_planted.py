@@ -167,6 +167,19 @@ def test_the_run_has_the_traceback_of_the_program(kind: str, planted: Planted) -
     assert "tests/planted/program.py" in failed.detail
 
 
+@pytest.mark.parametrize("kind", ["float64", "float64-fit"])
+def test_a_step_that_computes_in_float64_is_reported_with_its_op(
+    kind: str, recorded: Recorded
+) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "float64"]
+    assert "MatMul" in told.evidence["op"]
+    assert told.evidence["share_of_compute"] > 0.5
+
+
+def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
+    assert first(recorded("float64")).key == "float64"
+
+
 @pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])
 def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "between-steps"]
@@ -197,4 +210,5 @@ def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:
     blamed = {item.key for item in recorded("healthy")}
     assert not blamed & {
         "retracing", "host-round-trip", "detour", "input-bound", "idle", "dispatch", "python-op",
+        "float64",
     }  # fmt: skip

@@ -19,6 +19,7 @@ from strategy_lab.profiles.analysis.between_steps import BetweenSteps
 from strategy_lab.profiles.analysis.communication import Traffic
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.float64 import Float64
 from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
 from strategy_lab.profiles.analysis.placed import (
@@ -116,6 +117,10 @@ def made_dense(facts: Facts) -> Facts:
     return replace(facts, placed=Placed(dense_gradients=(gradient,)))
 
 
+def in_float64(facts: Facts) -> Facts:
+    return replace(facts, float64=Float64(4.0, "MatMul", "dense/MatMul", 3.0, 5))
+
+
 def away(facts: Facts) -> Facts:
     table = PlacedVariable("table", "/job:localhost/replica:0/task:0/device:GPU:0", 2_560_000.0)
     return replace(facts, placed=Placed(off_device=CopiedVariables((table,))))
@@ -147,6 +152,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
     "dense-gradient": ("healthy", made_dense),
+    "float64": ("healthy", in_float64),
     "variable-off-device": ("healthy", away),
     "shared-collective-key": ("healthy", refused),
     "xla-across-devices": ("healthy", of_several_devices),

@@ -251,6 +251,36 @@ def test_functions_run_between_two_traces_are_in_neither_graph(tmp_path: Path) -
     assert not names & {"first", "between"}
 
 
+def test_ops_and_variables_have_their_element_types(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    from strategy_core.recorder import placement
+
+    held = tf.Variable(tf.ones([4, 4], tf.float64))
+
+    @tf.function(autograph=False)
+    def step() -> tf.Tensor:
+        made = tf.random.uniform((4, 4), dtype=tf.float64, name="made")  # its T is of the shape
+        product = tf.matmul(made, held, name="product")
+        return tf.add(tf.cast(product, tf.float16, name="narrowed"), 1.0, name="sum")
+
+    placement.begin_trace()
+    step()
+    nodes = placement.read_nodes(placement.end_trace(tmp_path / "trace"))
+    dtypes = {node.name: node.dtype for node in nodes}
+    (argument,) = [n.dtype for n in nodes if n.op == "_Arg" and n.name.endswith("_resource")]
+    assert argument == "float64"
+    assert dtypes["product"] == "float64"
+    assert dtypes["sum"] == "float16"
+    assert dtypes["narrowed"] is None, "from one to another"
+    assert {n.dtype for n in nodes if n.op == "RandomUniform"} == {"float64"}
+    path = tmp_path / "placement.parquet"
+    placement.write_placement(nodes, placement.variable_rows([held]), {}, 0, 0, path)
+    rows = pq.read_table(path).to_pylist()
+    assert [r["dtype"] for r in rows if r["kind"] == "variable"] == ["float64"]
+    assert {r["dtype"] for r in rows if r["op"] == "MatMul"} == {"float64"}
+
+
 def test_a_deliberate_copy_is_a_transfer_with_its_bytes(tmp_path: Path) -> None:
     import tensorflow as tf
 

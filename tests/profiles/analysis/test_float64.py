@@ -1,0 +1,156 @@
+"""Which ops of a step compute in float64, and how long they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.findings import findings
+from strategy_lab.profiles.analysis.float64 import Float64, float64
+from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.tables.schema import TABLES
+from strategy_lab.profiles.tables.store import Profile
+from tests.synthetic import write_run
+
+CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
+CPU_1 = "/job:localhost/replica:0/task:0/device:CPU:1"
+Find = Callable[..., Float64 | None]
+MS = 1_000_000
+NOT_CAPTURED = 10_000
+
+
+def op(
+    name: str, dtype: str | None, *, ms: float = 4.0, at_ms: float = 0.0, **more: Any
+) -> dict[str, Any]:
+    """An op of replica 0 unless `more` says otherwise, as it ran in each step."""
+    usual = {"name": name, "op": name, "device": CPU_0, "replica": 0, "bytes": 4096}
+    return usual | {"dtype": dtype, "ms": ms, "at_ms": at_ms, "category": "compute"} | more
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "run", replicas=2, steps=20, windows=1)
+
+
+@pytest.fixture
+def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
+    """What is found in a run of two replicas whose captured steps have these ops."""
+
+    def of(*ops: dict[str, Any]) -> Float64 | None:
+        profile = profiles.load(run)
+        steps = typical_captured_steps(profile, 0).tolist()
+        assert len(steps) > 1
+        usual = {"segment": 0, "worker": 0}
+        keys = ("name", "op", "device", "replica")
+        placed = [
+            usual
+            | {"kind": "op", "dtype": each["dtype"], "bytes": each["bytes"]}
+            | {key: each[key] for key in keys}
+            for each in ops
+        ]
+        spans = [
+            {**usual, "step": step, "start_ns": int((each["at_ms"] + 100 * step) * MS)}
+            | {"duration_ns": int(each["ms"] * MS), "category": each["category"]}
+            | {key: each[key] for key in keys}
+            for each in ops
+            for step in (*steps, NOT_CAPTURED)
+        ]
+        made = {
+            name: pa.Table.from_pylist(rows, TABLES[name])
+            for name, rows in (("placement", placed), ("spans", spans))
+        }
+        real = Profile.table
+        monkeypatch.setattr(
+            Profile, "table", lambda self, name: made[name] if name in made else real(self, name)
+        )
+        monkeypatch.setattr(
+            Profile, "columns", lambda _self, name, wanted: made[name].select(list(wanted))
+        )
+        return float64(profile, 0)
+
+    return of
+
+
+def test_ops_that_run_at_once_count_once(found: Find) -> None:
+    told = found(
+        op("MatMul", "float64", ms=4.0),
+        op("Add", "float64", ms=3.0, at_ms=2.0),
+        op("Mul", "float32", ms=9.0),
+        op("Relu", "float32", replica=1, device=CPU_1),
+    )
+    assert told is not None
+    assert told.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
+    assert (told.op, told.name, told.num_ops) == ("MatMul", "MatMul", 2)
+    assert told.op_ms == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (op("MatMul", "float32"),),
+        (op("MatMul", None),),
+        (op("MatMul", "float64", category="delay"),),
+        (op("Add", "float64", replica=None), op("MatMul", "float32")),
+        (op("Pack", "float64", bytes=16), op("_Retval", "float64", bytes=None)),
+    ],
+    ids=["float32", "unknown", "no computation", "of no replica", "bookkeeping"],
+)
+def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], found: Find) -> None:
+    assert found(*ops) is None
+
+
+def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(found: Find) -> None:
+    both = op("MatMul", "float64"), op("MatMul", "float32", ms=0.0)
+    assert found(*both) is None
+    assert found(*both, op("Add", "float64")) == Float64(4.0, "Add", "Add", 4.0, 1)
+
+
+def test_an_op_of_unknown_size_counts(found: Find) -> None:
+    told = found(op("MatMul", "float64", bytes=None))
+    assert told is not None
+    assert told.op == "MatMul"
+
+
+def test_the_same_name_on_another_device_is_another_op(found: Find) -> None:
+    told = found(
+        op("MatMul", "float64", ms=2.0),
+        op("MatMul", "float32", ms=8.0, device=CPU_1, replica=1),
+    )
+    assert told is not None
+    assert told.ms == pytest.approx(1.0)
+
+
+def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=20, windows=1)
+    (path,) = run.glob("**/placement-*.parquet")
+    pq.write_table(pq.read_table(path).drop_columns(["dtype"]), path)
+    profile = profiles.load(run)
+    types = profile.table("placement")["dtype"]
+    assert types.null_count == len(types) > 0
+    assert float64(profile, 0) is None
+
+
+@pytest.mark.parametrize(("share", "is_told"), [(0.0, False), (0.05, False), (0.2, True)])
+def test_only_a_tenth_of_a_step_or_more_is_a_finding(
+    share: float, is_told: bool, run: Path
+) -> None:
+    profile = profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    wall = facts.breakdown.mean_ms("wall")
+    assert wall is not None
+    ran = Float64(share * wall, "MatMul", "dense/" * 30 + "MatMul", 1.0, 1)
+    told = [each for each in findings(replace(facts, float64=ran)) if each.key == "float64"]
+    assert bool(told) == is_told
+    if told:
+        assert told[0].cost is not None
+        assert told[0].cost.share == pytest.approx(share)
+        assert "is spent in ops that compute in float64" in told[0].sentence
+        assert len(told[0].sentence) < 250, "a long name is cut"

@@ -14,7 +14,7 @@ from strategy_lab.app.widgets.key_numbers import number, tile_of
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
-from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.text import as_html
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
@@ -149,7 +149,7 @@ def _without_bytes(facts: Facts) -> str:
     """What timestamps alone say of the communication of a step, as HTML."""
     wall, wait, transfer = map(facts.breakdown.mean_ms, ("wall", "wait", "transfer"))
     if not wall or wait is None:
-        return "What a step communicates is not known: no step of this segment was captured."
+        return "What a step communicates is not known."
     text = f"Of a step, <b>{as_html(units.share(wait / wall))}</b> is waiting for the last replica"
     if transfer is not None:
         text += f" and <b>{as_html(units.share(transfer / wall))}</b> transfer"
@@ -158,7 +158,6 @@ def _without_bytes(facts: Facts) -> str:
 
 def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     """Marks know who waited; sizes and bandwidths need a capture."""
-    reason = as_markdown(facts.communication.reason or "")
     if facts.segment.num_replicas == 1:
         _say_one_replica(opened)
         return
@@ -177,7 +176,7 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     show_links(opened.ask(links_of, facts.segment.segment))
     is_over = opened.profile.status.is_over
     empty(
-        f"No collective was captured: {reason}.",
+        f"No collective was captured: {facts.communication.reason}.",
         "Record a longer run, or capture every step (in the Lab under Capture; --set "
         "capture.every_step=true): bytes, bandwidths and "
         "transfers come from capture windows."

@@ -29,6 +29,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
     in_unlike_steps,
     traffic,
 )
+from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.sends import sends
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
@@ -174,9 +175,13 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         draw_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
         st.caption("Measured by in-graph timestamps on every step.")
     show_links(opened.ask(links_of, facts.segment.segment))
+    reason = facts.communication.reason
+    if reason == LOST:
+        empty(f"No collective can be read: {reason}.", "Record the run again.")
+        return
     is_over = opened.profile.status.is_over
     empty(
-        f"No collective was captured: {facts.communication.reason}.",
+        f"No collective was captured: {reason}.",
         "Record a longer run, or capture every step (in the Lab under Capture; --set "
         "capture.every_step=true): bytes, bandwidths and "
         "transfers come from capture windows."

@@ -26,3 +26,4 @@ def test_lost_captures_are_not_said_to_be_missing(tmp_path: Path) -> None:
         assert "the files of its captured steps are damaged or missing" in text, page
         assert _NO_CAPTURE not in text, page
         assert "no op of a replica" not in text, page
+        assert "capture every step" not in text, page

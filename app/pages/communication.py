@@ -14,7 +14,7 @@ from strategy_lab.app.widgets.key_numbers import number, tile_of
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
-from strategy_lab.app.widgets.text import as_html, as_markdown
+from strategy_lab.app.widgets.text import as_html
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
@@ -29,6 +29,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
     in_unlike_steps,
     traffic,
 )
+from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.overlap import Overlap
 from strategy_lab.profiles.analysis.retracing import first_trace_note
 from strategy_lab.profiles.analysis.sends import sends
@@ -152,7 +153,7 @@ def _without_bytes(facts: Facts) -> str:
     """What timestamps alone say of the communication of a step, as HTML."""
     wall, wait, transfer = map(facts.breakdown.mean_ms, ("wall", "wait", "transfer"))
     if not wall or wait is None:
-        return "What a step communicates is not known: no step of this segment was captured."
+        return "What a step communicates is not known."
     text = f"Of a step, <b>{as_html(units.share(wait / wall))}</b> is waiting for the last replica"
     if transfer is not None:
         text += f" and <b>{as_html(units.share(transfer / wall))}</b> transfer"
@@ -161,7 +162,6 @@ def _without_bytes(facts: Facts) -> str:
 
 def _show_without_window(opened: OpenRun, facts: Facts) -> None:
     """Marks know who waited; sizes and bandwidths need a capture."""
-    reason = as_markdown(facts.communication.reason or "")
     if facts.segment.num_replicas == 1:
         _say_one_replica(opened)
         return
@@ -178,6 +178,10 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
         draw_chart(chart, key="comm_marks", alt="Wait and transfer per replica")
         st.caption("Measured by in-graph timestamps on every step.")
     show_links(opened.ask(links_of, facts.segment.segment))
+    reason = facts.communication.reason
+    if reason == LOST:
+        empty(f"No collective can be read: {reason}.", "Record the run again.")
+        return
     is_over = opened.profile.status.is_over
     empty(
         f"No collective was captured: {reason}.",

@@ -26,7 +26,7 @@ def show_device_map(placed: Placement, no_variables: str) -> None:
             "types": texts(
                 "Commonest op types",
                 lambda item: [plain(f"{op} {count:,}", 60) for op, count in item.top_ops],
-                width="large",
+                width=540,  # at 1920 pixels no chip is cut
             ),
             "variables": number(
                 "Variables",

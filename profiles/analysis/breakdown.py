@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
 from strategy_lab.profiles.run.topology import has_servers, worker_of
@@ -124,6 +125,8 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
         return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", reason)
+    if profile.is_lost("replica_steps"):
+        return StepBreakdown(segment.segment, _unknown(segment), None, LOST)
     is_captured = bool(steps.captured.any())
     reason = profile.unknown.get("replicas", NO_OPS if is_captured else NO_DATA)
     return StepBreakdown(segment.segment, _unknown(segment), None, reason)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.breakdown import NO_OPS
+from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.grouping import groups_by
@@ -146,7 +147,10 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
     if not num_steps:
         windows = [w for w in profile.events(WindowCaptured) if w.segment == segment.segment]
         is_captured = any(window.error is None for window in windows)
-        reason = profile.unknown.get("steps", NO_OPS if is_captured else NO_WINDOW)
+        why = NO_OPS if is_captured else NO_WINDOW
+        if profile.is_lost("replica_steps"):
+            why = LOST
+        reason = profile.unknown.get("steps", why)
         return Communication(segment.segment, 0, (), (), None, None, reason, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)

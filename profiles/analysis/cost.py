@@ -12,6 +12,8 @@ from typing import Literal
 from strategy_lab.profiles.reporting import units
 
 Source = Literal["measured", "derived"]
+ANY_STEP = "a step"
+CAPTURED_STEP = "a captured step"
 WORTH_BOTH = 0.05
 """A share of a step that differs this much from that of all steps is given as both."""
 
@@ -30,12 +32,14 @@ class Cost:
     source: Source
     all_steps: str
     """Which steps these are: of a run with several segments those of one."""
+    step: str
+    """Which step `ms` and `share` are of: captured steps may take longer than the others."""
 
     @property
     def share_text(self) -> str:
-        """`38 % of a step`."""
+        """`38 % of a captured step`."""
         whole = {
-            "step": "a step",
+            "step": self.step,
             "all steps": f"the time of {self.all_steps}",
             "loop": "the time from step to step",
         }
@@ -43,7 +47,7 @@ class Cost:
 
     @property
     def detail_text(self) -> str:
-        """`31.8 of 84 ms, derived`: the step is a captured one if that is where it was found."""
+        """`31.8 of 84 ms, derived`."""
         if self.of == "all steps":
             length = units.seconds(self.ms / 1e3)
         elif self.of == "step" and self.share:
@@ -56,7 +60,7 @@ class Cost:
 
 
 def cost_text(cost: Cost | None) -> str:
-    """`38 % of a step (31.8 ms, derived)`, or that it is unknown."""
+    """`38 % of a captured step (31.8 of 84 ms, derived)`, or that it is unknown."""
     return "cost unknown" if cost is None else f"{cost.share_text} ({cost.detail_text})"
 
 

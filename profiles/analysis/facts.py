@@ -14,7 +14,7 @@ from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdo
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
-from strategy_lab.profiles.analysis.cost import Cost, Source
+from strategy_lab.profiles.analysis.cost import ANY_STEP, CAPTURED_STEP, Cost, Source
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
 from strategy_lab.profiles.analysis.float64 import Float64, float64
 from strategy_lab.profiles.analysis.input_collectives import input_collectives
@@ -203,14 +203,28 @@ def finding(
     return Finding(key, facts.segment.segment, sentence, advice, cost, evidence)
 
 
-def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured") -> Cost | None:
-    """The cost of what takes `ms` of every step but the first."""
+def per_step(
+    facts: Facts,
+    ms: float,
+    step_ms: float,
+    source: Source = "measured",
+    *,
+    step: str = ANY_STEP,
+) -> Cost | None:
+    """The cost of what takes `ms` of every step but the first; `step` says which step that is."""
     total = facts.total_ms
     if not step_ms or not total:
         return None
     share = ms / step_ms
     others = float(np.nansum(facts.steps.wall_ms[facts.steps.num_warm_up :])) / total
-    return Cost("step", ms, share, share * others, source, facts.all_steps)
+    return Cost("step", ms, share, share * others, source, facts.all_steps, step)
+
+
+def per_typical_step(
+    facts: Facts, ms: float, wall_ms: float, source: Source = "measured"
+) -> Cost | None:
+    """The same, of a typical step of the breakdown."""
+    return per_step(facts, ms, wall_ms, source, step=_step_of_breakdown(facts))
 
 
 def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:
@@ -218,7 +232,7 @@ def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost
     total = facts.total_ms
     if not total:
         return None
-    return Cost("all steps", ms, ms / total, ms / total, source, facts.all_steps)
+    return Cost("all steps", ms, ms / total, ms / total, source, facts.all_steps, ANY_STEP)
 
 
 def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
@@ -227,11 +241,13 @@ def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
     Both are means over the typical steps of the breakdown. A worker's own step at parameter servers
     is longer than the time from result to result.
     """
-    if not facts.breakdown.is_in_sync:
-        which = "a worker's step"
-    elif facts.breakdown.source == "measured":
-        which = "a typical captured step"
-    else:
-        which = "a typical step"
+    which = {CAPTURED_STEP: "a typical captured step", ANY_STEP: "a typical step"}
+    step = _step_of_breakdown(facts)
     lengths = f"{units.number(part_ms)} of {units.milliseconds(wall_ms)}"
-    return f"{units.share(part_ms / wall_ms)} of {which} ({lengths})"
+    return f"{units.share(part_ms / wall_ms)} of {which.get(step, step)} ({lengths})"
+
+
+def _step_of_breakdown(facts: Facts) -> str:
+    if not facts.breakdown.is_in_sync:
+        return "a worker's step"
+    return CAPTURED_STEP if facts.breakdown.source == "measured" else ANY_STEP

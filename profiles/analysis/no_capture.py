@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 
+LOST = "the files of its captured steps are damaged or missing"
+
+
 def why_no_capture(profile: Profile) -> tuple[str, str]:
     """Return why no step of a run is captured, and what to do or to expect."""
     if not profile.status.is_over:
@@ -18,6 +21,8 @@ def why_no_capture(profile: Profile) -> tuple[str, str]:
         return "This run recorded no step.", "It ended before its first step. Run it again."
     if unconverted := unconverted_captures(profile.path):
         return "No capture of this run has been converted.", f"{unconverted}."
+    if profile.is_lost("replica_steps") or profile.is_lost("spans"):
+        return f"No captured step of this run can be read: {LOST}.", "Record the run again."
     return (
         "No step of this run was captured in full.",
         "Turn on “Capture every step in full” in the Lab and run it again.",

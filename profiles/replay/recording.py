@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, read_graph
 from strategy_lab.profiles.errors import LabError, RunFolderError
@@ -194,6 +195,8 @@ def _too_few(profile: Profile, segment: int, count: int) -> str:
         )
     if not step_times(profile, segment).count:
         return "This run recorded no step"
+    if profile.is_lost("replica_steps") or profile.is_lost("spans"):
+        return f"No captured step of this run can be read: {LOST}"
     return f"Segment {segment} has no captured step: ops are recorded in captured steps alone"
 
 

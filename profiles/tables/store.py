@@ -207,6 +207,15 @@ class Profile:
         """Descriptions of what could not be read; empty for an intact run."""
         return tuple(dict.fromkeys(self._notes))
 
+    def is_lost(self, name: str) -> bool:
+        """Whether the events report rows of a table, but no file of it could be read.
+
+        Such a table is empty, as if nothing was captured. Each lost file has a note.
+        """
+        files = [file for file in self._recorded.values() if file.table == name]
+        is_recorded = any(file.num_rows for file in files)
+        return bool(self._notes) and is_recorded and not self.rows_by_step(name)
+
     def events(self, kind: type[Kind]) -> list[Kind]:
         """Return events of a class of `profiles.run.events`: the launcher's, then each worker's.
 

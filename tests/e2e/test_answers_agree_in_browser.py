@@ -120,12 +120,14 @@ def test_a_second_late_replica_is_named_too(visit: Visit) -> None:
 
 def test_findings_are_ranked_by_what_they_cost(visit: Visit) -> None:
     overview = visit("overview", run="many-reasons")
-    costs = overview.locator("strong", has_text=re.compile(r"^\d+ % of a step$|^Cost unknown$"))
+    costs = overview.locator(
+        "strong", has_text=re.compile(r"^\d+ % of a (captured )?step$|^Cost unknown$")
+    )
     texts = costs.all_inner_texts()
     shares = [float(text.split()[0]) for text in texts if text != "Cost unknown"]
     assert len(shares) > 1
     assert shares == sorted(shares, reverse=True)
-    assert texts[: len(shares)] == [f"{share:.0f} % of a step" for share in shares]
+    assert "Cost unknown" not in texts[: len(shares)]
 
 
 def test_compare_gives_one_step_time_a_side(visit: Visit) -> None:

@@ -271,6 +271,17 @@ def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     assert late.detail_text.endswith("of the time of all steps, derived")
 
 
+def test_a_cost_says_whether_it_is_a_share_of_a_captured_step(tmp_path: Path) -> None:
+    """The headline's step time is that of all steps: the cost is beside another length."""
+    captured = found_in(tmp_path / "captured", replicas=2, steps=300, transfer_ms=12.0)
+    cost = captured["communication-exposed"].cost
+    assert cost is not None
+    assert cost.share_text.endswith(" % of a captured step")
+    late = found_in(tmp_path / "late", replicas=2, steps=300, straggler=(1, 15.0))
+    assert late["straggler"].cost is not None
+    assert late["straggler"].cost.share_text.endswith(" % of a step")
+
+
 def test_findings_are_ranked_by_what_they_cost_and_those_of_unknown_cost_are_last(
     tmp_path: Path,
 ) -> None:

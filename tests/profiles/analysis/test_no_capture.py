@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from strategy_lab import profiles
-from strategy_lab.profiles.analysis.no_capture import why_no_capture
+from strategy_lab.profiles.analysis.breakdown import step_breakdown
+from strategy_lab.profiles.analysis.communication import communication
+from strategy_lab.profiles.analysis.no_capture import LOST, why_no_capture
 from strategy_lab.profiles.film import why_no_film
 from strategy_lab.profiles.replay.recording import ReplayError, read_recording
 from tests.synthetic import write_run
@@ -32,6 +34,28 @@ def test_a_run_without_captures_is_to_be_captured(tmp_path: Path) -> None:
     with pytest.raises(ReplayError, match="no captured step") as refusal:
         read_recording(profile, 0)
     assert "Capture every step in full" in str(refusal.value.advice)
+
+
+@pytest.mark.parametrize("lost", ["replica_steps", "spans"])
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_captures_whose_files_are_lost_are_not_said_to_be_missing(
+    tmp_path: Path, lost: str, is_deleted: bool
+) -> None:
+    """They were recorded: to capture more steps would not have helped."""
+    run = write_run(tmp_path / "run", steps=200, checksums=True, marks=False, missing=("merged",))
+    files = list(run.rglob(f"{lost}.parquet"))
+    assert files
+    for file in files:
+        file.unlink() if is_deleted else file.write_bytes(file.read_bytes()[:100])
+    profile = profiles.load(run)
+    segment = profile.segments[0]
+    profile.table(lost)
+    assert why_no_capture(profile)[0] == f"No captured step of this run can be read: {LOST}."
+    if lost == "replica_steps":
+        assert step_breakdown(profile, segment).reason == LOST
+        assert communication(profile, segment).reason == LOST
+        with pytest.raises(ReplayError, match=LOST):
+            read_recording(profile, 0)
 
 
 def test_a_run_that_goes_on_is_to_be_waited_for(tmp_path: Path) -> None:

@@ -22,7 +22,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_lab.profiles.analysis.communication import Traffic
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 
 KEY = "communication-exposed"
@@ -39,7 +45,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.",
         advice,
-        per_step(facts, transfer, wall),
+        per_typical_step(facts, transfer, wall),
         transfer_ms=transfer,
         bytes_per_step=facts.communication.collective_bytes,
     )

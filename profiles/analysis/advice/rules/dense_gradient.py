@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
 from strategy_lab.profiles.reporting import units
 
 KEY = "dense-gradient"
@@ -45,7 +45,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"the variable, however few rows a step uses.{_takes(op_ms, reduced_ms)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
-        per_step(facts, sum(known_ms), wall) if known_ms and wall else None,
+        per_typical_step(facts, sum(known_ms), wall) if known_ms and wall else None,
         op=largest.op,
         device=largest.device,
         bytes=largest.bytes,

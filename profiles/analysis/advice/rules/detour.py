@@ -19,7 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.advice.late_because import at_least_its_lateness, detour_behind
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
@@ -38,7 +44,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             continue
         late = facts.stragglers.straggler
         is_reason = late is not None and detour_behind(facts, late) is cause
-        cost = per_step(facts, cause.held_ms, wall)
+        cost = per_typical_step(facts, cause.held_ms, wall)
         if is_reason and late:
             cost = at_least_its_lateness(facts, cost, late)
         moved = "an unknown number of bytes" if cause.bytes is None else units.size(cause.bytes)

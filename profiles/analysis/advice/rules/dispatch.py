@@ -27,7 +27,13 @@ from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_lab.profiles.analysis.causes import Cause
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 
 KEY = "dispatch"
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
@@ -42,7 +48,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         "of the step while no replica runs an op."  # its line is one of TensorFlow's own files
         f"{beside_sentence(facts, ahead) if ahead else ''}",
         f"{ADVICE if ahead else ''}{_advice(facts.steps.num_warm_up)}",
-        per_step(facts, calls_ms, wall),
+        per_typical_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
         input_op=ahead.name if ahead else None,

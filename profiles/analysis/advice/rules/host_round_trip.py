@@ -20,7 +20,13 @@ from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.advice.place import place
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.reporting import units
 
 KEY = "host-round-trip"
@@ -44,7 +50,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{place(longest)}.",
         "The replicas wait for this work. Move it into the tf.function or another thread, or "
         "do it only every few steps.",
-        per_step(facts, held_ms, wall),
+        per_typical_step(facts, held_ms, wall),
         place=longest.name,
         line=longest.detail,
         held_ms=held_ms,

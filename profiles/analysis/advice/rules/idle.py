@@ -25,7 +25,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 
 KEY = "idle"
 NO_GAIN = "What the devices wait for was not recorded."
@@ -63,7 +69,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that this run does not "
         "record.",
         _record_next(facts),
-        per_step(facts, left_ms, wall, "derived"),
+        per_typical_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,
         unknown_ms=left_ms,
     )
@@ -88,7 +94,7 @@ def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
         f"For {of_a_step(facts, idle_ms, wall)}, it has no closure to run: its last result is "
         "being delivered, or the coordinator has no closure ready.",
         "Give each step more work, or use only as many workers as the coordinator can keep busy.",
-        per_step(facts, idle_ms, wall),
+        per_typical_step(facts, idle_ms, wall),
         idle_ms=idle_ms,
     )
 

@@ -26,7 +26,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_lab.profiles.analysis.causes import Cause
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_lab.profiles.analysis.input_stages import OF_DISTRIBUTE
 from strategy_lab.profiles.analysis.removal import Removal
@@ -114,7 +121,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
         f"reads inside the step (as Keras fit does).{_limit(stage)}{_python(facts, stage)}",
         _advice(facts, stage),
-        per_step(facts, waited, wall),
+        per_typical_step(facts, waited, wall),
         mean_ms=waited,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,

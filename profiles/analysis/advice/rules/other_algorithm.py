@@ -23,7 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.usual_algorithm import usual_algorithm
 
@@ -46,7 +52,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"Gradients cross devices by {used}, where TensorFlow would choose {usual} for these "
         f"devices: transfers take {of_a_step(facts, transfer, wall)}.",
         "Set cross_device_ops to auto, or leave it out of the strategy, and compare the two.",
-        per_step(facts, transfer, wall),
+        per_typical_step(facts, transfer, wall),
         algorithm=used,
         usual=usual,
         transfer_ms=transfer,

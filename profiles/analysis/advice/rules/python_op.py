@@ -19,7 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.run.injected_delay import is_injected
 
@@ -42,7 +48,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{cause.name} ({cause.detail}).",
             "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
             "the input pipeline.",
-            per_step(facts, cause.held_ms, wall),
+            per_typical_step(facts, cause.held_ms, wall),
             op=cause.name,
             held_ms=cause.held_ms,
         )

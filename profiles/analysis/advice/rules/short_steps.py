@@ -26,7 +26,13 @@ from strategy_lab.profiles.analysis.advice.input_python import ADVICE, beside_ca
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 
 KEY = "short-steps"
@@ -65,7 +71,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
         f"{beside_sentence(facts, ahead) if ahead else ''}",
         f"{ADVICE if ahead else ''}{_RUN_MORE_AT_ONCE}",
-        per_step(facts, calls_ms, wall),
+        per_typical_step(facts, calls_ms, wall),
         median_ms=median,
         held_ms=calls_ms,
         input_op=ahead.name if ahead else None,

@@ -25,7 +25,13 @@ from typing import Any
 from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
 from strategy_lab.profiles.analysis.advice.rules.straggler import injected_sentence
 from strategy_lab.profiles.analysis.communication import CollectiveUse
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting import units
@@ -75,7 +81,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
         f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
         _advice(waits, is_injected=bool(delays_ms)),
-        per_step(facts, spent_ms, wall),
+        per_typical_step(facts, spent_ms, wall),
         op=use.op,
         bytes_per_call=use.bytes_per_call,
         wait_ms=wait_ms,

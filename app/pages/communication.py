@@ -14,7 +14,7 @@ from strategy_lab.app.widgets.key_numbers import number, tile_of
 from strategy_lab.app.widgets.picker import run_page
 from strategy_lab.app.widgets.process_links import links_of, show_links
 from strategy_lab.app.widgets.segments import facts_of, pick_segment
-from strategy_lab.app.widgets.text import as_html
+from strategy_lab.app.widgets.text import as_html, as_markdown
 from strategy_lab.app.widgets.tiles import Tile, show_tiles
 from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence

@@ -23,6 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.measuring.hook_turns import Hooks, HookTurns
+from benchmarks.programs.trace_task import WIDTH, new_model, step_of
 from strategy_core.processes.parent_death import tie_to
 from strategy_core.tracing import hooks, keras_hooks
 from strategy_core.tracing.faults import Faults
@@ -30,7 +31,6 @@ from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import Settings
 from strategy_lab.profiles.run.manifest import create_run_file
 
-WIDTH = 256
 BATCHES = (8, 64, 256, 512, 1024, 2048)
 CALIBRATION_STEPS = 80
 OPENING_STEPS = 100
@@ -93,11 +93,6 @@ def _batch_for(train: Callable[[int, IsOver], None], wanted_ms: float) -> tuple[
     return nearest, lengths[nearest]
 
 
-def _model() -> Any:
-    layers = [keras.layers.Dense(WIDTH, "relu") for _ in range(4)]
-    return keras.Sequential([keras.Input((WIDTH,)), *layers])
-
-
 def _dataset(batch: int) -> Any:
     data = np.random.default_rng(0).normal(size=(2 * max(BATCHES), WIDTH)).astype("float32")
     return tf.data.Dataset.from_tensor_slices(data).repeat().batch(batch, drop_remainder=True)
@@ -106,21 +101,7 @@ def _dataset(batch: int) -> Any:
 def _custom_loop(batch: int, is_over: IsOver) -> None:
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
     batches = iter(strategy.experimental_distribute_dataset(_dataset(batch)))
-    with strategy.scope():
-        model, optimizer = _model(), keras.optimizers.SGD(0.01)
-        optimizer.build(model.trainable_variables)
-
-    def replica_step(batch: Any) -> Any:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((model(batch, training=True) - batch) ** 2)
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-        return loss
-
-    def distributed_step(batch: Any) -> Any:
-        return strategy.reduce("MEAN", strategy.run(replica_step, args=(batch,)), axis=None)
-
-    train_step = tf.function(distributed_step)
+    train_step = step_of(strategy)
     train_step(next(batches)).numpy()
     while not is_over():
         train_step(next(batches)).numpy()
@@ -137,7 +118,7 @@ class _AfterEachBatch(keras.callbacks.Callback):  # type: ignore[misc]
 
 def _fit(batch: int, is_over: IsOver) -> None:
     with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
-        model = _model()
+        model = new_model()
         model.compile(keras.optimizers.SGD(0.01), "mse")
     pairs = _dataset(batch).map(lambda data: (data, data))
     model.fit(pairs, steps_per_epoch=10**7, verbose=0, callbacks=[_AfterEachBatch(is_over)])

@@ -30,6 +30,8 @@ from strategy_lab.profiles.capture.graph import Graph
 from strategy_lab.profiles.capture.joined import join
 from strategy_lab.profiles.capture.python_samples import PythonSamples
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.event_columns import add_columns
+from strategy_lab.profiles.run.layout import WORKER_EVENTS
 from strategy_lab.profiles.tables.merged_windows import merge_windows
 from strategy_lab.profiles.tables.parquet_file import UnreadableTableError
 
@@ -117,8 +119,11 @@ def main() -> None:
         print(json.dumps(job.run() | also), flush=True)
         also = {}
         # A run whose copies could not be written reads more slowly, and is otherwise the same.
+        window = Path(job.folder)
         with contextlib.suppress(OSError, UnreadableTableError):
-            merge_windows(Path(job.folder))
+            merge_windows(window)
+        with contextlib.suppress(OSError):
+            add_columns(window.with_name(WORKER_EVENTS))
 
 
 if __name__ == "__main__":

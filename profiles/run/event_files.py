@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.run.event_columns import read_columns
 from strategy_lab.profiles.run.event_decoder import LeftOut, read_chunks
 from strategy_lab.profiles.run.events import Event, Recorded
 from strategy_lab.profiles.run.layout import launcher_files, worker_folders
 from strategy_lab.profiles.run.step_columns import StepColumns
-from strategy_lab.profiles.run.step_lines import decode_chunk
+from strategy_lab.profiles.run.step_lines import Decoded, decode_chunk
 
 Kind = TypeVar("Kind", bound=Recorded)
 
@@ -88,13 +90,13 @@ def source_of(
     generation: int | None,
     chunks: Iterable[bytes],
     left_out: LeftOut | None = None,
+    decoded: Iterable[Decoded] = (),
 ) -> EventSource:
-    """Return a source with the events in chunks of whole lines."""
+    """Return a source with the events that are `decoded`, then those in chunks of whole lines."""
     left_out = Counter() if left_out is None else left_out
     events: list[Event] = []
     steps = []
-    for chunk in chunks:
-        others, done = decode_chunk(chunk, left_out)
+    for others, done in chain(decoded, (decode_chunk(chunk, left_out) for chunk in chunks)):
         events += others
         if done is not None:
             steps.append(done)
@@ -139,5 +141,6 @@ def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> 
         return None
     file_name, left_out = path.relative_to(run).as_posix(), LeftOut()
     with path.open("rb") as file:
+        decoded = list(read_columns(path, file)) if worker is not None else []
         chunks = (chunk for chunk, _ in read_chunks(file, left_out))
-        return source_of(file_name, worker, generation, chunks, left_out)
+        return source_of(file_name, worker, generation, chunks, left_out, decoded)

@@ -8,6 +8,7 @@ RUN/
                                     asked to do, one file each
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
+    events.columns                  copies of these, with the steps as columns, to read faster
     placement-000.parquet           one per segment
     graph-000.parquet               the same graph with its edges, for `profiles.capture`
     window-000003/                  one per capture window, renamed into place when complete
@@ -32,6 +33,7 @@ from pathlib import Path
 RUN_FILE = "run.json"
 LAUNCHER_EVENTS = "launcher.jsonl"
 WORKER_EVENTS = "events.jsonl"
+COLUMNS_FILE = "events.columns"
 XPLANE_FOLDER = "xplane"
 COMMANDS_FOLDER = "commands"
 # Numbers with more digits (`limits.MOST_WORKERS`) are not a run's, and overflow in a table.

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from strategy_lab.profiles.run.events import NUM_MARKS, StepDone
+from strategy_lab.profiles.spec.limits import MOST_REPLICAS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -79,6 +82,51 @@ class StepColumns:
         every = parts or [cls.of(())]
         names = [column.name for column in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in every]) for name in names))
+
+
+def are_in_range(steps: StepColumns) -> bool:
+    """Return whether columns from elsewhere have only values that columns of `StepDone` can have.
+
+    Compares each column with the range of its field (`events.StepDone`).
+    """
+    if int(steps.num_marks.sum()) != len(steps.marks_ns):
+        return False
+    columns = ((getattr(steps, name), limits) for name, limits in _LIMITS.items())
+    return all(_is_within(values, *limits) for values, limits in columns)
+
+
+def _is_within(values: npt.NDArray[Any], lowest: float, highest: float, may_lack: bool) -> bool:
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    if values.dtype == np.float64 and may_lack:
+        values = values[~np.isnan(values)]
+    elif may_lack:
+        lowest = UNKNOWN
+    # A comparison with NaN, the minimum of values with NaN, is false.
+    return not values.size or bool(values.min() >= lowest and values.max() <= highest)
+
+
+def _limits_of(kind: Any) -> tuple[float, float, bool]:
+    """Return the least and the greatest value of a field, and whether it may be missing."""
+    may_lack = isinstance(kind, msgspec.inspect.UnionType)
+    found = kind.types[0] if may_lack else kind
+    if isinstance(found, msgspec.inspect.ListType):  # of marks, three times each
+        mark: Any = found.item_type
+        return _limits_of(mark.item_types[0])
+    found = getattr(found, "type", found)
+    if isinstance(found, msgspec.inspect.BoolType):
+        return 0, 1, False
+    lowest = -_LARGEST_FLOAT if found.ge is None else found.ge
+    below = _LARGEST_FLOAT if found.lt is None else found.lt - 1
+    return lowest, below if found.le is None else found.le, may_lack
+
+
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
+_step_done: Any = msgspec.inspect.type_info(StepDone)
+_LIMITS = {
+    "num_marks": (0, MOST_REPLICAS, False),
+    **{field.name: _limits_of(field.type) for field in _step_done.fields},
+}
 
 
 def _marks(steps: Sequence[StepDone]) -> tuple[Ints, Ints]:

@@ -8,7 +8,7 @@ fixed places of a matrix of bytes.
 from __future__ import annotations
 
 import typing
-from typing import Any, Union, get_args
+from typing import Any, TypeAlias, Union, get_args
 
 import msgspec
 import numpy as np
@@ -47,8 +47,12 @@ _LINES = decoder_of(
 )
 
 
-def decode_chunk(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColumns | None]:
-    """Return the events in whole lines except steps, and the steps; None if there is no step.
+Decoded: TypeAlias = tuple[list[Event], StepColumns | None]
+"""Events that are not steps, and the steps; None if there is no step."""
+
+
+def decode_chunk(chunk: bytes, left_out: LeftOut) -> Decoded:
+    """Return the events in whole lines.
 
     Invalid lines are counted in `left_out`.
     """
@@ -68,7 +72,19 @@ def decode_chunk(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColu
     return others, StepColumns.of(steps, marks)
 
 
-def _one_by_one(chunk: bytes, left_out: LeftOut) -> tuple[list[Event], StepColumns | None]:
+def decode_others(lines: bytes) -> list[Event] | None:
+    """Return the events in whole lines without steps; None if one is invalid, or is a step.
+
+    Their checksums are not compared.
+    """
+    try:
+        found = _LINES.decode_lines(lines)
+    except (ValueError, RecursionError):
+        return None
+    return None if any(type(event) is _StepLine for event in found) else found
+
+
+def _one_by_one(chunk: bytes, left_out: LeftOut) -> Decoded:
     found = decode_lines(chunk, left_out)
     steps = [event for event in found if type(event) is StepDone]
     others = [event for event in found if type(event) is not StepDone]

@@ -149,7 +149,7 @@ def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
 def read_copy(
     name: str,
     files: Sequence[Path],
-    recorded: Mapping[Path, RecordedFile],
+    recorded: Mapping[str, RecordedFile],
     only: Collection[str] | None = None,
     steps: Collection[int] | None = None,
 ) -> tuple[Path, pa.Table] | None:
@@ -173,7 +173,7 @@ def read_copy(
 
 
 def steps_of_copy(
-    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+    name: str, files: Sequence[Path], recorded: Mapping[str, RecordedFile]
 ) -> StepCounts | None:
     """Return the number of rows of each step of these files, by the index of their copy.
 
@@ -187,12 +187,14 @@ def steps_of_copy(
 
 
 def _copy_of(
-    name: str, files: Sequence[Path], recorded: Mapping[Path, RecordedFile]
+    name: str, files: Sequence[Path], recorded: Mapping[str, RecordedFile]
 ) -> _Copy | None:
     """Return what the index says of the copy of these files; None if there is none."""
     if len(files) < 2:
         return None
-    checksums = {file.parent.name: recorded[file].crc32 for file in files if file in recorded}
+    checksums = {
+        file.parent.name: found.crc32 for file in files if (found := recorded.get(str(file)))
+    }
     copy = _index(_folder(files[0].parent)).get(name)
     is_of_these = copy is not None and copy.windows == checksums and len(checksums) == len(files)
     return copy if is_of_these else None

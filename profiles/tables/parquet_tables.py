@@ -33,7 +33,7 @@ from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 from strategy_lab.profiles.tables.threads import in_threads
 
 Noted = Callable[[str], None]
-_ANY: Mapping[Path, RecordedFile] = {}
+_ANY: Mapping[str, RecordedFile] = {}
 _Part = tuple[Path, pa.Table, list[str]]
 """A file, its rows not yet checked by `fit`, and descriptions of what it lacks."""
 _Out = TypeVar("_Out")
@@ -75,7 +75,7 @@ def window_folders(folder: WorkerFolder) -> list[Path]:
 
 
 def read_table(
-    name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
+    name: str, files: list[Path], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
 ) -> pa.Table:
     """Return all rows of a table, with exactly the columns, types and ranges of its schema.
 
@@ -111,7 +111,7 @@ def read_parts(
     convert: Callable[[pa.Table], _Out],
     files: list[Path],
     noted: Noted,
-    recorded: Mapping[Path, RecordedFile] = _ANY,
+    recorded: Mapping[str, RecordedFile] = _ANY,
     steps: Collection[int] | None = None,
 ) -> list[_Out]:
     """Return `convert` of some columns of what `read_table` returns, a few windows at a time.
@@ -138,7 +138,7 @@ def read_parts(
 
 
 def rows_by_step(
-    name: str, files: list[Path], noted: Noted, recorded: Mapping[Path, RecordedFile] = _ANY
+    name: str, files: list[Path], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
 ) -> dict[tuple[int, int], int]:
     """Return the number of rows by segment and step of what `read_table` returns.
 
@@ -160,7 +160,7 @@ def rows_by_step(
 
 
 def _read_group(
-    name: str, group: list[Path], recorded: Mapping[Path, RecordedFile]
+    name: str, group: list[Path], recorded: Mapping[str, RecordedFile]
 ) -> tuple[list[_Part], list[str]]:
     """Return the parts of files of which there may be one copy, and notes about unreadable ones."""
     if (copy := read_copy(name, group, recorded)) is not None:
@@ -169,7 +169,7 @@ def _read_group(
     notes = []
     for path in group:
         try:
-            parts.append((path, *_read(name, path, recorded.get(path))))
+            parts.append((path, *_read(name, path, recorded.get(str(path)))))
         except UnreadableTableError as error:
             notes.append(f"{path.name} in {path.parent.name} {error}: left out of {name}")
     return parts, notes

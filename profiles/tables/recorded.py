@@ -44,7 +44,8 @@ class RecordedFile:
     """A file that an event reports."""
 
     table: str
-    path: Path
+    path: str
+    """As text: a long run has thousands, and each takes five times as long as a `Path`."""
     num_rows: int | None = None
     """Rows according to the event; None if the event does not contain the number."""
     crc32: int | None = None
@@ -202,27 +203,28 @@ def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedF
 
 def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[Path]]) -> list[str]:
     """Return notes about missing files, one note per folder; `found` are the existing tables."""
-    there = {path for paths in found.values() for path in paths}
+    there = {str(path) for paths in found.values() for path in paths}
     by_folder: dict[Path, list[RecordedFile]] = {}
     for file in files:
         if file.path not in there and not _is_there(file.path):
-            by_folder.setdefault(file.path.parent, []).append(file)
+            by_folder.setdefault(Path(file.path).parent, []).append(file)
     return [_note(folder, found) for folder, found in by_folder.items()]
 
 
 def unreported_files(
-    files: Mapping[str, Sequence[Path]], recorded: Mapping[Path, RecordedFile]
+    files: Mapping[str, Sequence[Path]], recorded: Mapping[str, RecordedFile]
 ) -> set[Path]:
     """Return the tables of windows that no event reports: being written, or of another run.
 
     Only of processes whose events report checksums. Events of earlier versions report none, and
     not every table.
     """
-    unknown = [path for name in WINDOW_TABLES for path in files[name] if path not in recorded]
+    unknown = [path for name in WINDOW_TABLES for path in files[name] if str(path) not in recorded]
     if not unknown:
         return set()  # the usual case: do not look at the folders of thousands of files
-    checked = {path.parent.parent for path, file in recorded.items() if file.crc32 is not None}
-    unchecked = {path.parent for path, file in recorded.items() if file.crc32 is None}
+    windows = [(Path(path).parent, file.crc32 is not None) for path, file in recorded.items()]
+    checked = {window.parent for window, has_checksum in windows if has_checksum}
+    unchecked = {window for window, has_checksum in windows if not has_checksum}
     return {
         path for path in unknown if path.parent.parent in checked and path.parent not in unchecked
     }
@@ -258,20 +260,20 @@ def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:
     folder = worker_folder(run, source.worker, source.generation).path
     for window in source.of_kind(WindowCaptured):
         if window.error is None:
-            yield from _of_window(window, folder / window.folder)
+            yield from _of_window(window, str(folder / window.folder))
     for placement in source.of_kind(PlacementRecorded):
         if placement.file is not None:
-            path = folder / placement.file
+            path = str(folder / placement.file)
             yield RecordedFile("placement", path, placement.num_rows, placement.crc32)
 
 
-def _of_window(window: WindowCaptured, folder: Path) -> Iterator[RecordedFile]:
+def _of_window(window: WindowCaptured, folder: str) -> Iterator[RecordedFile]:
     for name, file in window.tables.items():
-        yield RecordedFile(name, folder / f"{name}.parquet", file.num_rows, file.crc32)
+        yield RecordedFile(name, f"{folder}/{name}.parquet", file.num_rows, file.crc32)
     for name in WINDOW_TABLES if not window.tables else ():
         if name not in ADDED_LATER:
             rows = window.num_spans if name == "spans" else None
-            yield RecordedFile(name, folder / f"{name}.parquet", rows)
+            yield RecordedFile(name, f"{folder}/{name}.parquet", rows)
 
 
 def checksum(path: Path) -> int:
@@ -283,7 +285,7 @@ def checksum(path: Path) -> int:
     return found
 
 
-def _is_there(path: Path) -> bool:
+def _is_there(path: str) -> bool:
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -294,7 +296,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _note(folder: Path, files: Sequence[RecordedFile]) -> str:
-    names = ", ".join(file.path.name for file in files)
+    names = ", ".join(Path(file.path).name for file in files)
     is_window = folder.name.startswith("window")
     where = f"{folder.parent.name}/{folder.name}" if is_window else folder.name
     verb = "is" if len(files) == 1 else "are"

@@ -83,7 +83,7 @@ class Profile:
     files: dict[str, list[Path]]
     """Parquet files by table."""
     status: Status
-    _recorded: Mapping[Path, RecordedFile] = field(default_factory=dict)
+    _recorded: Mapping[str, RecordedFile] = field(default_factory=dict)
     """The rows and checksums that the events report, by file."""
     _notes: list[str] = field(default_factory=list)
     _tables: dict[str, pa.Table] = field(default_factory=dict)

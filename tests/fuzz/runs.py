@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from strategy_lab.profiles.run.layout import launcher_file
+from strategy_lab.profiles.run.event_columns import add_columns
+from strategy_lab.profiles.run.layout import launcher_file, worker_folder
 from strategy_lab.profiles.run.manifest import change_run_file
 from strategy_lab.profiles.tables.merged_windows import NUM_WINDOWS
 from tests.profiles.served_run import write_served_run
@@ -84,11 +85,13 @@ def _host(run: Path) -> None:
 
 
 def _long(run: Path) -> None:
-    """More windows than are copied into one file per table, and the epochs of Keras's `fit`."""
+    """More windows than are copied into one file per table, most of its steps in columns, and the
+    epochs of Keras's `fit`."""
     parts = {"wall_ms": 50.0, "validation_ms": 30.0, "callbacks_ms": 5.0}
     ends = [{"step": step, **parts} for step in (9, 19, 29)]
     many = {"windows": NUM_WINDOWS + 1, "window_steps": 1, "epoch_ends": ends}
     write_run(run, replicas=2, steps=40, **_SMALL | many)
+    add_columns(worker_folder(run, 0).events, block_bytes=6000)
 
 
 def _recorded(run: Path) -> None:

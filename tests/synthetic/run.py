@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from strategy_lab.profiles.run import event_parts, events
+from strategy_lab.profiles.run.event_columns import add_columns
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file, uid_of
@@ -333,3 +334,4 @@ def _write_window(folder: WorkerFolder, log: _Clocked, made: tables.Segment, sta
     )
     if "merged" not in made.recipe.missing:
         merge_windows(path)
+    add_columns(folder.events)

@@ -1,0 +1,256 @@
+"""A run reads the same with its steps as columns, without them, and if either file is damaged."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from strategy_lab.profiles.capture import helper
+from strategy_lab.profiles.run import event_columns
+from strategy_lab.profiles.run.event_columns import add_columns, read_columns
+from strategy_lab.profiles.run.event_files import EventSource, read_sources
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.line_checksum import sealed
+from strategy_lab.profiles.run.step_columns import StepColumns
+from tests.synthetic import write_run
+
+BLOCK_BYTES = 5000
+"""Some ten steps of two replicas."""
+NUM_STEPS = 60
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose steps but the last are in columns, too."""
+    run = write_run(
+        tmp_path_factory.mktemp("sound") / "run", replicas=2, steps=NUM_STEPS, windows=1
+    )
+    add_columns(_events(run), BLOCK_BYTES)
+    return run
+
+
+@pytest.fixture
+def run(sound: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(sound, tmp_path / "run")
+
+
+def _events(run: Path) -> Path:
+    return worker_folder(run, 0).events
+
+
+def _columns(run: Path) -> Path:
+    return _events(run).with_name("events.columns")
+
+
+def _read(run: Path) -> EventSource:
+    return next(source for source in read_sources(run) if source.worker == 0)
+
+
+def _by_lines(run: Path, tmp_path: Path) -> EventSource:
+    """Read a run without its columns."""
+    other = shutil.copytree(run, tmp_path / "by-lines")
+    _columns(other).unlink(missing_ok=True)
+    found = _read(other)
+    shutil.rmtree(other)
+    return found
+
+
+def _num_in_columns(run: Path) -> int:
+    with _events(run).open("rb") as lines:
+        return sum(
+            len(steps) for _, steps in read_columns(_events(run), lines) if steps is not None
+        )
+
+
+def _assert_equal(found: EventSource, expected: EventSource) -> None:
+    assert (found.events, found.left_out) == (expected.events, expected.left_out)
+    assert found.num_missing == expected.num_missing
+    for column in fields(StepColumns):
+        ours, theirs = (getattr(source.steps, column.name) for source in (found, expected))
+        np.testing.assert_array_equal(ours, theirs)
+        assert ours.dtype == theirs.dtype
+
+
+def test_steps_in_columns_are_those_of_the_lines(run: Path, tmp_path: Path) -> None:
+    assert NUM_STEPS - 15 < _num_in_columns(run) < NUM_STEPS
+    _assert_equal(_read(run), _by_lines(run, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [{"marks": False}, {"nan_loss_from": 20}, {"segments": 3, "replicas": 4}],
+    ids=["no marks", "no loss", "several segments"],
+)
+def test_steps_without_a_field_are_the_same(recipe: dict[str, object], tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", **({"replicas": 2, "steps": NUM_STEPS} | recipe))
+    add_columns(_events(run), BLOCK_BYTES)
+    assert _num_in_columns(run)
+    _assert_equal(_read(run), _by_lines(run, tmp_path))
+
+
+def test_any_damage_of_the_columns_leaves_the_numbers(run: Path, tmp_path: Path) -> None:
+    expected = _by_lines(run, tmp_path)
+    path, rng = _columns(run), random.Random(7)
+    sound = path.read_bytes()
+    for place in [*range(300), *rng.sample(range(len(sound)), 200)]:
+        damaged = bytearray(sound)
+        damaged[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        _assert_equal(_read(run), expected)
+    for length in rng.sample(range(len(sound)), 50):
+        path.write_bytes(sound[:length])
+        _assert_equal(_read(run), expected)
+
+
+def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path: Path) -> None:
+    path, rng = _events(run), random.Random(8)
+    sound = path.read_bytes()
+    for place in rng.sample(range(len(sound)), 60):
+        damaged = bytearray(sound)
+        damaged[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        _assert_equal(_read(run), _by_lines(run, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("step", 0, -1),
+        ("marks_ns", 2, 2**62),
+        ("num_marks", 0, -2),
+        ("wall_ms", 1, float("nan")),
+        ("input_ms", 1, -0.5),
+        ("loss", 3, float("inf")),
+        ("captured", 0, 7),
+    ],
+)
+def test_a_value_that_no_step_can_have_is_not_used(
+    name: str, place: int, value: float, run: Path, tmp_path: Path
+) -> None:
+    expected = _by_lines(run, tmp_path)
+    _forge(run, name, lambda column: column.__setitem__(place, value))
+    assert not _num_in_columns(run)
+    _assert_equal(_read(run), expected)
+
+
+def test_another_value_with_correct_checksums_is_read(run: Path) -> None:
+    """So the values above are refused because they do not fit, not because the file is damaged."""
+    _forge(run, "wall_ms", lambda column: column.__setitem__(1, 77.0))
+    assert _read(run).steps.wall_ms[1] == 77.0
+
+
+def _forge(run: Path, name: str, change: Callable[[np.ndarray], None]) -> None:
+    """Change a column of the first block, and make its checksums those of what it then holds."""
+    with _columns(run).open("rb") as blocks:
+        header = event_columns._header(blocks)
+        assert header is not None
+        body, rest = bytearray(blocks.read(header.body_bytes)), blocks.read()
+    start = 0
+    for column, kind in event_columns._in_order():
+        size = header.bytes_of(column)
+        if column == name:
+            is_bool = kind == np.bool_
+            change(np.frombuffer(body, np.uint8 if is_bool else kind, size // kind.itemsize, start))
+        start += size
+    header = msgspec.structs.replace(header, body_crc32=zlib.crc32(body))
+    _columns(run).write_bytes(sealed(msgspec.json.encode(header)) + b"\n" + body + rest)
+
+
+@pytest.mark.parametrize("field", ["others_bytes", "num_steps", "end"])
+def test_a_sparse_file_that_claims_terabytes_is_not_read(
+    field: str, run: Path, tmp_path: Path
+) -> None:
+    expected = _by_lines(run, tmp_path)
+    with _columns(run).open("rb") as blocks:
+        header = event_columns._header(blocks)
+    assert header is not None
+    header = msgspec.structs.replace(header, **{field: 2**22 if field == "num_steps" else 2**40})
+    _columns(run).write_bytes(sealed(msgspec.json.encode(header)) + b"\n")
+    os.truncate(_columns(run), 2**41)
+    began = time.process_time()
+    _assert_equal(_read(run), expected)
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "nothing", "link to nowhere"])
+def test_a_file_of_columns_may_be_anything(kind: str, run: Path, tmp_path: Path) -> None:
+    expected = _by_lines(run, tmp_path)
+    path = _columns(run)
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link to nowhere":
+        path.symlink_to("nowhere")
+    _assert_equal(_read(run), expected)
+
+
+def test_columns_of_another_run_are_not_used(run: Path, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", replicas=2, steps=NUM_STEPS, seed=9)
+    add_columns(_events(other), BLOCK_BYTES)
+    expected = _by_lines(run, tmp_path)
+    shutil.copy(_columns(other), _columns(run))
+    assert not _num_in_columns(run)
+    _assert_equal(_read(run), expected)
+
+
+def test_writing_goes_on_behind_a_block_that_was_cut_short(run: Path) -> None:
+    path = _columns(run)
+    sound = path.read_bytes()
+    for length in (len(sound) - 1, len(sound) // 2, 10, 0):
+        path.write_bytes(sound[:length])
+        add_columns(_events(run), BLOCK_BYTES)
+        assert path.read_bytes() == sound
+
+
+def test_lines_written_later_get_columns_later(run: Path) -> None:
+    sound, lines = _columns(run).read_bytes(), _events(run).read_bytes()
+    _columns(run).unlink()
+    for length in (100, 9000, 23_000, len(lines)):
+        _events(run).write_bytes(lines[:length])
+        add_columns(_events(run), BLOCK_BYTES)
+    assert _columns(run).read_bytes() == sound
+
+
+def test_no_columns_are_written_of_invalid_lines_and_what_follows(
+    run: Path, tmp_path: Path
+) -> None:
+    _columns(run).unlink()
+    lines = _events(run).read_bytes().splitlines(keepends=True)
+    lines[30] = b'{"kind":"step"}\n'
+    _events(run).write_bytes(b"".join(lines))
+    add_columns(_events(run), BLOCK_BYTES)
+    assert 0 < _num_in_columns(run) < 30
+    _assert_equal(_read(run), _by_lines(run, tmp_path))
+
+
+def test_a_short_run_has_no_columns(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=20)
+    add_columns(_events(run))
+    assert not _columns(run).exists()
+
+
+def test_the_converter_writes_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "run", replicas=4, steps=12_000, windows=0)
+    assert not _columns(run).exists()
+    folder = worker_folder(run, 0)
+    job = helper.Job(0, "no.xplane.pb", None, str(folder.window(0)), 0, 0, [])
+    monkeypatch.setattr(helper, "rehearse", lambda: None)
+    monkeypatch.setattr(helper, "_lines", lambda: [msgspec.json.encode(job)])
+    monkeypatch.setattr(helper.signal, "signal", lambda *_: None)
+    helper.main()
+    assert "error" in capsys.readouterr().out
+    assert _num_in_columns(run) > 5000

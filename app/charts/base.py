@@ -8,6 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
+USUAL_TICKS = {"l": 86, "r": 20, "b": 66}
+"""Margins in pixels for most titles and ticks. Where one needs more, Plotly draws the chart, and
+then once more with the margin that fits."""
 FEW_STEPS = 8
 """On an axis of fewer, Plotly would mark half steps."""
 GRID = "rgba(128,128,128,0.22)"
@@ -25,7 +28,12 @@ def figure(
     axis = {"zeroline": False, "automargin": True}
     house = {
         "height": height,
-        "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
+        "margin": {
+            "l": USUAL_TICKS["l"] if y_title else 8,
+            "r": USUAL_TICKS["r"],
+            "t": 40,
+            "b": USUAL_TICKS["b"] if x_title else 8,
+        },
         # The theme sets the background. Plotly derives that of its buttons from it: with a
         # transparent background, the buttons were black.
         "hovermode": hovermode,

@@ -161,7 +161,7 @@ def _leave_space(chart: go.Figure, *lines: bool) -> None:
     """Make the margin above the axes as high as its lines of text: the legend and `lines`."""
     num = sum(map(bool, (chart.layout.showlegend, *lines)))
     if num > 1:
-        chart.update_layout(margin_t=36 + LINE_PX * (num - 1))
+        chart.update_layout(margin_t=chart.layout.margin.t + LINE_PX * (num - 1))
 
 
 def _say_above(

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
 from strategy_lab.app.server.chart_library import start_script
+from strategy_lab.app.server.chart_redraws import CHART_REDRAW_SCRIPT
 from strategy_lab.app.server.first_style import FIRST_STYLE
 from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
 
@@ -61,7 +62,8 @@ _IN_INDEX = (
         "window.prerenderReady = false",
         'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
     ),
-    ("</head>", f"<script>{LOST_PAGE_SCRIPT}</script><style>{FIRST_STYLE}</style></head>"),
+    ("</head>", f"<script>{LOST_PAGE_SCRIPT}{CHART_REDRAW_SCRIPT}</script></head>"),
+    ("</head>", f"<style>{FIRST_STYLE}</style></head>"),
 )
 """Texts of Streamlit's `index.html` and what the lab sends in their place."""
 

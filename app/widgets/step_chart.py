@@ -64,6 +64,7 @@ def make_selectable(chart: go.Figure) -> None:
     Their colour is transparent, because a legend shows a marker whose opacity is 0 all the same.
     Outlines, of which nothing is shown on hover, have none: a browser draws each marker.
     """
+    chart.update_layout(clickmode="event+select", dragmode="pan")
     chart.for_each_trace(
         lambda line: line.update(mode="lines+markers", marker={"color": CLEAR, "size": 10}),
         selector=lambda trace: trace.mode == "lines" and trace.hoverinfo != "skip",

@@ -31,6 +31,8 @@ QUERIES = {
     "/sweep": {"sweep": "New sweep"},
 }
 SEEN = {"run": "seen"}
+DRAW = "e.drawData"
+"""Plotly's function that draws the data of a chart, in Streamlit's build."""
 IS_CUT = "group => group.scrollWidth > group.clientWidth"
 
 
@@ -78,6 +80,78 @@ def test_what_a_page_draws_leaves_the_style_of_the_rest_as_it_is(
     styled = [event["args"] for event in events if event["name"] == "UpdateLayoutTree"]
     num_elements = sum(each.get("elementCount", 0) for each in styled)
     assert 1_000 < num_elements < 30_000
+
+
+def test_charts_are_not_drawn_again_without_a_change(
+    open_page: Callable[..., Page], seen: Server
+) -> None:
+    """Streamlit gives each figure to the library twice, and the library may fit the margins.
+
+    Without the lab's script (`chart_redraws`) each chart is drawn 3.4 times.
+    """
+    page = open_page("about:blank")
+    profiler = page.context.new_cdp_session(page)
+    profiler.send("Profiler.enable")
+    profiler.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": False})
+    page.goto(seen.address("overview", **SEEN))
+    wait_until_drawn(page)
+    functions = [
+        function
+        for script in profiler.send("Profiler.takePreciseCoverage")["result"]
+        if "/PlotlyChart." in script["url"]
+        for function in script["functions"]
+    ]
+    drawn = [each["ranges"][0]["count"] for each in functions if each["functionName"] == DRAW]
+    num_charts = page.locator(".js-plotly-plot").count()
+    assert num_charts >= 4
+    assert num_charts <= sum(drawn) <= 2 * num_charts
+
+
+SHOWN_AGAIN = """async () => {
+  const chart = document.body.appendChild(document.createElement('div'));
+  const figure = (title, width) => ({
+    data: [{x: [1, 2, 3], y: [1, 3, 2]}],
+    layout: {title: {text: title}, width, height: 200, datarevision: 1},
+    config: {},
+  });
+  const given = figure('one', 300), text = JSON.stringify(given), drawn = [];
+  await Plotly.react(chart, given);
+  chart.on('plotly_afterplot', () => drawn.push(chart.layout.title.text + chart.layout.width));
+  const show = async (...options) => {
+    const before = drawn.length;
+    if (await Plotly.react(chart, figure(...options)) !== chart) throw 'not the chart';
+    return drawn.length > before;
+  };
+  const found = {
+    same: await show('one', 300),
+    size: await show('one', 400),
+    title: await show('two', 400),
+    back: await show('one', 300),
+    unchanged: JSON.stringify(given) === text,
+  };
+  await Plotly.relayout(chart, {'xaxis.range': [1, 2]});
+  found.zoomed = await show('one', 300);
+  found.range = chart.layout.xaxis.range;
+  Plotly.purge(chart);
+  chart.remove();
+  return found;
+}"""
+
+
+def test_a_figure_is_drawn_when_anything_in_it_or_its_size_changes(
+    open_page: Callable[..., Page], seen: Server
+) -> None:
+    page = open_page(seen.address("overview", **SEEN))
+    wait_until_drawn(page)
+    assert page.evaluate(SHOWN_AGAIN) == {
+        "same": False,
+        "size": True,
+        "title": True,
+        "back": True,
+        "unchanged": True,
+        "zoomed": False,
+        "range": [1, 2],
+    }
 
 
 def test_the_library_that_draws_charts_starts_before_the_first_chart_is_there(

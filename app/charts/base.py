@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
-USUAL_TICKS = {"l": 86, "r": 20, "b": 66}
+USUAL_TICKS = {"l": 74, "r": 20, "b": 66}
 """Margins in pixels for most titles and ticks. Where one needs more, Plotly draws the chart, and
 then once more with the margin that fits."""
 FEW_STEPS = 8

@@ -5,6 +5,9 @@ costs the time in which no replica runs anything: host work that overlaps with t
 costs nothing. Ops that run Python, or run on another device than their replica's, cost their
 duration.
 
+Python waits for a function that it calls, so samples of its stack show the call. From the first op
+of a replica in the call to the last, the runtime starts ops; that time is not Python's.
+
 A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each stage with
 a buffer has its own thread, so most stages only wait for the stage below. The limiting stage is
 the deepest one that is active at that moment.
@@ -12,6 +15,7 @@ the deepest one that is active at that moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,8 @@ from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples, times_of
-from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
+from strategy_lab.profiles.run.loop_scope import loop_in
+from strategy_lab.profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
 from strategy_lab.profiles.tables.columns import sorted_distinct
 
 Ints = NDArray[np.int64]
@@ -37,10 +42,11 @@ LEAST_SHARE = 0.01
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> dict[str, Any]:
     """Return every cause of every captured step, as columns."""
-    waiting = _waiting(joined)
-    explained = attribution.busy | waiting | _traced(joined)
+    waiting, running = _waiting(joined), _running(joined)
+    explained = attribution.busy | waiting | running | _traced(joined)
     calls = times_of(samples, joined.steps, "call")
     rows = [
+        *_between_ops(joined, _difference(running, attribution.busy | waiting)),
         *_tracing(joined, attribution.busy),
         *_input_stages(joined, attribution.busy, waiting),
         *_input_python("input-python", joined, _difference(waiting, attribution.busy)),
@@ -48,6 +54,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
         *of_samples(samples, joined.steps, explained),
         *_between(samples, joined.steps),
         *_python_ops(joined),
+        *_debugging_ops(joined),
         *_detours(joined),
     ]
     names = ("kind", "name", "detail", "replica", "device", "count", "bytes")
@@ -64,6 +71,53 @@ def _waiting(joined: Joined) -> Intervals:
     host, ops = joined.host_inputs, joined.ops
     at = (ops.category == INPUT) & (ops.device >= 0)
     return Intervals.union((host.start_ns, host.end_ns), (ops.start_ns[at], ops.end_ns[at]))
+
+
+def _running(joined: Joined) -> Intervals:
+    """Return the times from the first to the last op of a replica in each called function."""
+    ops, calls = joined.ops, joined.calls
+    of_replica = ops.device >= 0
+    starts = np.sort(ops.start_ns[of_replica])
+    ends = np.sort(ops.end_ns[of_replica])
+    if not starts.size or not len(calls):
+        return Intervals.union()
+    first = np.searchsorted(starts, calls.start_ns)
+    last = np.searchsorted(ends, calls.end_ns, side="right") - 1
+    begins, finishes = starts[first.clip(max=len(starts) - 1)], ends[last.clip(min=0)]
+    # A call in which no op both begins and ends has none of its own.
+    has_ops = (first < len(starts)) & (last >= 0) & (begins < finishes)
+    has_ops &= (begins < calls.end_ns) & (finishes > calls.start_ns)
+    return Intervals.union((begins[has_ops], finishes[has_ops]))
+
+
+def _between_ops(joined: Joined, gaps: Intervals) -> list[Row]:
+    """Return one row per step that calls a function: what passes before its next op is started.
+
+    `count` are the ops of the replica that has most of them, and the loop is the one that most ops
+    belong to, if that is half of them or more.
+    """
+    steps, ops = joined.steps, joined.ops
+    wall = steps.end_ns - steps.start_ns
+    held = gaps.length_within(steps.start_ns, steps.end_ns)
+    loop_of = [loop_in(name) for name in joined.columns.names]
+    rows: list[Row] = []
+    for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist():
+        own = np.flatnonzero((ops.step == step) & (ops.device >= 0))
+        if not own.size:
+            continue
+        loops = Counter(loop_of[name] for name in ops.name[own].tolist())
+        loop, num_in_loop = loops.most_common(1)[0]
+        rows.append(
+            {
+                "kind": "between-ops",
+                "name": loop if loop and 2 * num_in_loop >= own.size else None,
+                "step": step,
+                "count": int(np.bincount(ops.device[own]).max()),
+                "total_ns": int(held[step]),
+                "held_ns": int(held[step]),
+            }
+        )
+    return rows
 
 
 def _traced(joined: Joined) -> Intervals:
@@ -215,6 +269,25 @@ def _python_ops(joined: Joined) -> list[Row]:
                 **_where(joined, device),
             }
             rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+    return rows
+
+
+def _debugging_ops(joined: Joined) -> list[Row]:
+    """Return the types of ops that print, check or log inside a step's graph, each as one row.
+
+    `tf.debugging.enable_check_numerics` adds an op for every other one, so they have no row each.
+    """
+    ops = joined.ops
+    type_of = np.array([op in DEBUGGING_OPS for op in joined.columns.ops], np.bool_)
+    if not type_of.any():
+        return []
+    at = np.flatnonzero(type_of[ops.name] & (ops.device >= 0) & (ops.step >= 0))
+    kinds = np.array([joined.columns.ops[name] for name in ops.name[at].tolist()], np.str_)
+    rows: list[Row] = []
+    for kind, device in sorted(set(zip(kinds.tolist(), ops.device[at].tolist(), strict=True))):
+        own = at[(kinds == kind) & (ops.device[at] == device)]
+        known = {"kind": "debugging-op", "name": kind, **_where(joined, device)}
+        rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
     return rows
 
 

@@ -61,9 +61,12 @@ class SegmentCauses:
     def has_many_ops(self) -> bool:
         """Whether a replica runs so many ops that the runtime's start of each one may matter.
 
-        Of fewer, a gap between two ops is one in which the next op waits for something.
+        So does a loop whose ops were too short to be recorded. Of fewer ops, a gap between two is
+        one in which the next one waits for something.
         """
-        return sum(cause.count for cause in self.of_kind("between-ops")) >= MANY_OPS
+        found = self.of_kind("between-ops")
+        is_unrecorded = any(cause.name and not cause.count for cause in found)
+        return is_unrecorded or sum(cause.count for cause in found) >= MANY_OPS
 
     def held_ms(self, *kinds: str) -> float:
         """Per step, by all causes of these kinds together."""

@@ -5,8 +5,8 @@ costs the time in which no replica runs anything: host work that overlaps with t
 costs nothing. Ops that run Python, or run on another device than their replica's, cost their
 duration.
 
-Python waits for a function that it calls, so samples of its stack show the call. From the first op
-of a replica in the call to the last, the runtime starts ops; that time is not Python's.
+Python waits for a function that it calls, so samples of its stack show the call. While the runtime
+executes the function, the time between its ops is not Python's.
 
 A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each stage with
 a buffer has its own thread, so most stages only wait for the stage below. The limiting stage is
@@ -42,7 +42,8 @@ LEAST_SHARE = 0.01
 
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> dict[str, Any]:
     """Return every cause of every captured step, as columns."""
-    waiting, running = _waiting(joined), _running(joined)
+    waiting = _waiting(joined)
+    running = Intervals.union((joined.calls.start_ns, joined.calls.end_ns))
     explained = attribution.busy | waiting | running | _traced(joined)
     calls = times_of(samples, joined.steps, "call")
     rows = [
@@ -73,49 +74,34 @@ def _waiting(joined: Joined) -> Intervals:
     return Intervals.union((host.start_ns, host.end_ns), (ops.start_ns[at], ops.end_ns[at]))
 
 
-def _running(joined: Joined) -> Intervals:
-    """Return the times from the first to the last op of a replica in each called function."""
-    ops, calls = joined.ops, joined.calls
-    of_replica = ops.device >= 0
-    starts = np.sort(ops.start_ns[of_replica])
-    ends = np.sort(ops.end_ns[of_replica])
-    if not starts.size or not len(calls):
-        return Intervals.union()
-    first = np.searchsorted(starts, calls.start_ns)
-    last = np.searchsorted(ends, calls.end_ns, side="right") - 1
-    begins, finishes = starts[first.clip(max=len(starts) - 1)], ends[last.clip(min=0)]
-    # A call in which no op both begins and ends has none of its own.
-    has_ops = (first < len(starts)) & (last >= 0) & (begins < finishes)
-    has_ops &= (begins < calls.end_ns) & (finishes > calls.start_ns)
-    return Intervals.union((begins[has_ops], finishes[has_ops]))
-
-
 def _between_ops(joined: Joined, gaps: Intervals) -> list[Row]:
     """Return one row per step that calls a function: what passes before its next op is started.
 
-    `count` are the ops of the replica that has most of them, and the loop is the one that most ops
-    belong to, if that is half of them or more.
+    `count` are the ops of the replica that has most of them, and `name` is the loop that half of
+    the ops or more belong to. The executor does not record ops that it takes for cheap. If the
+    graph has a loop whose ops are not recorded, the row names it, and their number is unknown.
     """
     steps, ops = joined.steps, joined.ops
     wall = steps.end_ns - steps.start_ns
     held = gaps.length_within(steps.start_ns, steps.end_ns)
     loop_of = [loop_in(name) for name in joined.columns.names]
+    unrecorded = {loop for node in joined.graph.nodes if (loop := loop_in(node.name))}
+    unrecorded -= {loop_of[name] for name in np.unique(ops.name[ops.device >= 0]).tolist()}
     rows: list[Row] = []
     for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist():
         own = np.flatnonzero((ops.step == step) & (ops.device >= 0))
-        if not own.size:
-            continue
         loops = Counter(loop_of[name] for name in ops.name[own].tolist())
-        loop, num_in_loop = loops.most_common(1)[0]
+        loop, num_in_loop = loops.most_common(1)[0] if loops else (None, 0)
         rows.append(
             {
                 "kind": "between-ops",
                 "name": loop if loop and 2 * num_in_loop >= own.size else None,
                 "step": step,
-                "count": int(np.bincount(ops.device[own]).max()),
+                "count": int(np.bincount(ops.device[own]).max()) if own.size else 0,
                 "total_ns": int(held[step]),
                 "held_ns": int(held[step]),
             }
+            | ({"name": min(unrecorded), "count": None} if unrecorded else {})
         )
     return rows
 

@@ -179,7 +179,7 @@ def fit_in_float64(run: str) -> None:
 
 def fit_in_float16(run: str) -> None:
     keras.mixed_precision.set_global_policy("mixed_float16")  # planted
-    fit(run, in_memory, hidden=256)
+    fit(run, in_memory, hidden=768)
 
 
 def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
@@ -329,16 +329,17 @@ def computing(features: tf.Tensor) -> tf.Tensor:
 
 
 def in_a_loop(features: tf.Tensor) -> tf.Tensor:
-    """Time steps of some thousand numbers each."""
-    for _ in tf.range(200):
+    """Ops on some thousand numbers each, which TensorFlow takes for cheap and does not record."""
+    for _ in tf.range(1000):
         features = tf.ensure_shape(tf.sin(features) * 1.001, (BATCH // 2, FEATURES))  # planted
     return features
 
 
-def one_by_one(features: tf.Tensor) -> tf.Tensor:
-    """The same without a loop in the graph."""
-    for _ in range(200):
-        features = tf.sin(features) * 1.001  # planted
+def multiplying_in_a_loop(features: tf.Tensor) -> tf.Tensor:
+    """Ops that are recorded."""
+    for _ in tf.range(500):
+        features = features - 1e-9 * tf.matmul(features, tf.ones((FEATURES, FEATURES)))  # planted
+        features = tf.ensure_shape(features, (BATCH // 2, FEATURES))
     return features
 
 
@@ -355,7 +356,7 @@ def checking(features: tf.Tensor) -> tf.Tensor:
 
 
 def in_float16(features: tf.Tensor) -> tf.Tensor:
-    half = tf.tile(tf.cast(features, tf.float16), [16, 2])  # planted
+    half = tf.tile(tf.cast(features, tf.float16), [64, 4])  # planted
     product = tf.cast(tf.matmul(half, half, transpose_a=True), tf.float32)
     return features + product[: BATCH // 2, :FEATURES] * 1e-9
 
@@ -435,7 +436,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "float16": lambda run: loop(run, in_replica=in_float16),
     "float16-fit": fit_in_float16,
     "loop-of-small-ops": lambda run: loop(run, in_replica=in_a_loop),
-    "many-small-ops": lambda run: loop(run, in_replica=one_by_one),
+    "loop-of-products": lambda run: loop(run, in_replica=multiplying_in_a_loop),
     "printing": lambda run: loop(run, in_replica=printing),
     "checking": lambda run: loop(run, in_replica=checking),
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),

@@ -187,16 +187,11 @@ def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded
     assert "ops that compute in float16 on CPUs" in told.sentence
 
 
-@pytest.mark.parametrize(
-    ("kind", "loop"), [("loop-of-small-ops", "while"), ("many-small-ops", None)]
-)
-def test_the_start_of_many_small_ops_is_not_blamed_on_python(
-    kind: str, loop: str | None, recorded: Recorded
-) -> None:
+@pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
+def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
     told = first(recorded(kind))
     assert told.key == "small-ops"
-    assert told.evidence["num_ops"] >= 400
-    assert told.evidence["loop"] == loop
+    assert told.evidence["loop"] == "while"
 
 
 @pytest.mark.parametrize(("kind", "op"), [("printing", "StringFormat"), ("checking", "Check")])

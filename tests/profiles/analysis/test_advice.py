@@ -204,7 +204,7 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
 
 def test_gaps_between_few_ops_are_not_due_to_their_number(tmp_path: Path) -> None:
     """One of them waits for something that the run does not record."""
-    few = cause("between-ops", "rnn/while", 15.0, count=40)
+    few = cause("between-ops", "", 15.0, count=40)
     told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
     assert "small-ops" not in told
     assert "idle" in told
@@ -216,6 +216,15 @@ def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
     assert "idle" not in told
     sentence = told["small-ops"].sentence
     assert "runs 2,400 ops in a step, most of them in the loop rnn/while." in sentence
+
+
+def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
+    loop = cause("between-ops", "rnn/while", 15.0, count=None)
+    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
+    assert "idle" not in told
+    assert "too short to be recorded, such as those of the loop rnn/while" in (
+        told["small-ops"].sentence
+    )
 
 
 def test_checks_of_every_op_are_found_however_short(tmp_path: Path) -> None:

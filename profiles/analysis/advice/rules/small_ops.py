@@ -2,9 +2,9 @@
 
 ## What it does
 
-Adds up the time of a called function in which no replica runs an op because the next one has not
-been started: 20 % of a typical captured step or more, in a step in which each replica runs 300 ops
-or more. Names the loop that half of the ops or more belong to.
+Adds up the time in which the runtime executes a function and no replica runs a recorded op: 20 % of
+a typical captured step or more. Each replica runs 300 ops or more, and half of them or more are of
+the loop that is named. Or the graph has a loop whose ops are too short to be recorded.
 
 ## Why is this slow
 
@@ -47,20 +47,29 @@ def find(facts: Facts) -> Iterator[Finding]:
     if captures_are_unlike(facts):
         return
     causes = facts.held_up.of_kind("between-ops")
-    num_ops = sum(cause.count for cause in causes)
-    loop = causes[0].name
-    where = f", most of them in the loop {shortened(loop, MOST_OF_A_NAME)}" if loop else ""
+    num_ops, loop = sum(cause.count for cause in causes), causes[0].name
+    of_step = of_a_step(facts, held_ms, wall)
+    named = shortened(loop, MOST_OF_A_NAME)
+    if num_ops:
+        where = f", most of them in the loop {named}" if loop else ""
+        sentence = (
+            f"Each replica runs {num_ops:,.0f} ops in a step{where}. For {of_step}, no replica "
+            "runs an op because the runtime has not started the next one."
+        )
+    else:
+        sentence = (
+            f"For {of_step}, TensorFlow's runtime executes ops that are too short to be recorded, "
+            f"such as those of the loop {named}: starting each takes longer than running it."
+        )
     yield finding(
         facts,
         KEY,
-        f"Each replica runs {num_ops:,.0f} ops in a step{where}. For "
-        f"{of_a_step(facts, held_ms, wall)}, no replica runs an op because the runtime has not "
-        "started the next one.",
+        sentence,
         "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
         "kernels of many ops, or let each iteration work on more: whole tensors, "
         "tf.vectorized_map, a Keras RNN with unroll=True.",
         per_typical_step(facts, held_ms, wall),
-        num_ops=num_ops,
+        num_ops=num_ops or None,
         loop=loop or None,
         held_ms=held_ms,
     )

@@ -203,11 +203,10 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
 
 
 def test_gaps_between_few_ops_are_not_due_to_their_number(tmp_path: Path) -> None:
-    """One of them waits for something that the run does not record."""
+    """On a busy machine an op also waits for a core."""
     few = cause("between-ops", "", 15.0, count=40)
     told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
-    assert "small-ops" not in told
-    assert "idle" in told
+    assert not {"small-ops", "dispatch", "idle"} & set(told)
 
 
 def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:

@@ -56,10 +56,18 @@ def memory_over_step(
 
 
 def _colours(numbers: Collection[int]) -> list[str]:
-    """Colours of devices by position; a line that is alone needs none of its own."""
+    """Colours of devices by position; a line that is alone needs none of its own.
+
+    With more devices than colours, two positions have the same one: the second takes a free one.
+    """
     if len(numbers) == 1:
         return [SERIES_COLOUR]
-    return [device_colour(number) for number in numbers]
+    found: list[str] = []
+    for number in numbers:
+        colour = device_colour(number)
+        free = [each for each in DEVICE_COLOURS if each not in found]
+        found.append(free[0] if colour in found and free else colour)
+    return found
 
 
 def _add_spread(chart: go.Figure, lines: Lines) -> None:

@@ -61,7 +61,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         return
     show_sentence(_sentence(facts, calls))
     show_tiles(_tiles(facts), first_is_large=True)
-    chosen = show_collectives(calls)
+    chosen = show_collectives(calls, segment.num_replicas)
     left, right = st.columns(2)
     with left:
         show_replicas(calls, chosen, facts.breakdown, opened.profile.process_titles)

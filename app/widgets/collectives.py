@@ -24,7 +24,7 @@ _ESTIMATE = (
 )
 
 
-def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
+def show_collectives(calls: Sequence[CollectiveCall], num_replicas: int) -> CollectiveCall | None:
     """The table; the op whose row was chosen, if any."""
     st.header("Collectives", help=DEFINITIONS["traffic"].text)
     if not calls:
@@ -36,7 +36,7 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     is_estimated = any(ESTIMATED in (call.source or "") for call in calls)
     columns = _columns(f"{unit}/s", GIGA / scale, 150 if is_estimated else 80)
     chosen: CollectiveCall | None = show_selectable_table(TABLE, calls, columns, most_rows=9)
-    if whose := _whose_times(calls):
+    if whose := whose_times(calls, num_replicas):
         st.caption(whose)
     if is_estimated:
         st.caption(_ESTIMATE)
@@ -44,10 +44,14 @@ def show_collectives(calls: Sequence[CollectiveCall]) -> CollectiveCall | None:
     return chosen
 
 
-def _whose_times(calls: Sequence[CollectiveCall]) -> str:
-    """Whose times the table has; empty if it has those of all members of each collective."""
+def whose_times(calls: Sequence[CollectiveCall], num_replicas: int) -> str:
+    """Whose times the table has; empty if it has those of all members of each collective.
+
+    A member that is no replica, such as a pod's coordinator, has no times of its own.
+    """
     numbers = sorted({part.replica for call in calls for part in call.replicas})
-    if not numbers or all((call.group_size or 0) <= len(call.replicas) for call in calls):
+    members = [(min(call.group_size or 0, num_replicas), len(call.replicas)) for call in calls]
+    if not numbers or all(size <= num_known for size, num_known in members):
         return ""
     which, known = (
         "replica" if len(numbers) == 1 else "replicas",

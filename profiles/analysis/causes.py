@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
 
+MANY_OPS = 300
+"""Of a replica and step. A step of a convolutional network of two layers has 50 ops that take time,
+with checks of every op 230; a loop over the 256 time steps of an RNN has 2,400."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cause:
     """One thing that held up steps."""
@@ -26,6 +31,7 @@ class Cause:
     kind: str
     """As in `profiles.tables.schema.CAUSES`."""
     name: str
+    """Empty if it has none."""
     detail: str | None
     replica: int | None
     device: str | None
@@ -50,6 +56,17 @@ class SegmentCauses:
 
     def of_kind(self, *kinds: str) -> tuple[Cause, ...]:
         return tuple(cause for cause in self.causes if cause.kind in kinds)
+
+    @property
+    def has_many_ops(self) -> bool:
+        """Whether a replica runs so many ops that the runtime's start of each one may matter.
+
+        So does a loop whose ops were too short to be recorded. Of fewer ops, a gap between two is
+        one in which the next one waits for something.
+        """
+        found = self.of_kind("between-ops")
+        is_unrecorded = any(cause.name and not cause.count for cause in found)
+        return is_unrecorded or sum(cause.count for cause in found) >= MANY_OPS
 
     def held_ms(self, *kinds: str) -> float:
         """Per step, by all causes of these kinds together."""
@@ -78,7 +95,7 @@ def _one(rows: list[dict[str, object]], num_steps: int) -> Cause:
     sizes = [row["bytes"] for row in rows]
     return Cause(
         kind=str(first["kind"]),
-        name=str(first["name"]),
+        name=str(first["name"] or ""),
         detail=None if first["detail"] is None else str(first["detail"]),
         replica=first["replica"] if isinstance(first["replica"], int) else None,
         device=None if first["device"] is None else str(first["device"]),

@@ -15,8 +15,13 @@ from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cos
 from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
 from strategy_lab.profiles.analysis.cost import ANY_STEP, CAPTURED_STEP, Cost, Source
+from strategy_lab.profiles.analysis.element_types import (
+    FLOAT16,
+    FLOAT64,
+    ComputedIn,
+    computed_in,
+)
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
-from strategy_lab.profiles.analysis.float64 import Float64, float64
 from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
@@ -100,8 +105,10 @@ class Facts:
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
-    float64: Float64 | None
-    """None if no op of a typical captured step is known to compute in float64."""
+    float16: ComputedIn | None
+    """None if no op of a typical captured step is known to compute in float16."""
+    float64: ComputedIn | None
+    """The same of float64."""
     memory: tuple[DeviceMemory, ...]
     load: MachineLoad | None
     """None if the CPUs were not sampled while it trained."""
@@ -168,7 +175,8 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         retracing=retracing(profile, number),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
-        float64=profile.once(("float64", number), lambda: float64(profile, number)),
+        float16=_computed_in(FLOAT16, profile, number),
+        float64=_computed_in(FLOAT64, profile, number),
         memory=memory_use(profile),
         load=machine_load(profile, number),
         num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
@@ -183,6 +191,10 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         failure=(failure := _failure(profile, segment)),
         failed=_failed(profile, failure),
     )
+
+
+def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:
+    return profile.once((dtype, segment), lambda: computed_in(dtype, profile, segment))
 
 
 def _failure(profile: Profile, segment: SegmentOpened) -> str | None:

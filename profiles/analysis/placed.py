@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_lab.profiles.run.replica_scope import replica_in
 from strategy_lab.profiles.run.tensorflow_names import READ_VARIABLE
 from strategy_lab.profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
 
@@ -150,7 +151,9 @@ def _lent(profile: Profile, segment: SegmentOpened, large: pa.Table) -> CopiedVa
     sizes = floats(rows, "bytes").tolist()
     for at, (tensor, sender, receiver, size) in enumerate(zip(*columns, sizes, strict=True)):
         owner, reader = replica_of.get(sender or ""), replica_of.get(receiver or "")
-        if tensor in reads and None not in (owner, reader):
+        # What the owner itself reads is its own copy, whatever else the value is sent for.
+        is_own = owner is not None and replica_in(tensor or "") == owner
+        if tensor in reads and None not in (owner, reader) and not is_own:
             is_copy[at] = owner != reader
             if is_copy[at]:
                 found.add(PlacedVariable(tensor or "", sender or "", size))

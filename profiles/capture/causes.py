@@ -5,6 +5,9 @@ costs the time in which no replica runs anything: host work that overlaps with t
 costs nothing. Ops that run Python, or run on another device than their replica's, cost their
 duration.
 
+Python waits for a function that it calls, so samples of its stack show the call. While the runtime
+executes the function, the time between its ops is not Python's.
+
 A step waits for its batch while `IteratorGetNext` runs. Stages of tf.data nest, and each stage with
 a buffer has its own thread, so most stages only wait for the stage below. The limiting stage is
 the deepest one that is active at that moment.
@@ -12,6 +15,7 @@ the deepest one that is active at that moment.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -24,7 +28,8 @@ from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples, times_of
-from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
+from strategy_lab.profiles.run.loop_scope import loop_in
+from strategy_lab.profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
 from strategy_lab.profiles.tables.columns import sorted_distinct
 
 Ints = NDArray[np.int64]
@@ -38,9 +43,11 @@ LEAST_SHARE = 0.01
 def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples) -> dict[str, Any]:
     """Return every cause of every captured step, as columns."""
     waiting = _waiting(joined)
-    explained = attribution.busy | waiting | _traced(joined)
+    running = Intervals.union((joined.calls.start_ns, joined.calls.end_ns))
+    explained = attribution.busy | waiting | running | _traced(joined)
     calls = times_of(samples, joined.steps, "call")
     rows = [
+        *_between_ops(joined, _difference(running, attribution.busy | waiting)),
         *_tracing(joined, attribution.busy),
         *_input_stages(joined, attribution.busy, waiting),
         *_input_python("input-python", joined, _difference(waiting, attribution.busy)),
@@ -48,6 +55,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
         *of_samples(samples, joined.steps, explained),
         *_between(samples, joined.steps),
         *_python_ops(joined),
+        *_debugging_ops(joined),
         *_detours(joined),
     ]
     names = ("kind", "name", "detail", "replica", "device", "count", "bytes")
@@ -64,6 +72,38 @@ def _waiting(joined: Joined) -> Intervals:
     host, ops = joined.host_inputs, joined.ops
     at = (ops.category == INPUT) & (ops.device >= 0)
     return Intervals.union((host.start_ns, host.end_ns), (ops.start_ns[at], ops.end_ns[at]))
+
+
+def _between_ops(joined: Joined, gaps: Intervals) -> list[Row]:
+    """Return one row per step that calls a function: what passes before its next op is started.
+
+    `count` are the ops of the replica that has most of them, and `name` is the loop that half of
+    the ops or more belong to. The executor does not record ops that it takes for cheap. If the
+    graph has a loop whose ops are not recorded, the row names it, and their number is unknown.
+    """
+    steps, ops = joined.steps, joined.ops
+    wall = steps.end_ns - steps.start_ns
+    held = gaps.length_within(steps.start_ns, steps.end_ns)
+    loop_of = [loop_in(name) for name in joined.columns.names]
+    unrecorded = {loop for node in joined.graph.nodes if (loop := loop_in(node.name))}
+    unrecorded -= {loop_of[name] for name in np.unique(ops.name[ops.device >= 0]).tolist()}
+    rows: list[Row] = []
+    for step in np.flatnonzero(held > LEAST_SHARE * wall).tolist():
+        own = np.flatnonzero((ops.step == step) & (ops.device >= 0))
+        loops = Counter(loop_of[name] for name in ops.name[own].tolist())
+        loop, num_in_loop = loops.most_common(1)[0] if loops else (None, 0)
+        rows.append(
+            {
+                "kind": "between-ops",
+                "name": loop if loop and 2 * num_in_loop >= own.size else None,
+                "step": step,
+                "count": int(np.bincount(ops.device[own]).max()) if own.size else 0,
+                "total_ns": int(held[step]),
+                "held_ns": int(held[step]),
+            }
+            | ({"name": min(unrecorded), "count": None} if unrecorded else {})
+        )
+    return rows
 
 
 def _traced(joined: Joined) -> Intervals:
@@ -215,6 +255,25 @@ def _python_ops(joined: Joined) -> list[Row]:
                 **_where(joined, device),
             }
             rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+    return rows
+
+
+def _debugging_ops(joined: Joined) -> list[Row]:
+    """Return the types of ops that print, check or log inside a step's graph, each as one row.
+
+    `tf.debugging.enable_check_numerics` adds an op for every other one, so they have no row each.
+    """
+    ops = joined.ops
+    type_of = np.array([op in DEBUGGING_OPS for op in joined.columns.ops], np.bool_)
+    if not type_of.any():
+        return []
+    at = np.flatnonzero(type_of[ops.name] & (ops.device >= 0) & (ops.step >= 0))
+    kinds = np.array([joined.columns.ops[name] for name in ops.name[at].tolist()], np.str_)
+    rows: list[Row] = []
+    for kind, device in sorted(set(zip(kinds.tolist(), ops.device[at].tolist(), strict=True))):
+        own = at[(kinds == kind) & (ops.device[at] == device)]
+        known = {"kind": "debugging-op", "name": kind, **_where(joined, device)}
+        rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
     return rows
 
 

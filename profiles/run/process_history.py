@@ -224,14 +224,16 @@ def first_loss(processes: Sequence[Process]) -> Process | None:
 
     One launcher of all processes names it. Of several launchers each names its own: the first loss
     counts, and a process that only reported losing a peer counts last. Without a launcher, as in
-    the workers of a traced program, the first error counts.
+    the workers of a traced program, the first error counts. `StopIteration` comes after other
+    errors: a distributed dataset ends on every worker if it fails on one.
     """
 
-    def rank(process: Process) -> tuple[bool, bool, bool, int]:
+    def rank(process: Process) -> tuple[bool, bool, bool, bool, int]:
         lost_ns = process.lost_ns
         is_ended = process.state is ProcessState.ENDED
         since_ns = lost_ns or process.failed_ns or 0
-        return is_ended, process.lost_a_peer, lost_ns is None, since_ns
+        ran_out = process.failed == StopIteration.__name__
+        return is_ended, process.lost_a_peer, ran_out, lost_ns is None, since_ns
 
     return min((each for each in processes if each.state in ENDED_EARLY), key=rank, default=None)
 

@@ -12,6 +12,26 @@ import re
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Types of the ops that run Python inside a graph: `tf.numpy_function`, `tf.py_function`."""
 
+PRINTING_OPS = frozenset({"Print", "PrintV2", "StringFormat"})
+"""Types of the ops of `tf.print`."""
+
+CHECKING_OPS = frozenset({"CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2"})
+"""Types of the ops of `tf.debugging.check_numerics` and `enable_check_numerics`."""
+
+SUMMARY_OPS = frozenset(
+    {
+        "WriteAudioSummary",
+        "WriteHistogramSummary",
+        "WriteImageSummary",
+        "WriteRawProtoSummary",
+        "WriteScalarSummary",
+        "WriteSummary",
+    }
+)
+"""Types of the ops of `tf.summary`."""
+
+DEBUGGING_OPS = PRINTING_OPS | CHECKING_OPS | SUMMARY_OPS
+
 READ_VARIABLE = "ReadVariableOp"
 """Type of the op that reads a variable in a graph."""
 

@@ -385,9 +385,14 @@ CAUSES = {
     "python": "The program's own Python ran; name: file and line, detail: the line.",
     "read-back": "A tensor was copied to Python (numpy(), float(), print); name: file and line.",
     "call": "TensorFlow's or Keras's Python ran; name: the program's line that called it.",
+    "between-ops": "The runtime executed a function and had not started its next op; name: the "
+    "loop of half of the ops or more; count: ops of a replica, null if those of the loop were not "
+    "recorded.",
     "between-steps": "The program did something between the step before and this one; name: file "
     "and line, detail: the line.",
     "python-op": "An op ran Python inside the graph (py_function, numpy_function); name: the op.",
+    "debugging-op": "Ops of one type printed, checked numbers or wrote summaries inside the graph; "
+    "name: the type.",
     "detour": "Ops of a replica ran on another device (name: the first of them); bytes: moved "
     "there and back.",
 }

@@ -90,9 +90,12 @@ def _cell_magic(shell: Shell) -> Callable[[str, str], None]:
         )
         if fault is not None:
             print(f"strategy-lab: {fault}")
+        recorded = profiles.load(folder)
+        # A cell that is interrupted, or fails in step 1,000, has recorded the steps until then.
+        if error is None or recorded.segments:
+            display(recorded)
         if error is not None:
             raise error
-        display(profiles.load(folder))
 
     return strategy_lab
 

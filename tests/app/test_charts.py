@@ -253,6 +253,15 @@ def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:
     assert [trace.line.color for trace in shown] == [device_colour(1), device_colour(3)]
 
 
+def test_devices_of_one_chart_have_different_colours_while_there_are_any() -> None:
+    """Positions 0 and 6 have the same one."""
+    line = ("CPU:0", [0.0, 1.0], [10, 20])
+    chart = memory_over_step(dict.fromkeys((0, 1, 3, 6), line))
+    colours = [trace.line.color for trace in chart.data if trace.name]
+    assert len(colours) == len(set(colours)) == 4
+    assert colours[:3] == [device_colour(0), device_colour(1), device_colour(3)]
+
+
 def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
     line = (np.arange(5.0), np.ones(5))
     first, second, *_ = memory({"CPU:0": line, "CPU:1": line}).data

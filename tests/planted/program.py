@@ -8,6 +8,7 @@ Each is an ordinary `tf.distribute` program on two virtual CPU devices, recorded
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -176,6 +177,11 @@ def fit_in_float64(run: str) -> None:
     fit(run, in_float64, hidden=768)
 
 
+def fit_in_float16(run: str) -> None:
+    keras.mixed_precision.set_global_policy("mixed_float16")  # planted
+    fit(run, in_memory, hidden=768)
+
+
 def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
     """A model that is built, or not, and an optimizer that creates its slots in the first step."""
     mirrored = strategy()
@@ -322,6 +328,39 @@ def computing(features: tf.Tensor) -> tf.Tensor:
     return features + large[: tf.shape(features)[0], :FEATURES] * 1e-9
 
 
+def in_a_loop(features: tf.Tensor) -> tf.Tensor:
+    """Ops on some thousand numbers each, which TensorFlow takes for cheap and does not record."""
+    for _ in tf.range(1000):
+        features = tf.ensure_shape(tf.sin(features) * 1.001, (BATCH // 2, FEATURES))  # planted
+    return features
+
+
+def multiplying_in_a_loop(features: tf.Tensor) -> tf.Tensor:
+    """Ops that are recorded."""
+    for _ in tf.range(500):
+        features = features - 1e-9 * tf.matmul(features, tf.ones((FEATURES, FEATURES)))  # planted
+        features = tf.ensure_shape(features, (BATCH // 2, FEATURES))
+    return features
+
+
+def printing(features: tf.Tensor) -> tf.Tensor:
+    many = tf.tile(features, [8, 1])
+    tf.print(many, summarize=-1, output_stream=f"file://{os.devnull}")  # planted
+    return features
+
+
+def checking(features: tf.Tensor) -> tf.Tensor:
+    for number in range(25):
+        features = tf.debugging.check_numerics(features * 1.001, f"{number}")  # planted
+    return features
+
+
+def in_float16(features: tf.Tensor) -> tf.Tensor:
+    half = tf.tile(tf.cast(features, tf.float16), [64, 4])  # planted
+    product = tf.cast(tf.matmul(half, half, transpose_a=True), tf.float32)
+    return features + product[: BATCH // 2, :FEATURES] * 1e-9
+
+
 def computing_by_batch(features: tf.Tensor) -> tf.Tensor:
     rounds = 1 + 3 * tf.cast(features[0, 0] > 1, tf.int32)
     for _ in tf.range(rounds):
@@ -394,6 +433,12 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
     "float64": lambda run: loop(run, data_of=in_float64, in_replica=computing),
     "float64-fit": fit_in_float64,
+    "float16": lambda run: loop(run, in_replica=in_float16),
+    "float16-fit": fit_in_float16,
+    "loop-of-small-ops": lambda run: loop(run, in_replica=in_a_loop),
+    "loop-of-products": lambda run: loop(run, in_replica=multiplying_in_a_loop),
+    "printing": lambda run: loop(run, in_replica=printing),
+    "checking": lambda run: loop(run, in_replica=checking),
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
     "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),

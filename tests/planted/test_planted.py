@@ -180,6 +180,27 @@ def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
     assert first(recorded("float64")).key == "float64"
 
 
+@pytest.mark.parametrize("kind", ["float16", "float16-fit"])
+def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded: Recorded) -> None:
+    told = first(recorded(kind))
+    assert told.key == "float16-on-cpu"
+    assert "ops that compute in float16 on CPUs" in told.sentence
+
+
+@pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
+def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
+    told = first(recorded(kind))
+    assert told.key == "small-ops"
+    assert told.evidence["loop"] == "while"
+
+
+@pytest.mark.parametrize(("kind", "op"), [("printing", "StringFormat"), ("checking", "Check")])
+def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Recorded) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
+    assert op in told.sentence
+    assert kind == "checking" or told == first(recorded(kind))
+
+
 @pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])
 def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "between-steps"]

@@ -105,6 +105,11 @@ class RunComparison:
         return self.is_one_run and self.a_segment == self.b_segment
 
     @property
+    def has_specs(self) -> bool:
+        """Whether the lab can repeat the runs: those of other programs have no spec."""
+        return all(run.has_spec for run in (*self.a, *self.b))
+
+    @property
     def metrics(self) -> tuple[MetricChange, ...]:
         """Every metric that has a short name."""
         return tuple(self.metric(name) for name in METRICS)

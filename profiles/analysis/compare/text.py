@@ -14,7 +14,7 @@ from strategy_lab.profiles.analysis.compare.repetitions import (
     runs_needed,
 )
 from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison
-from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD, RunSpread
+from strategy_lab.profiles.analysis.compare.run_spread import ASSUMED_SPREAD
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.reporting import units
 
@@ -82,7 +82,7 @@ def evidence(compared: RunComparison) -> tuple[str, ...]:
         return ("Name another run, or another segment of this one.",)
     found = [counted(times), longer_runs(compared)]
     if times.unit == "step":
-        found.append(_between_runs(times, compared.spread))
+        found.append(_between_runs(compared))
         found.append(_within_runs(compared.a[0].timed, compared.b[0].timed))
     elif times.pair_spread is not None:
         found.append(_power(times))
@@ -121,10 +121,11 @@ def longer_runs(compared: RunComparison) -> str:
         return ""
     differ = "may differ" if spread is None else f"differ by {units.share(spread)}"
     steps = math.ceil(LONG_S * 1e3 / shortest.median_ms / 100) * 100
+    makes = f"--steps {steps} makes" if compared.has_specs else f"{steps:,} steps make"
     return (
         f"Record longer runs first: the shortest has {units.seconds(shortest.length_s)} of steady "
         f"steps, and runs that short {differ} because a slow spell of the machine outlasts them. "
-        f"More repetitions help little then; --steps {steps} makes them about {LONG_S:g} s long."
+        f"More repetitions help little then; {makes} them about {LONG_S:g} s long."
     )
 
 
@@ -157,7 +158,15 @@ def _numbers(times: Comparison) -> str:
     return str(a) if a == b else f"{a} and {b}"
 
 
-def _between_runs(times: Comparison, spread: RunSpread | None) -> str:
+def _between_runs(compared: RunComparison) -> str:
+    times, spread = compared.times, compared.spread
+    if spread is None and not compared.has_specs:
+        return (
+            "How much two runs of one program differ on this machine is not known. One run a side "
+            f"cannot tell which is faster. Record each program {PILOT_RUNS} times or more, in "
+            "turns (strategy-lab trace -o A-1 program.py), and compare all runs: "
+            "strategy-lab compare A-1 A-2 --against B-1 B-2"
+        )
     if spread is None:
         return (
             "How much two runs of one spec differ on this machine is not known: this folder has "

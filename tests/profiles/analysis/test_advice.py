@@ -17,9 +17,10 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.advice.registry import RULES
 from strategy_lab.profiles.analysis.between_steps import BetweenSteps
 from strategy_lab.profiles.analysis.communication import Traffic
+from strategy_lab.profiles.analysis.cost import CAPTURED_STEP
+from strategy_lab.profiles.analysis.element_types import ComputedIn
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.float64 import Float64
 from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
 from strategy_lab.profiles.analysis.placed import (
@@ -45,6 +46,7 @@ def cause(kind: str, name: str, ms: float, **more: Any) -> dict[str, Any]:
 ILL: dict[str, dict[str, Any]] = {
     "communication-exposed": {"transfer_ms": 12.0},
     "costly-capture": {"steps": 60},
+    "debugging-ops": cause("debugging-op", "PrintV2", 9.0, device=DEVICE),
     "detour": cause("detour", "MatMul", 9.0, replica=0, device=DEVICE, bytes=8192),
     "dispatch": cause("call", "train.py:7", 35.0),
     "epoch-end": {"epoch_ends": [{"step": 49, "wall_ms": 2000.0}, {"step": 99, "wall_ms": 900.0}]},
@@ -60,6 +62,7 @@ ILL: dict[str, dict[str, Any]] = {
     "shared-cores": {"replicas": 4},
     "short-steps": {"step_ms": 3.0, "input_ms": 0.1, "transfer_ms": 0.1}
     | cause("call", "train.py:7", 0.8),
+    "small-ops": cause("between-ops", "rnn/while", 9.0, count=2400),
     "small-collective": {"collective_bytes": (24,), "transfer_ms": 25.0},
     "straggler": {"straggler": (1, 15.0)},
     "tiny-batch": {"global_batch_size": 4, "step_ms": 1.0},
@@ -118,7 +121,11 @@ def made_dense(facts: Facts) -> Facts:
 
 
 def in_float64(facts: Facts) -> Facts:
-    return replace(facts, float64=Float64(4.0, "MatMul", "dense/MatMul", 3.0, 5))
+    return replace(facts, float64=ComputedIn(4.0, "MatMul", "dense/MatMul", 3.0, 5))
+
+
+def in_float16(facts: Facts) -> Facts:
+    return replace(facts, float16=ComputedIn(4.0, "MatMul", "dense/MatMul", 3.0, 5))
 
 
 def away(facts: Facts) -> Facts:
@@ -152,6 +159,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
     "dense-gradient": ("healthy", made_dense),
+    "float16-on-cpu": ("healthy", in_float16),
     "float64": ("healthy", in_float64),
     "variable-off-device": ("healthy", away),
     "shared-collective-key": ("healthy", refused),
@@ -192,6 +200,62 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
     assert item.advice.endswith(".")
     assert item.evidence
     assert key not in found(ill("healthy"))
+
+
+def test_gaps_between_few_ops_are_not_due_to_their_number(tmp_path: Path) -> None:
+    """On a busy machine an op also waits for a core."""
+    few = cause("between-ops", "", 15.0, count=40)
+    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
+    assert not {"small-ops", "dispatch", "idle"} & set(told)
+
+
+def test_the_start_of_many_ops_is_no_unknown_reason(tmp_path: Path) -> None:
+    many = cause("between-ops", "rnn/while", 15.0, count=2400)
+    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **many)))
+    assert "idle" not in told
+    sentence = told["small-ops"].sentence
+    assert "runs 2,400 ops in a step, most of them in the loop rnn/while." in sentence
+
+
+def test_a_loop_of_unrecorded_ops_is_named(tmp_path: Path) -> None:
+    loop = cause("between-ops", "rnn/while", 15.0, count=None)
+    told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **loop)))
+    assert "idle" not in told
+    assert "too short to be recorded, such as those of the loop rnn/while" in (
+        told["small-ops"].sentence
+    )
+
+
+def test_checks_of_every_op_are_found_however_short(tmp_path: Path) -> None:
+    """They keep TensorFlow from fusing ops, so no replay tells what they cost."""
+
+    def told(name: str, count: int) -> Finding | None:
+        short = cause("debugging-op", name, 0.2, device=DEVICE, count=count)
+        run = write_run(tmp_path / f"{name}-{count}", replicas=2, steps=300, **short)
+        return found(facts_of(run)).get("debugging-ops")
+
+    every = told("DebugNumericSummaryV2", 60)
+    assert every is not None
+    assert "disable_check_numerics()" in every.advice
+    assert isinstance(every.removal, str)
+    assert told("DebugNumericSummaryV2", 2) is None
+    assert told("PrintV2", 60) is None
+
+
+@pytest.mark.parametrize("key", ["float16-on-cpu", "float64"])
+def test_ops_of_an_element_type_cost_a_part_of_captured_steps(
+    key: str, ill: Callable[[str], Facts]
+) -> None:
+    cost = found(ill(key))[key].cost
+    assert cost is not None
+    assert cost.step == CAPTURED_STEP
+
+
+def test_float16_is_no_fault_on_a_gpu(ill: Callable[[str], Facts]) -> None:
+    facts = ill("float16-on-cpu")
+    gpus = [device.replace("CPU", "GPU") for device in facts.segment.replica_devices]
+    elsewhere = msgspec.structs.replace(facts.segment, replica_devices=gpus)
+    assert "float16-on-cpu" not in found(replace(facts, segment=elsewhere))
 
 
 def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Facts]) -> None:

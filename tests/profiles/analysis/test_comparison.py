@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -247,6 +248,17 @@ def test_longer_runs_are_advised_where_the_runs_are_short(
     ]
     told = " ".join(evidence(compare_runs(*pair)))
     assert ("Record longer runs first" in told) == advised
+
+
+def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path) -> None:
+    a, b = (profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab")
+    compared = compare_runs(a, b)
+    assert "strategy-lab run A.yaml --interleave" in " ".join(evidence(compared))
+    traced = replace(compared, a=tuple(replace(run, has_spec=False) for run in compared.a))
+    told = " ".join(evidence(traced))
+    assert "strategy-lab trace -o A-1 program.py" in told
+    assert "--interleave" not in told
+    assert "--steps" not in told
 
 
 def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.facts import Facts
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts, main_finding
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_share import InputShare
@@ -100,6 +101,24 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     known = replace(facts.stragglers, straggler=changed, late=(changed,))
     found = {item.key: item for item in findings(replace(facts, stragglers=known))}
     assert advice in found["straggler"].advice
+
+
+def test_a_straggler_whose_work_only_varies_has_begun_later(tmp_path: Path) -> None:
+    """Steps in which it works longer add up, also if it works less in the others."""
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0)))
+    facts = gather_facts(profile, profile.segments[0])
+    assert facts.stragglers.straggler is not None
+    assert "Its own work takes longer" in _advice_on_late(facts)
+    rows = tuple(
+        replace(row, compute_ms=4.0 if row.replica else 5.0, delay_ms=None)
+        for row in facts.breakdown.replicas
+    )
+    varied = replace(facts, breakdown=replace(facts.breakdown, replicas=rows))
+    assert "does no more work than the others" in _advice_on_late(varied)
+
+
+def _advice_on_late(facts: Facts) -> str:
+    return next(item.advice for item in findings(facts) if item.key == "straggler")
 
 
 def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) -> None:

@@ -131,5 +131,15 @@ def test_a_variable_that_a_replica_reads_from_the_device_of_another_is_lent(
     assert found.lent == CopiedVariables()
 
 
+def test_what_a_replica_reads_itself_is_its_own_copy(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`tf.debugging.enable_check_numerics` checks what replica 1 reads on another device."""
+    name = "replica_1/dense/ReadVariableOp"
+    sent = [copy(CPU_0, 0, 2) | {"send_device": CPU_1, "tensor": name}]
+    found = placed_of(run, monkeypatch, read(name, CPU_1), transfers=sent)
+    assert found.lent == CopiedVariables()
+
+
 def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed_of(run, monkeypatch) == Placed()

@@ -95,6 +95,8 @@ def test_the_first_error_of_a_worker_is_why_a_program_without_launcher_failed() 
     assert message(failed("its peer is gone", 5, follows=True), early) == "Worker 1: early"
     assert message(FINISHED, early) == message(STOPPED, early) == "Worker 1: early"
     assert message(FINISHED, failed("its peer is gone", 5, follows=True)) is None
+    assert message(late, failed("StopIteration", 5)) == "Worker 0: late", "the others' data ends"
+    assert message(failed("StopIteration", 5), FINISHED) == "Worker 0: StopIteration"
 
 
 def test_one_failed_worker_of_many_is_a_failed_run() -> None:

@@ -140,6 +140,8 @@ def test_an_error_is_the_cells_own_and_the_runs(
     failing = profiles.load(folder / "runs" / "failing")
     assert failing.status.state == "failed"
     assert failing.table("steps").num_rows == 7
+    drawn = [each.data["text/html"] for each in outputs[FAILING] if "data" in each]
+    assert drawn == [failing._repr_html_()], "the steps until then, above the error"
 
 
 def test_a_recorder_that_fails_ends_the_run_with_the_reason_and_not_the_cell(

@@ -23,7 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_lab.profiles.analysis.element_types import ComputedIn
+from strategy_lab.profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_typical_step,
+)
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 
@@ -37,7 +44,21 @@ MOST_OF_A_NAME = 56
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Their time, with the op that takes longest."""
-    wall, found = facts.breakdown.mean_ms("wall"), facts.float64
+    yield from in_type(
+        facts,
+        KEY,
+        "float64",
+        facts.float64,
+        "Unless the program needs the precision, use float32: cast in the dataset's map, give "
+        "NumPy arrays and variables dtype float32, and in Keras leave floatx at float32.",
+    )
+
+
+def in_type(
+    facts: Facts, key: str, title: str, found: ComputedIn | None, advice: str
+) -> Iterator[Finding]:
+    """The finding on the ops that compute in an element type, if they take long enough."""
+    wall = facts.breakdown.mean_ms("wall")
     if not wall or found is None or found.ms / wall < LEAST_SHARE:
         return
     compute_ms = facts.breakdown.mean_ms("compute")
@@ -46,16 +67,15 @@ def find(facts: Facts) -> Iterator[Finding]:
     op = f"{found.op} ({shortened(found.name, MOST_OF_A_NAME)})"
     yield finding(
         facts,
-        KEY,
-        f"{of_a_step(facts, found.ms, wall)} is spent in ops that compute in float64{part}; "
+        key,
+        f"{of_a_step(facts, found.ms, wall)} is spent in ops that compute in {title}{part}; "
         f"the longest of them, {op}, takes {units.milliseconds(found.op_ms)}.",
-        "Unless the program needs the precision, use float32: cast in the dataset's map, give "
-        "NumPy arrays and variables dtype float32, and in Keras leave floatx at float32.",
-        per_step(facts, found.ms, wall),
+        advice,
+        per_typical_step(facts, found.ms, wall),
         op=found.op,
         name=found.name,
         op_ms=found.op_ms,
-        float64_ms=found.ms,
+        computed_ms=found.ms,
         share_of_compute=of_compute,
         num_ops=found.num_ops,
     )

@@ -2,11 +2,11 @@
 
 ## What it does
 
-Takes tracing, Python and calls off the time of a typical captured step in which no replica runs
-anything, and the time by which the step is longer than the median step without a capture, which is
-the capture's own: 30 % of the rest of the step or more is left. Without captures, the mean of the
-replicas' idle times counts instead. The rule `short-steps` covers steps below 4 ms, twice the
-interval of the samples of Python.
+Takes tracing, Python, calls and the runtime's start of ops off the time of a typical captured step
+in which no replica runs anything, and the time by which the step is longer than the median step
+without a capture, which is the capture's own: 30 % of the rest of the step or more is left. Without
+captures, the mean of the replicas' idle times counts instead. The rule `short-steps` covers steps
+below 4 ms, twice the interval of the samples of Python.
 
 ## Why is this slow
 
@@ -51,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or wall < SAMPLED_MS:
         return
-    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
     if (idle_ms - known_ms - extra_ms) / wall < IDLE_SHARE:
         return

@@ -132,7 +132,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "from, and how many cores prepare it."
         )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
-    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN:
+    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not _works_longer(facts, worst):
         return (
             f"{lead}It does no more work than the others but starts each step later. Check its "
             "input pipeline, record full captures of it, and check how long results take to "
@@ -156,6 +156,24 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
         return None
     longer_ms = own_ms - statistics.median(on_time)
     return longer_ms if longer_ms >= late.late_ms / 2 else None
+
+
+def _works_longer(facts: Facts, late: ReplicaLateness) -> bool:
+    """Whether its own ops take longer on average than those of the replicas on time.
+
+    The slowdown adds up the steps in which they do: two replicas whose work varies, but is the same
+    on average, have one as well. True if the work of the replicas is not known.
+    """
+    all_late = {item.replica for item in facts.stragglers.late}
+    work_ms = {
+        item.replica: item.compute_ms + (item.delay_ms or 0.0)
+        for item in facts.breakdown.replicas
+        if item.compute_ms is not None
+    }
+    on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
+    if late.replica not in work_ms or not on_time:
+        return True
+    return work_ms[late.replica] > statistics.median(on_time)
 
 
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:

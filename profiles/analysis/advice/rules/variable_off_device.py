@@ -6,8 +6,9 @@ Looks for variables of 64 KiB or more on a device that is not a replica's own. S
 variables elsewhere by design (central storage, parameter servers) are left out, and runs in which
 this was not recorded. In captured steps, a transfer of a variable's size from its device is a copy
 of it. Also looks for transfers of 64 KiB or more of what a `ReadVariableOp` returns, from the
-device of one replica to that of another. The cost is the time of the transfers, for the replica for
-which it is longest. If they make a replica late, it is at least what the others wait for it.
+device of one replica to that of another, unless the former reads it itself. The cost is the
+time of the transfers, for the replica for which it is longest. If they make a replica late, it is
+at least what the others wait for it.
 
 ## Why is this slow
 

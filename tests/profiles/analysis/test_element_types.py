@@ -1,4 +1,4 @@
-"""Which ops of a step compute in float64, and how long they run."""
+"""Which ops of a step compute in an element type, and how long they run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.element_types import FLOAT16, FLOAT64, ComputedIn, computed_in
 from strategy_lab.profiles.analysis.facts import gather_facts
 from strategy_lab.profiles.analysis.findings import findings
-from strategy_lab.profiles.analysis.float64 import Float64, float64
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
 from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.store import Profile
@@ -22,7 +22,7 @@ from tests.synthetic import write_run
 
 CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
 CPU_1 = "/job:localhost/replica:0/task:0/device:CPU:1"
-Find = Callable[..., Float64 | None]
+Find = Callable[..., ComputedIn | None]
 MS = 1_000_000
 NOT_CAPTURED = 10_000
 
@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
     """What is found in a run of two replicas whose captured steps have these ops."""
 
-    def of(*ops: dict[str, Any]) -> Float64 | None:
+    def of(*ops: dict[str, Any], dtype: str = FLOAT64) -> ComputedIn | None:
         profile = profiles.load(run)
         steps = typical_captured_steps(profile, 0).tolist()
         assert len(steps) > 1
@@ -74,7 +74,7 @@ def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
         monkeypatch.setattr(
             Profile, "columns", lambda _self, name, wanted: made[name].select(list(wanted))
         )
-        return float64(profile, 0)
+        return computed_in(dtype, profile, 0)
 
     return of
 
@@ -90,6 +90,12 @@ def test_ops_that_run_at_once_count_once(found: Find) -> None:
     assert told.ms == pytest.approx(5.0 / 2), "5 ms in one of two replicas"
     assert (told.op, told.name, told.num_ops) == ("MatMul", "MatMul", 2)
     assert told.op_ms == pytest.approx(4.0)
+
+
+def test_each_element_type_is_counted_by_itself(found: Find) -> None:
+    both = op("MatMul", "float64"), op("Add", "float16", ms=1.0)
+    assert found(*both, dtype=FLOAT16) == ComputedIn(1.0, "Add", "Add", 1.0, 1)
+    assert found(*both, dtype=FLOAT64) == ComputedIn(4.0, "MatMul", "MatMul", 4.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_other_ops_do_not_count(ops: tuple[dict[str, Any], ...], found: Find) ->
 def test_a_name_that_two_graphs_give_to_ops_of_two_types_does_not_count(found: Find) -> None:
     both = op("MatMul", "float64"), op("MatMul", "float32", ms=0.0)
     assert found(*both) is None
-    assert found(*both, op("Add", "float64")) == Float64(4.0, "Add", "Add", 4.0, 1)
+    assert found(*both, op("Add", "float64")) == ComputedIn(4.0, "Add", "Add", 4.0, 1)
 
 
 def test_an_op_of_unknown_size_counts(found: Find) -> None:
@@ -135,7 +141,7 @@ def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
     profile = profiles.load(run)
     types = profile.table("placement")["dtype"]
     assert types.null_count == len(types) > 0
-    assert float64(profile, 0) is None
+    assert computed_in(FLOAT64, profile, 0) is None
 
 
 @pytest.mark.parametrize(("share", "is_told"), [(0.0, False), (0.05, False), (0.2, True)])
@@ -146,7 +152,7 @@ def test_only_a_tenth_of_a_step_or_more_is_a_finding(
     facts = gather_facts(profile, profile.segments[0])
     wall = facts.breakdown.mean_ms("wall")
     assert wall is not None
-    ran = Float64(share * wall, "MatMul", "dense/" * 30 + "MatMul", 1.0, 1)
+    ran = ComputedIn(share * wall, "MatMul", "dense/" * 30 + "MatMul", 1.0, 1)
     told = [each for each in findings(replace(facts, float64=ran)) if each.key == "float64"]
     assert bool(told) == is_told
     if told:

@@ -1,13 +1,13 @@
-"""How much of a step's computation is in float64?
+"""How much of a step's computation is in float64, or in float16?
 
-ms of a replica = |union of its spans of ops that compute in float64|, a mean per typical captured
+ms of a replica = |union of its spans of ops that compute in the type|, a mean per typical captured
 step and replica.
 
 A span has the name and device of its op, and the placement the element type. Where graphs of
-several functions have ops of one name on one device, it counts only if all of them are float64.
+several functions have ops of one name on one device, it counts only if all of them are of the type.
 
-Almost every step has a few float64 numbers of its bookkeeping. Where no float64 tensor is larger
-than these, the spans are not read.
+Almost every step has a few float64 numbers of its bookkeeping. Where no tensor of the type is
+larger than these, the spans are not read.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from strategy_lab.profiles.tables.columns import (
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
 
-FLOAT64 = "float64"
+FLOAT16, FLOAT64 = "float16", "float64"
 FEW_BYTES = 1024
-"""A step whose ops return no larger tensor of float64 does not compute with it."""
+"""A step whose ops return no larger tensor of a type does not compute with it."""
 Place = tuple[str, str]
 """Name and device of an op."""
 _OF_SPANS = (
@@ -47,8 +47,8 @@ _OF_SPANS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Float64:
-    """The ops of a segment that compute in float64."""
+class ComputedIn:
+    """The ops of a segment that compute in one element type."""
 
     ms: float
     """In which a replica runs such ops: a mean over replicas and typical captured steps."""
@@ -62,10 +62,10 @@ class Float64:
     """Different ops that ran in these steps, each counted once per device."""
 
 
-def float64(profile: Profile, segment: int) -> Float64 | None:
+def computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:
     """None if no such op ran in a typical captured step, all return few bytes, or no element types
     were recorded."""
-    own = _float64_ops(of_segment(profile.table("placement"), segment))
+    own = _ops_of_type(dtype, of_segment(profile.table("placement"), segment))
     if not own:
         return None
     steps = set(typical_captured_steps(profile, segment).tolist())
@@ -89,7 +89,7 @@ def float64(profile: Profile, segment: int) -> Float64 | None:
     of_place_ns = np.bincount(place, length, len(places))
     longest = int(of_place_ns.argmax())
     first = int(np.argmax(place == longest))
-    return Float64(
+    return ComputedIn(
         ms=ms / len(num_steps),
         op=spans["op"][int(at[first])].as_py() or "",
         name=places[longest][0],
@@ -113,13 +113,13 @@ def _num_steps(spans: pa.Table) -> dict[int, int]:
     return {number: len(sorted_distinct(step[replica == number])) for number in numbers}
 
 
-def _float64_ops(rows: pa.Table) -> set[Place]:
-    """Name and device of the ops that are float64 in every graph that has them; empty if none of
-    them returns more than a few bytes."""
-    is_float64 = pc.equal(rows["dtype"], FLOAT64).fill_null(False)
+def _ops_of_type(wanted: str, rows: pa.Table) -> set[Place]:
+    """Name and device of the ops that are of this type in every graph that has them; empty if none
+    of them returns more than a few bytes."""
+    is_wanted = pc.equal(rows["dtype"], wanted).fill_null(False)
     # a return value has no size on record, but what it returns has
     is_made = pc.not_equal(rows["op"], "_Retval").fill_null(True)
-    num_bytes = rows.filter(pc.and_(is_float64, is_made))["bytes"]
+    num_bytes = rows.filter(pc.and_(is_wanted, is_made))["bytes"]
     # a size that is not known may be large
     if not num_bytes.null_count and (pc.max(num_bytes).as_py() or 0) <= FEW_BYTES:
         return set()
@@ -128,4 +128,4 @@ def _float64_ops(rows: pa.Table) -> set[Place]:
     for kind, name, device, dtype in zip(*columns, strict=True):
         if kind == "op":
             dtypes.setdefault((name or "", device or ""), set()).add(dtype)
-    return {place for place, found in dtypes.items() if found == {FLOAT64}}
+    return {place for place, found in dtypes.items() if found == {wanted}}

@@ -1,0 +1,23 @@
+"""The scope that TensorFlow gives the ops of a loop: `rnn/while/body/_1/rnn/while/MatMul`.
+
+The gradient of a loop is a loop, too: `gradient_tape/rnn/while/rnn/while_grad/body/_64/...`. It
+counts as part of the loop that it is of.
+"""
+
+from __future__ import annotations
+
+import re
+
+from strategy_lab.profiles.run.replica_scope import without_replica
+
+_GRADIENT = "gradient_tape/"
+_LOOP = re.compile(r"(?:(?P<of>.{1,400})/(?P=of)_grad|(?P<loop>.{1,400}?))/(?:body|cond)/_\d+/")
+"""The number is that of the function that the runtime inlined. Longer names would take long."""
+
+
+def loop_in(name: str) -> str | None:
+    """Return the outermost loop that an op belongs to, whatever the replica; None without one."""
+    if "/body/_" not in name and "/cond/_" not in name:
+        return None  # as most ops
+    found = _LOOP.match(without_replica(name).removeprefix(_GRADIENT))
+    return (found["of"] or found["loop"]) if found else None

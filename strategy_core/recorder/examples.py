@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from strategy_core.private_tf.shapes import first_axis
+from strategy_core.private_tf.shapes import first_axes
 
 _PARTS = (tf.Tensor, tf.distribute.DistributedValues)
 
@@ -25,12 +25,6 @@ def num_examples(batch: Any) -> int | None:
             return None
         first = leaves[0]
     if isinstance(first, tf.Tensor):  # a tensor has no `values`, and takes long to say so
-        return first_axis(first)
+        return first_axes((first,))
     parts = getattr(first, "values", None)
-    of_replicas = parts if isinstance(parts, tuple | list) and parts else (first,)
-    total = 0
-    for part in of_replicas:
-        if (size := first_axis(part)) is None:
-            return None
-        total += size
-    return total
+    return first_axes(parts if isinstance(parts, tuple | list) and parts else (first,))

@@ -48,7 +48,7 @@ class Session:
         self._recording: Recording | None = None
         self._owner: threading.Thread | None = None
         """The thread whose steps are recorded."""
-        self._fit: weakref.ref[Any] | None = None
+        self.fit: weakref.ref[Any] | None = None
         """Keras's list of callbacks while `fit`, `evaluate` or `predict` runs."""
         self.worker_record: WorkerFolder | None = None
         """The folder of the cluster's worker that this process is, once it has claimed it."""
@@ -158,46 +158,47 @@ class Session:
         return self.here.call is not None or self.is_in_fit
 
     @property
-    def takes_calls(self) -> bool:
-        """Whether a call in this thread may be a step, or a part of one.
-
-        `is_off` and `is_in_call` in one, because each call of a property has a cost in every step.
-        """
-        return (
-            self.here.call is None
-            and (self._fit is None or self._fit() is None)
-            and not self.faults.is_over
-        )
-
-    @property
     def is_in_fit(self) -> bool:
-        return self._fit is not None and self._fit() is not None
+        return self.fit is not None and self.fit() is not None
 
-    @guarded
-    def begin_call(self, unit: Unit) -> Call:
-        """Before an outermost call."""
-        call = self._begin(unit)
-        self.here.call = call
-        self._open_calls.append(call)
-        return call
+    # A step of a custom loop goes through the next two methods, and `begin_fetch` and `end_fetch`.
+    # They guard themselves, because `guarded` would be one more call in each.
 
-    def _begin(self, unit: Unit) -> Call:
-        call = Call(unit, self.here.thread)
-        unit.num_calls += 1
-        skips = self.leaves_out_next and self._skips(unit)
-        if self._recording is None and unit.trains and not skips and self._claim(call.thread):
+    def begin_call(self, unit: Unit) -> Call | None:
+        """Before an outermost call, or at the begin of an eager step. None after a fault."""
+        try:
+            here = self.here
+            with self.turn or here.turn:
+                call = Call()
+                call.unit, call.thread = unit, here.thread
+                call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
+                unit.num_calls += 1
+                skips = self.leaves_out_next and self._skips(unit)
+                if self._recording is None and unit.trains and not skips:
+                    self._begin_recording(call)
+                if self._recording is not None:
+                    if self._recording.step is not None:
+                        self._recording.boundary(unit)
+                    if self.is_due is not None:
+                        self.end_if_due()
+                recording = self._recording
+                if recording is not None and unit.trains and self._owner is call.thread:
+                    recording.enter(call, list(self._fetched.values()))
+                if not unit.is_eager:  # an eager step has no end, and other calls may be in it
+                    here.call = call
+                    self._open_calls.append(call)
+                return call
+        except Exception as error:
+            self.faults.tell(error)
+            return None
+
+    def _begin_recording(self, call: Call) -> None:
+        """Begin a recording with a call of a function that trains, if this thread is to be
+        recorded."""
+        if self._claim(call.thread):
             begun = self._recorder()
-            if not unit.is_eager:
-                begun.known_before(unit)
-        if self._recording is not None:
-            if self._recording.step is not None:
-                self._recording.boundary(unit)
-            if self.is_due is not None:
-                self.end_if_due()
-        recording = self._recording
-        if recording is not None and unit.trains and self._owner is call.thread:
-            recording.enter(call, list(self._fetched.values()))
-        return call
+            if not call.unit.is_eager:
+                begun.known_before(call.unit)
 
     def _skips(self, unit: Unit) -> bool:
         if not (self.leaves_out_next and unit.trains):
@@ -205,31 +206,36 @@ class Session:
         self.leaves_out_next = False
         return not self._fetched
 
-    @guarded
     def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:
         """After an outermost call that returned, or raised."""
-        self.here.call = None
-        self._open_calls.remove(call)
-        if self._graphs is not None:
-            self.first_call_done(call.unit)
-        recording = self._recording
-        if call.unit.trains and recording is not None and self._owner is call.thread:
-            if recording.step is None:  # it turned out to be a step
-                recording.enter(call, list(self._fetched.values()))
-            if error is None:
-                recording.call_done(call, result)
-            else:
-                recording.drop()
-        elif call.unit.trains:
-            self.num_elsewhere += recording is not None
-            self.num_idle_steps += recording is None
-        elif recording is not None and self._owner is call.thread:
-            if error is None:
-                recording.other_call_done(call)
-            recording.leave_ahead()
-        self._fetched.clear()
-        if self.is_due is not None:
-            self.end_if_due()
+        if self.faults.is_over:
+            return
+        try:
+            with self.turn or self.here.turn:
+                self.here.call = None
+                self._open_calls.remove(call)
+                if self._graphs is not None:
+                    self.first_call_done(call.unit)
+                recording = self._recording
+                if call.unit.trains and recording is not None and self._owner is call.thread:
+                    if recording.step is None:  # it turned out to be a step
+                        recording.enter(call, list(self._fetched.values()))
+                    if error is None:
+                        recording.call_done(call, result)
+                    else:
+                        recording.drop()
+                elif call.unit.trains:
+                    self.num_elsewhere += recording is not None
+                    self.num_idle_steps += recording is None
+                elif recording is not None and self._owner is call.thread:
+                    if error is None:
+                        recording.other_call_done(call)
+                    recording.leave_ahead()
+                self._fetched.clear()
+                if self.is_due is not None:
+                    self.end_if_due()
+        except Exception as fault:
+            self.faults.tell(fault)
 
     def end_if_due(self) -> None:
         """Become idle after the last step of the recording."""
@@ -244,7 +250,9 @@ class Session:
     @guarded
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
-        call = Call(unit, self.here.thread)
+        call = Call()
+        call.unit, call.thread = unit, self.here.thread
+        call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
         unit.num_calls += 1
         self.here.call = call
         self._open_calls.append(call)
@@ -301,10 +309,11 @@ class Session:
         is_in_other = self.is_in_call or self._open_calls or self.here.scheduled is not None
         return not self.is_off and not is_in_other
 
-    def begin_eager(self, unit: Unit) -> Call:
+    def begin_eager(self, unit: Unit) -> Call | None:
         """A tape begins to record outside of other calls."""
-        call = self._begin(unit)
-        call.fetched = list(self._fetched.values())
+        call = self.begin_call(unit)
+        if call is not None:
+            call.fetched = list(self._fetched.values())
         return call
 
     def eager_gradient(self, call: Call, tape: Any) -> None:
@@ -391,41 +400,55 @@ class Session:
 
     # -- batches
 
-    @guarded
-    def begin_fetch(self, iterator: Any, count: Count) -> Fetched:
-        """Before a batch is taken outside of a call. `count` counts the examples in it."""
-        here = self.here
-        here.is_fetching, here.eager = True, None
-        fetched = Fetched(iterator, count)
-        if self._recording is None or self._owner is not here.thread:
-            return fetched
-        if self._recording.step is not None:
-            self._recording.boundary(None)
-        if self.is_due is not None:
-            self.end_if_due()
-        recording = self._recording
-        if recording is not None and fetched.iterator in recording.iterators:
-            fetched.step = recording.step or recording.recorder.begin_ahead()
-            fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
-            if fetched.step.captured:
-                fetched.asking = fetched.step.input()
-                fetched.asking.__enter__()
-        return fetched
+    def begin_fetch(self, iterator: Any) -> Fetched | None:
+        """Before a batch is taken outside of a call. None after a fault."""
+        try:
+            here = self.here
+            with self.turn or here.turn:
+                here.is_fetching, here.eager = True, None
+                fetched = Fetched()
+                fetched.iterator = weakref.ref(iterator)
+                fetched.start_ns, fetched.begin_ns = time.time_ns(), time.monotonic_ns()
+                if self._recording is None or self._owner is not here.thread:
+                    return fetched
+                if self._recording.step is not None:
+                    self._recording.boundary(None)
+                if self.is_due is not None:
+                    self.end_if_due()
+                recording = self._recording
+                if recording is not None and fetched.iterator in recording.iterators:
+                    fetched.step = recording.step or recording.recorder.begin_ahead()
+                    fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
+                    if fetched.step.captured:
+                        fetched.asking = fetched.step.input()
+                        fetched.asking.__enter__()
+                return fetched
+        except Exception as error:
+            self.faults.tell(error)
+            return None
 
-    @guarded
-    def end_fetch(self, fetched: Fetched, batch: Any, error: BaseException | None) -> None:
-        """After a batch was taken, or there was none."""
-        self.here.is_fetching = False
-        fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
-        fetched.num_examples = fetched.count(batch)
-        if fetched.asking is not None:
-            fetched.asking.__exit__(None, None, None)
-        elif fetched.step is not None:
-            fetched.step.asked(fetched.took_ns)
-        if error is None:
-            self._fetched[id(fetched.iterator())] = fetched
-        elif self._recording is not None and fetched.step is not None:
-            self._recording.leave_ahead()
+    def end_fetch(
+        self, fetched: Fetched, batch: Any, count: Count, error: BaseException | None
+    ) -> None:
+        """After a batch was taken, or there was none. `count` counts the examples in it."""
+        if self.faults.is_over:
+            return
+        try:
+            with self.turn or self.here.turn:
+                self.here.is_fetching = False
+                took_ns = fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
+                fetched.num_examples = count(batch)
+                step = fetched.step
+                if fetched.asking is not None:
+                    fetched.asking.__exit__(None, None, None)
+                elif step is not None:
+                    step.asked_ns = took_ns + (step.asked_ns or 0)
+                if error is None:
+                    self._fetched[id(fetched.iterator())] = fetched
+                elif self._recording is not None and step is not None:
+                    self._recording.leave_ahead()
+        except Exception as fault:
+            self.faults.tell(fault)
 
     # -- the program's own profiler
 
@@ -472,11 +495,11 @@ class Session:
 
     @guarded
     def fit_begins(self, callbacks: Any) -> None:
-        self._fit = weakref.ref(callbacks)
+        self.fit = weakref.ref(callbacks)
 
     @guarded
     def fit_ends(self) -> None:
-        self._fit = None
+        self.fit = None
 
     @guarded
     def evaluated(self, name: str, took_ns: int) -> None:

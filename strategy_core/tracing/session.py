@@ -166,6 +166,8 @@ class Session:
 
     def begin_call(self, unit: Unit) -> Call | None:
         """Before an outermost call, or at the begin of an eager step. None after a fault."""
+        if self.faults.is_over:
+            return None
         try:
             here = self.here
             with self.turn or here.turn:
@@ -402,6 +404,8 @@ class Session:
 
     def begin_fetch(self, iterator: Any) -> Fetched | None:
         """Before a batch is taken outside of a call. None after a fault."""
+        if self.faults.is_over:  # the program may have looked `__next__` up before
+            return None
         try:
             here = self.here
             with self.turn or here.turn:

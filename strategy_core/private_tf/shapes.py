@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from strategy_core.private_tf.availability import has
 
+_TENSOR = tf.Tensor
 _CAN = has(tf.Tensor, "_shape_tuple", "to count the examples of a step takes 10 us longer")
 
 
@@ -21,7 +22,7 @@ def first_axes(tensors: Iterable[Any]) -> int | None:
     total = 0
     try:
         for each in tensors:
-            is_cheap = _CAN and isinstance(each, tf.Tensor)
+            is_cheap = _CAN and isinstance(each, _TENSOR)
             total += int((each._shape_tuple() if is_cheap else each.shape)[0])
     except (AttributeError, IndexError, TypeError, ValueError):  # no shape, a scalar, unknown
         return None

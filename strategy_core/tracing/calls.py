@@ -25,7 +25,7 @@ class Call:
     """
 
     unit: Unit
-    thread: threading.Thread
+    here: OfThread
     start_ns: int
     """Wall clock."""
     begin_ns: int
@@ -61,6 +61,7 @@ class Fetched:
     Its maker sets the attributes without a default, as those of a `Call`.
     """
 
+    here: OfThread
     iterator: weakref.ref[Any]
     start_ns: int
     begin_ns: int
@@ -71,13 +72,11 @@ class Fetched:
     num_examples: int | None = None
 
 
-class OfThread(threading.local):
-    """What this thread does at the moment."""
+class OfThread:
+    """What a thread does at the moment."""
 
     def __init__(self) -> None:
         self.thread = threading.current_thread()
-        self.turn = threading.RLock()
-        """A lock that no other thread takes, for where `Session.turn` is None."""
 
     call: Call | None = None
     eager: Call | None = None
@@ -89,3 +88,10 @@ class OfThread(threading.local):
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""
+
+
+class Threads(threading.local):
+    """Finds what the calling thread does. That takes microseconds in a step: keep what is found."""
+
+    def __init__(self) -> None:
+        self.here = OfThread()

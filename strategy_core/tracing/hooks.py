@@ -58,7 +58,7 @@ class _FunctionCall(Lookup):
     def __get__(self, function: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(function, owner)
         session = self._session
-        if function is None or session.here.call is not None or session.faults.is_over:
+        if function is None or session.threads.here.call is not None or session.faults.is_over:
             return method
         if (session.fit is not None and session.is_in_fit) or not tf.executing_eagerly():
             return method
@@ -78,7 +78,7 @@ class _NextBatch(Lookup):
     def __get__(self, iterator: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(iterator, owner)
         session = self._session
-        here = session.here
+        here = session.threads.here
         if iterator is None or here.call is not None or here.is_fetching:
             return method
         if here.scheduled is not None or session.is_idle or session.faults.is_over:

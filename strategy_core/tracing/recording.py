@@ -41,6 +41,7 @@ MOST_CALLS = 64
 """After so many calls without an update of the variables, each call is a step."""
 FEWEST_MADE = 3
 """Functions of one place, each called once, from which on a new one is the same one again."""
+_TENSOR = tf.Tensor
 _NOT_RAISED = (None, None, None)
 """What `__exit__` gets of a block that ended without an exception."""
 
@@ -280,7 +281,7 @@ class Recording:
         """A call of the open step has returned."""
         assert self.step is not None
         unit, loss = call.unit, None
-        if isinstance(result, tf.Tensor):
+        if isinstance(result, _TENSOR):
             loss = result if unit is self._noted_loss else self._loss_of(unit, result)
         if unit not in self._called:  # as `_part_done` does
             self._called.append(unit)

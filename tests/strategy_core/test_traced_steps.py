@@ -132,19 +132,19 @@ _ACTS: dict[str, Act] = {
     "begin_call": lambda session, unit: session.begin_call(unit),
     "end_call": lambda session, unit: session.end_call(_call(session, unit), None, None),
     "begin_fetch": lambda session, _unit: session.begin_fetch(Batches()),
-    "end_fetch": lambda session, _unit: session.end_fetch(_fetched(), None, _fail, None),
+    "end_fetch": lambda session, _: session.end_fetch(_fetched(session), None, _fail, None),
 }
 
 
 def _call(session: Session, unit: Unit) -> Call:
     call = Call()
-    call.unit, call.thread = unit, session.here.thread
+    call.unit, call.here = unit, session.here
     return call  # the session has not begun it, so its end is a fault
 
 
-def _fetched() -> Fetched:
+def _fetched(session: Session) -> Fetched:
     fetched = Fetched()
-    fetched.begin_ns = 0
+    fetched.here, fetched.begin_ns = session.here, 0
     return fetched
 
 

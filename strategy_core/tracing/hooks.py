@@ -52,8 +52,8 @@ class _FunctionCall(Lookup):
     """The call of a `tf.function`, looked up in each step of a custom loop as `_NextBatch` is."""
 
     def __init__(self, session: Session, owner: type, name: str) -> None:
-        super().__init__(owner, name)
         self._session = session
+        super().__init__(owner, name)
 
     def __get__(self, function: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(function, owner)
@@ -72,8 +72,8 @@ class _NextBatch(Lookup):
     """The `next` of an iterator."""
 
     def __init__(self, session: Session, owner: type, name: str) -> None:
-        super().__init__(owner, name)
         self._session = session
+        super().__init__(owner, name)
 
     def __get__(self, iterator: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(iterator, owner)

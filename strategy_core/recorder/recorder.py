@@ -36,6 +36,7 @@ from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.run.topology import has_coordinator, is_pod
 from strategy_lab.profiles.spec.run_spec import Capture
 
+_NO_SEGMENT = "Recorder.step comes after Recorder.open_segment."
 SAMPLE_EVERY_NS = 1_000_000_000
 """Interval at which memory and link traffic are sampled, at the end of a step."""
 
@@ -214,7 +215,7 @@ class Recorder:
         step = self._ahead
         if step is None:
             if self._segment is None:
-                raise RuntimeError("Recorder.step comes after Recorder.open_segment.")
+                raise RuntimeError(_NO_SEGMENT)
             step = RecordedStep(self._next_step, self._segment.segment, self)
         if examples is not None:
             step.examples = examples
@@ -251,14 +252,19 @@ class Recorder:
         if step is self._attended:
             self._leave_attended(step, raised)
         elif raised[0] is None:  # in a rest, like most steps: do as little as possible
-            end_ns = step.end()
+            if step.read is not None and step.ended_ns:
+                end_ns = step.end_ns = step.ended_ns  # as `end` does
+            else:
+                end_ns = step.end()
             self._next_step = step.step + step.num_steps
             self._rested_ns.append(end_ns - step.begin_ns)
-            self._hand(self._step_writer.leave, step)
-            if self._tracing is not None and (
-                retraced := self._tracing.step_done(step.segment, step.step)
-            ):
-                self._write_all(retraced)
+            if self.failure is None or not self._is_guest:  # as `_hand` does
+                try:
+                    self._step_writer.leave(step)
+                except RunFolderError as error:
+                    self._refused(error)
+            if self._tracing is not None and self._tracing.count():
+                self._write_all(self._tracing.retraced(step.segment, step.step))
             self._took_ns += time.monotonic_ns() - end_ns  # what recording the step has cost
 
     def dataset(self, batches: Iterable[Any]) -> Iterator[Any]:
@@ -280,8 +286,15 @@ class Recorder:
         """Begin the next step, whose batch is about to be fetched. `step` returns it."""
         if self._ahead is not None:
             self.leave_ahead()
-        step = self.step()
-        self.enter_step(step)
+        if self._segment is None:
+            raise RuntimeError(_NO_SEGMENT)
+        step = RecordedStep(self._next_step, self._segment.segment, self)
+        if self._tracing is not None:  # as `enter_step` does
+            self._tracing.count()
+        now_ns = time.monotonic_ns()
+        if now_ns >= self._rest_ends_ns:
+            now_ns = self._attend(step, now_ns)
+        step.start_ns, step.begin_ns = time.time_ns(), now_ns
         self.open_step, self._ahead = None, step
         return step
 

@@ -52,10 +52,13 @@ class RecordedStep:
     """Wall clock, ns since the epoch."""
     begin_ns = end_ns = 0
     """Monotonic clock, ns."""
+    asked_ns: int | None = None
+    """Time that the step waited for its batch; None if it was not measured."""
+    ended_ns = 0
+    """When the step ended (monotonic clock), if it is left later."""
+    read: Callable[[], StepResult] | None = None
+    """Reads loss and timestamps when the step is written, so that nothing waits for them."""
     _lasted_ms: float | None = None
-    _read: Callable[[], StepResult] | None = None
-    _asked_ns: int | None = None
-    _ended_ns = 0
 
     def __init__(self, number: int, segment: int = 0, observer: StepObserver | None = None) -> None:
         self.step = number
@@ -76,7 +79,7 @@ class RecordedStep:
     @property
     def input_ms(self) -> float | None:
         """Time that the step waited for its batch; None if it was not measured."""
-        return None if self._asked_ns is None else self._asked_ns / 1e6
+        return None if self.asked_ns is None else self.asked_ns / 1e6
 
     def __enter__(self) -> Self:
         if self._observer is not None:
@@ -99,12 +102,12 @@ class RecordedStep:
                 return next(batches)
         begin_ns = time.monotonic_ns()
         batch = next(batches)
-        self._asked_ns = (self._asked_ns or 0) + time.monotonic_ns() - begin_ns
+        self.asked_ns = (self.asked_ns or 0) + time.monotonic_ns() - begin_ns
         return batch
 
     def asked(self, took_ns: int) -> None:
         """Add to the time that the step waited for its batch."""
-        self._asked_ns = (self._asked_ns or 0) + took_ns
+        self.asked_ns = (self.asked_ns or 0) + took_ns
 
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
         """Set the step's result: a scalar loss, and the timestamps of each replica (int64 ns).
@@ -118,11 +121,7 @@ class RecordedStep:
     def result_later(self, read: Callable[[], StepResult], examples: int) -> None:
         """Like `result`, for values already on the host: `read` is called when the step is
         written."""
-        self._read, self.examples = read, examples
-
-    def loss_later(self, read: Callable[[], float]) -> None:
-        """Set a loss that is read when the step is written, so that nothing waits for it."""
-        self._read = lambda: (read(), None)
+        self.read, self.examples = read, examples
 
     def tell(self, event: Event) -> None:
         """Record an event behind the step's own."""
@@ -131,10 +130,6 @@ class RecordedStep:
     def lasted(self, start_ns: int, wall_ms: float) -> None:
         """Set begin (wall clock) and duration of a step that ran elsewhere."""
         self.start_ns, self._lasted_ms = start_ns, wall_ms
-
-    def ended_at(self, end_ns: int) -> None:
-        """Set when the step ended (monotonic clock), if it is left later."""
-        self._ended_ns = end_ns
 
     def began_at(self, start_ns: int, begin_ns: int) -> None:
         """Set when the entered step began, by the wall clock and the monotonic one, if that was
@@ -159,18 +154,18 @@ class RecordedStep:
 
     def end(self) -> int:
         """End the step once its result is available. Returns the time of that (monotonic clock)."""
-        if self._read is None:
+        if self.read is None:
             if self.loss is not None and type(self.loss) is not float:
                 self.loss = float(np.asarray(self.loss))
             if self.marks_ns is not None:
                 self.marks_ns = np.asarray(self.marks_ns, np.int64).tolist()
-        self.end_ns = self._ended_ns or time.monotonic_ns()
+        self.end_ns = self.ended_ns or time.monotonic_ns()
         return self.end_ns
 
     def settle(self) -> None:
         """Read the values that `result_later` postponed."""
-        if self._read is not None:
-            self.loss, self.marks_ns = self._read()
+        if self.read is not None:
+            self.loss, self.marks_ns = self.read()
 
 
 @dataclass(frozen=True, slots=True)

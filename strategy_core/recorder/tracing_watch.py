@@ -32,6 +32,8 @@ class TracingWatch:
     def __init__(self) -> None:
         self._functions: list[tuple[weakref.ref[Any], str]] = []
         self._counts: list[int] = []
+        self._counts_before: list[int] = []
+        """At the count before the last one."""
         self._argument: dict[int, str | None] = {}
 
     def find(self) -> None:
@@ -53,25 +55,29 @@ class TracingWatch:
 
         The first trace of a function that a later step calls does not count.
         """
-        before = self._counts
-        self.count()
-        if self._counts == before:
-            return []
-        return [
-            Retraced(segment, step, name, again, self._what_changed(at, function()))
-            for at, ((function, name), old, now) in enumerate(
-                zip(self._functions, before, self._counts, strict=True)
-            )
-            if (again := now - max(old, 1)) > 0
-        ]
+        return self.retraced(segment, step) if self.count() else []
 
-    def count(self) -> None:
-        """Count traces from here on: at the begin of a step it leaves out those between two steps,
-        as by an evaluation."""
-        counts = self._counts = []
+    def count(self) -> bool:
+        """Count traces. Returns whether there were any since the last count.
+
+        At the begin of a step it leaves out those between two steps, as by an evaluation.
+        """
+        before, counts = self._counts, []
         for item, _ in self._functions:  # twice per step: without calls of Python that it can spare
             function = item()
             counts.append(0 if function is None else function.experimental_get_tracing_count())
+        self._counts_before, self._counts = before, counts
+        return counts != before
+
+    def retraced(self, segment: int, step: int) -> list[Retraced]:
+        """The functions that were traced again between the last two counts, as `step_done`."""
+        return [
+            Retraced(segment, step, name, again, self._what_changed(at, function()))
+            for at, ((function, name), old, now) in enumerate(
+                zip(self._functions, self._counts_before, self._counts, strict=True)
+            )
+            if (again := now - max(old, 1)) > 0
+        ]
 
     def _what_changed(self, at: int, function: Any) -> str | None:
         """Describe the changed argument; reuses the last answer if there are too many

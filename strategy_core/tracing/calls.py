@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -20,29 +19,30 @@ Count = Callable[[Any], int | None]
 
 
 class Call:
-    """An outermost call of the program into TensorFlow, which may turn out to be a step."""
+    """An outermost call of the program into TensorFlow, which may turn out to be a step.
 
-    __slots__ = (
-        "begin_ns", "ended_ns", "fetched", "has_gradient", "is_counted", "iterations", "loss",
-        "start_ns", "thread", "unit",
-    )  # fmt: skip
+    Its maker sets the attributes without a default: `__init__` would be one more call in each step.
+    """
 
-    def __init__(self, unit: Unit, thread: threading.Thread) -> None:
-        self.unit = unit
-        self.thread = thread
-        self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
-        self.iterations: int | None = None
-        """Of the unit's optimizer before the call, if one call may do several steps."""
-        self.has_gradient = False
-        """Whether a gradient was computed in it, of an eager step."""
-        self.is_counted = False
-        """Whether it was counted as a step, of an eager step."""
-        self.fetched: list[Fetched] = []
-        """Batches that were taken before it, once it is a part of a step, or an eager step."""
-        self.ended_ns = 0
-        """When the last part of it ended (monotonic clock), once it is a part of a step."""
-        self.loss: Any = None
-        """The scalar tensor that it has returned."""
+    unit: Unit
+    here: OfThread
+    start_ns: int
+    """Wall clock."""
+    begin_ns: int
+    """Monotonic clock."""
+    # Class attributes as defaults: setting them per instance would cost time in every step.
+    iterations: int | None = None
+    """Of the unit's optimizer before the call, if one call may do several steps."""
+    has_gradient = False
+    """Whether a gradient was computed in it, of an eager step."""
+    is_counted = False
+    """Whether it was counted as a step, of an eager step."""
+    fetched: Sequence[Fetched] = ()
+    """Batches that were taken before it, once it is a part of a step, or an eager step."""
+    ended_ns = 0
+    """When the last part of it ended (monotonic clock), once it is a part of a step."""
+    loss: Any = None
+    """The scalar tensor that it has returned."""
 
     @property
     def num_examples(self) -> int | None:
@@ -56,25 +56,24 @@ class Call:
 
 
 class Fetched:
-    """A batch that the program takes, or has taken and not used in a step yet."""
+    """A batch that the program takes, or has taken and not used in a step yet.
 
-    __slots__ = (
-        "asking", "begin_ns", "count", "iterator", "num_examples", "start_ns", "step", "took_ns",
-    )  # fmt: skip
+    Its maker sets the attributes without a default, as those of a `Call`.
+    """
 
-    def __init__(self, iterator: Any, count: Count) -> None:
-        self.iterator = weakref.ref(iterator)
-        self.count = count
-        self.step: RecordedStep | None = None
-        """The step that began with it."""
-        self.asking: AbstractContextManager[None] | None = None
-        self.took_ns = 0
-        self.num_examples: int | None = None
-        self.start_ns, self.begin_ns = time.time_ns(), time.monotonic_ns()
+    here: OfThread
+    iterator: weakref.ref[Any]
+    start_ns: int
+    begin_ns: int
+    step: RecordedStep | None = None
+    """The step that began with it."""
+    asking: AbstractContextManager[None] | None = None
+    took_ns = 0
+    num_examples: int | None = None
 
 
-class OfThread(threading.local):
-    """What this thread does at the moment."""
+class OfThread:
+    """What a thread does at the moment."""
 
     def __init__(self) -> None:
         self.thread = threading.current_thread()
@@ -89,3 +88,10 @@ class OfThread(threading.local):
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""
+
+
+class Threads(threading.local):
+    """Finds what the calling thread does. That takes microseconds in a step: keep what is found."""
+
+    def __init__(self) -> None:
+        self.here = OfThread()

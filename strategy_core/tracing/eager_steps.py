@@ -24,46 +24,38 @@ class EagerSteps:
     """Makes steps of the gradients of one traced process."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._units: dict[tuple[CodeType, int], Unit] = {}
         """By the place of the `with tf.GradientTape()`."""
-
-    @property
-    def faults(self) -> Any:
-        return self._session.faults
-
-    @property
-    def turn(self) -> Any:
-        return self._session.turn
 
     @guarded
     def tape_begins(self, code: CodeType, line: int) -> None:
         """A `GradientTape` begins to record. A further one before a gradient is part of the same
         step."""
-        session, before = self._session, self._session.here.eager
+        session, before = self.session, self.session.here.eager
         if (before is None or before.has_gradient) and not session.has_other_steps:
             session.here.eager = session.begin_eager(self._unit(code, line))
 
     @guarded
     def gradient_begins(self, tape: Any) -> None:
         """A gradient is about to be computed."""
-        call = self._session.here.eager
-        if call is None or self._session.has_other_steps:
-            self._session.here.eager = None
-            self._session.num_eager_gradients += 1
+        call = self.session.here.eager
+        if call is None or self.session.has_other_steps:
+            self.session.here.eager = None
+            self.session.num_eager_gradients += 1
         elif not call.has_gradient:
             call.has_gradient = True
-            self._session.eager_gradient(call, tape)
+            self.session.eager_gradient(call, tape)
 
     @guarded
     def part_done(self, error: BaseException | None, *, is_update: bool) -> None:
         """A gradient was computed, or an optimizer applied; or it raised."""
-        call = self._session.here.eager
+        call = self.session.here.eager
         if call is None or not call.has_gradient:
             return
         if error is not None:
-            self._session.here.eager = None
-        self._session.eager_part_done(call, error, is_update=is_update)
+            self.session.here.eager = None
+        self.session.eager_part_done(call, error, is_update=is_update)
 
     def _unit(self, code: CodeType, line: int) -> Unit:
         unit = self._units.get((code, line))

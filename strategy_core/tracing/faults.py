@@ -51,21 +51,21 @@ class Faults:
 def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
     """A method that does nothing once the recording has failed, and never raises.
 
-    Its object has `faults` and `turn`.
+    Its object is a `Session`, or has one as `session`.
     """
 
     @functools.wraps(method)
     def safe(*args: P.args, **kwargs: P.kwargs) -> Any:
-        owner: Any = args[0]
-        if owner.faults.is_over:
+        session: Any = getattr(args[0], "session", args[0])  # no property: see `Faults.is_over`
+        if session.faults.is_over:
             return None
         try:
-            if owner.turn is None:
+            if session.turn is None:
                 return method(*args, **kwargs)
-            with owner.turn:
+            with session.turn:
                 return method(*args, **kwargs)
         except Exception as error:
-            owner.faults.tell(error)
+            session.faults.tell(error)
             return None
 
     return safe

@@ -24,7 +24,7 @@ class Fit:
     """Makes steps of the training batches. A step lasts while Keras runs its train function."""
 
     def __init__(self, session: Session, callbacks: Any) -> None:
-        self._session = session
+        self.session = session
         self._callbacks = weakref.ref(callbacks)
         self._depth = 0
         """`fit` calls `evaluate` with the same list of callbacks."""
@@ -42,22 +42,14 @@ class Fit:
         self._counted: CountedExamples | None = None
         """Counts the examples if the dataset does not tell their number."""
 
-    @property
-    def faults(self) -> Any:
-        return self._session.faults
-
-    @property
-    def turn(self) -> Any:
-        return self._session.turn
-
     @guarded
     def begin(self, phase: str) -> None:
         self._depth += 1
         callbacks = self._callbacks()
         if self._depth == 1:
-            self._session.fit_begins(callbacks)
+            self.session.fit_begins(callbacks)
         if phase == "train":
-            self._batches = self._session.here.epoch_iterator
+            self._batches = self.session.here.epoch_iterator
         else:
             self._began_ns[phase] = time.monotonic_ns()
             if self._depth > 1:
@@ -69,7 +61,7 @@ class Fit:
         if (began_ns := self._began_ns.pop(phase, None)) is not None:
             is_inner = self._depth > 1
             name = "The validation in Keras's `fit`" if is_inner else f"Keras's `{_METHODS[phase]}`"
-            self._session.evaluated(name, now_ns - began_ns)
+            self.session.evaluated(name, now_ns - began_ns)
             if is_inner:
                 self._ends.validated(now_ns)
         self._depth -= 1
@@ -78,7 +70,7 @@ class Fit:
             self._record_epoch_end(now_ns)
             if self._recording is not None:
                 self._recording.drop()  # the data ended where the step had begun
-            self._session.fit_ends()
+            self.session.fit_ends()
 
     @guarded
     def epoch_end(self) -> None:
@@ -99,7 +91,7 @@ class Fit:
     def _write(self, event: EpochEnding | EpochEnded | None) -> None:
         """Write it if the steps of the epoch are part of the current recording."""
         recording = self._recorded
-        if event is not None and recording is not None and recording is self._session.recording:
+        if event is not None and recording is not None and recording is self.session.recording:
             recording.recorder.write(event)
 
     @guarded
@@ -110,9 +102,9 @@ class Fit:
         if self._sizes is None:  # the first batch of an epoch, or not recorded
             self._record_epoch_end(time.monotonic_ns())
         self._first_batch = batch
-        if self._session.keeps_graphs:
-            self._session.first_call(self._train_function)
-        recording = self._recording = self._session.recording_of_fit(callbacks)
+        if self.session.keeps_graphs:
+            self.session.first_call(self._train_function)
+        recording = self._recording = self.session.recording_of_fit(callbacks)
         if recording is None:
             return
         if self._sizes is None:
@@ -127,7 +119,7 @@ class Fit:
             from strategy_core.tracing.counted_examples import CountedExamples  # has TensorFlow
 
             self._counted = CountedExamples(model)
-        self._counted.begin(batch, sum(map(len, self._session.evaluations.values())))
+        self._counted.begin(batch, sum(map(len, self.session.evaluations.values())))
         if not self._counted.is_possible:
             recording.note(
                 "The number of examples in a step of `fit` is unknown: the batches of its dataset "
@@ -139,11 +131,11 @@ class Fit:
     def batch_end(self, batch: int, logs: Any, ended_ns: int) -> None:
         recording, self._recording = self._recording, None
         num_batches = self._num_batches(batch)
-        if self._session.keeps_graphs:
-            self._session.first_call_done(self._train_function)
-        if self._session.is_idle:
-            self._session.num_idle_steps += num_batches
-        if recording is None or recording is not self._session.recording:
+        if self.session.keeps_graphs:
+            self.session.first_call_done(self._train_function)
+        if self.session.is_idle:
+            self.session.num_idle_steps += num_batches
+        if recording is None or recording is not self.session.recording:
             return
         examples = self._examples(batch, num_batches)
         loss = (logs or {}).get("loss")
@@ -151,8 +143,8 @@ class Fit:
         if step is not None:
             self._ends.step_ended(step)
             self._recorded = recording
-        if self._session.is_due is not None:
-            self._session.end_if_due()
+        if self.session.is_due is not None:
+            self.session.end_if_due()
 
     @property
     def _train_function(self) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ def install(session: Session) -> None:
     hooks = _Hooks(session)
     if session.is_idle:
         session.keep_graphs(FirstGraphs())
-    Lookup(private_tf.Function, "__call__", hooks.function_call)
+    _FunctionCall(session, private_tf.Function, "__call__")
     Lookup(private_tf.strategy_base(), "run", hooks.strategy_run)
     # Classes and no traits: another program makes the strategy. The other strategies that have a
     # `run` of their own call Strategy.run in it; this one does not.
@@ -41,25 +42,58 @@ def install(session: Session) -> None:
     Lookup(tf.GradientTape, "__enter__", hooks.tape)
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():
-        Lookup(kind, "__next__", hooks.next_batch)
+        _NextBatch(session, kind, "__next__")
     watch_profiler(session)
     watch_graph_traces(session)
     watch_coordinators(session)
 
 
+class _FunctionCall(Lookup):
+    """The call of a `tf.function`, looked up in each step of a custom loop as `_NextBatch` is."""
+
+    def __init__(self, session: Session, owner: type, name: str) -> None:
+        self._session = session
+        super().__init__(owner, name)
+
+    def __get__(self, function: Any, owner: type | None = None) -> Any:
+        method = self.__wrapped__.__get__(function, owner)
+        session = self._session
+        if function is None or session.threads.here.call is not None or session.faults.is_over:
+            return method
+        if (session.fit is not None and session.is_in_fit) or not tf.executing_eagerly():
+            return method
+        unit = session.units.known.get(weakref.ref(function))
+        if unit is None:
+            unit = session.units.of(function, private_tf.python_function)
+        return functools.partial(outermost_call, session, unit, method)
+
+
+class _NextBatch(Lookup):
+    """The `next` of an iterator."""
+
+    def __init__(self, session: Session, owner: type, name: str) -> None:
+        self._session = session
+        super().__init__(owner, name)
+
+    def __get__(self, iterator: Any, owner: type | None = None) -> Any:
+        method = self.__wrapped__.__get__(iterator, owner)
+        session = self._session
+        here = session.threads.here
+        if iterator is None or here.call is not None or here.is_fetching:
+            return method
+        if here.scheduled is not None or session.is_idle or session.faults.is_over:
+            return method
+        if (session.fit is not None and session.is_in_fit) or not tf.executing_eagerly():
+            return method
+        return functools.partial(_fetch, session, iterator, method)
+
+
 class _Hooks:
-    """What each looked up method becomes."""
+    """What each other looked up method becomes."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._eager = EagerSteps(session)
-
-    def function_call(self, function: Any, method: Method) -> Method:
-        session = self._session
-        if not session.takes_calls or not tf.executing_eagerly():
-            return method
-        unit = session.units.of(function, private_tf.python_function)
-        return functools.partial(outermost_call, session, unit, method)
 
     def strategy_run(self, strategy: Any, method: Method) -> Method:
         session = self._session
@@ -82,14 +116,6 @@ class _Hooks:
             return functools.partial(part_of_step, self._eager, False, method)
         self._session.gradient(tape)
         return method
-
-    def next_batch(self, iterator: Any, method: Method) -> Method:
-        session = self._session
-        here = session.here
-        is_inner = here.is_fetching or here.scheduled is not None
-        if is_inner or session.is_idle or not session.takes_calls or not tf.executing_eagerly():
-            return method
-        return functools.partial(_fetch, session, iterator, method)
 
 
 def outermost_call(
@@ -117,13 +143,13 @@ def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwarg
 
 
 def _fetch(session: Session, iterator: Any, method: Method) -> Any:
-    fetched = session.begin_fetch(iterator, num_examples)
+    fetched = session.begin_fetch(iterator)
     if fetched is None:
         return method()
     try:
         batch = method()
     except BaseException as error:
-        session.end_fetch(fetched, None, error)
+        session.end_fetch(fetched, None, num_examples, error)
         raise
-    session.end_fetch(fetched, batch, None)
+    session.end_fetch(fetched, batch, num_examples, None)
     return batch

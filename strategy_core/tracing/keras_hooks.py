@@ -49,7 +49,8 @@ class _Hooks:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._eager = EagerSteps(session)
-        self._fits: weakref.WeakKeyDictionary[Any, Fit] = weakref.WeakKeyDictionary()
+        self._fits: dict[weakref.ref[Any], Fit] = {}
+        """By weak references to Keras's lists, for which a look-up runs no Python code."""
 
     def apply(self, optimizer: Any, method: Method) -> Method:
         session = self._session
@@ -68,31 +69,38 @@ class _Hooks:
 
     def begin(self, phase: str, callbacks: Any, method: Method) -> Method:
         if not self._session.is_off:
-            fit = self._fits.setdefault(callbacks, Fit(self._session, callbacks))
+            fit = self._fits.get(weakref.ref(callbacks))
+            if fit is None:
+                fit = self._fits[weakref.ref(callbacks, self._forget)] = Fit(
+                    self._session, callbacks
+                )
             fit.begin(phase)
         return method
 
+    def _forget(self, callbacks: weakref.ref[Any]) -> None:
+        self._fits.pop(callbacks, None)
+
     def end(self, phase: str, callbacks: Any, method: Method) -> Method:
-        if (fit := self._fits.get(callbacks)) is not None:
+        if (fit := self._fits.get(weakref.ref(callbacks))) is not None:
             fit.end(phase)
         return method
 
     def epoch_begin(self, callbacks: Any, method: Method) -> Method:
-        if (fit := self._fits.get(callbacks)) is not None:
+        if (fit := self._fits.get(weakref.ref(callbacks))) is not None:
             fit.epoch_begin()
         return method
 
     def epoch_end(self, callbacks: Any, method: Method) -> Method:
-        if (fit := self._fits.get(callbacks)) is not None:
+        if (fit := self._fits.get(weakref.ref(callbacks))) is not None:
             fit.epoch_end()
         return method
 
     def batch_begin(self, callbacks: Any, method: Method) -> Method:
-        fit = self._fits.get(callbacks)
+        fit = self._fits.get(weakref.ref(callbacks))
         return method if fit is None else functools.partial(_batch_begin, fit, method)
 
     def batch_end(self, callbacks: Any, method: Method) -> Method:
-        fit = self._fits.get(callbacks)
+        fit = self._fits.get(weakref.ref(callbacks))
         now_ns = time.monotonic_ns()  # the batch has just ended
         return method if fit is None else functools.partial(_batch_end, fit, now_ns, method)
 

@@ -8,10 +8,20 @@ from typing import Any
 Method = Callable[..., Any]
 
 
-class Lookup:
-    """A method that tells when it is looked up on an object."""
+def _itself(_instance: Any, method: Method) -> Method:
+    return method
 
-    def __init__(self, owner: type, name: str, given: Callable[[Any, Method], Method]) -> None:
+
+class Lookup:
+    """A method that tells when it is looked up on an object: `given` the object and the method of
+    it, it returns what the program calls.
+
+    A subclass may do that in its own `__get__`, which is one call less.
+    """
+
+    def __init__(
+        self, owner: type, name: str, given: Callable[[Any, Method], Method] = _itself
+    ) -> None:
         self.__wrapped__ = owner.__dict__[name]
         self.__doc__ = getattr(self.__wrapped__, "__doc__", None)
         self._given = given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from strategy_core.recorder.program import (
     segment_of,
 )
 from strategy_core.recorder.recorder import Recorder
-from strategy_core.recorder.step import RecordedStep
+from strategy_core.recorder.step import RecordedStep, StepResult
 from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
@@ -40,6 +41,7 @@ MOST_CALLS = 64
 """After so many calls without an update of the variables, each call is a step."""
 FEWEST_MADE = 3
 """Functions of one place, each called once, from which on a new one is the same one again."""
+_TENSOR = tf.Tensor
 _NOT_RAISED = (None, None, None)
 """What `__exit__` gets of a block that ended without an exception."""
 
@@ -179,6 +181,7 @@ class Recording:
         same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
         self._num_workers, self._has_begun = segment.num_workers, False
+        self._calls = StepCalls(self._num_workers)
         size = self._of_all_workers(batch_size)
         segment = msgspec.structs.replace(segment, global_batch_size=size)
         is_warm = self._graphs is not None and owner in self._graphs
@@ -236,62 +239,68 @@ class Recording:
         if self._is_updated or self._has_late_update is False or not self._called:
             self.close_step()
 
-    def enter(self, call: Call, fetched: list[Fetched]) -> None:
+    def enter(self, call: Call, fetched: Sequence[Fetched]) -> None:
         """Begin a step with a call and the batches that were taken for it, or add to the step."""
-        call.fetched = fetched
+        unit, call.fetched = call.unit, fetched
         for each in fetched:
             if each.step is None and (iterator := each.iterator()) is not None:
                 self.iterators.add(weakref.ref(iterator, self.iterators.discard))
         if self.step is None:
-            if self._owner() is not call.unit:
-                self._come_back_to(call.unit)
-            self._begin(call)
+            if self._owner() is not unit:
+                self._come_back_to(unit)
+            step = self.step = self.recorder.begin_step()
+            self._called, self._calls.calls = [], []
+            self._num_steps, self._is_updated = 1, False
+            if unit.num_calls == 1 and self._has_begun and self._num_made >= FEWEST_MADE:
+                self._note_made_again(unit, step)
+            self._has_begun = True
+            if not fetched or fetched[-1].step is not step:  # else it began with its batch
+                self._begin_before(step, call)
         else:
             for each in fetched:
                 if each.step is None:
                     self.step.asked(each.took_ns)
-        if call.iterations is None and call.unit.may_loop and call.unit.num_calls > 1:
-            call.iterations = iterations(call.unit.optimizer)
+        if call.iterations is None and unit.may_loop and unit.num_calls > 1:
+            call.iterations = iterations(unit.optimizer)
 
-    def _begin(self, call: Call) -> None:
-        step = self.recorder.begin_step()
-        self._open(step)
-        is_made_again = call.unit is self._newest and self._num_made >= FEWEST_MADE
-        if is_made_again and call.unit.num_calls == 1 and self._has_begun:
-            why = f"{MADE_AGAIN} ({call.unit.line})"
-            self.recorder.write(Retraced(self._segment, step.step, call.unit.name, 1, why))
-        self._has_begun = True
+    def _note_made_again(self, unit: Unit, step: RecordedStep) -> None:
+        if unit is self._newest:
+            why = f"{MADE_AGAIN} ({unit.line})"
+            self.recorder.write(Retraced(self._segment, step.step, unit.name, 1, why))
+
+    def _begin_before(self, step: RecordedStep, call: Call) -> None:
+        """Have a step begin with its call, or with a batch that was taken for it, unless it began
+        with one of its batches already."""
+        if step.captured or any(each.step is step for each in call.fetched):
+            return
+        step.began_at(*call.first_began())
         for each in call.fetched:
-            if each.step is step:
-                return  # it began with its batch
-        if not step.captured:
-            step.began_at(*call.first_began())
-            for each in call.fetched:
-                step.asked(each.took_ns)
-
-    def _open(self, step: RecordedStep) -> None:
-        self.step, self._called, self._num_steps = step, [], 1
-        self._calls, self._is_updated = StepCalls(self._num_workers), False
+            step.asked(each.took_ns)
 
     def call_done(self, call: Call, result: Any) -> None:
         """A call of the open step has returned."""
         assert self.step is not None
-        loss = self._loss_of(call.unit, result)
-        self._part_done(call.unit)
-        self._calls.done(call, self._ended_ns, loss)
-        if call.unit.may_loop and self._round is None:
+        unit, loss = call.unit, None
+        if isinstance(result, _TENSOR):
+            loss = result if unit is self._noted_loss else self._loss_of(unit, result)
+        if unit not in self._called:  # as `_part_done` does
+            self._called.append(unit)
+        call.ended_ns = self._ended_ns = time.monotonic_ns()
+        call.loss = loss
+        self._calls.calls.append(call)
+        if unit.may_loop and self._round is None:
             self._count_steps(call)
         if loss is not None:
-            self.step.loss_later(lambda: read_loss(loss))
-        self._is_updated |= bool(call.unit.optimizers) or call.unit.is_update
+            self.step.read = functools.partial(_result_of, loss)
+        self._is_updated |= bool(unit.optimizers) or unit.is_update
         if self._has_late_update is None:
-            self._find_update(call.unit)
+            self._find_update(unit)
         if self._round is not None:
             self._part_of_round_done(self._round)
-        elif call.unit is self._last:
+        elif unit is self._last:
             self.close_step()
-        if not self._is_updated:
-            self._give_up_if_long(call.unit)
+        if not self._is_updated and self._has_late_update is not False:
+            self._give_up_if_long(unit)
 
     def _part_of_round_done(self, in_turns: Round) -> None:
         """A call of functions that train in turns has returned."""
@@ -338,7 +347,7 @@ class Recording:
         if self.step is None:
             return
         self._part_done(call.unit)
-        self._calls.done(call, self._ended_ns)
+        self._calls.part_done(call, self._ended_ns)
         if is_update:
             self._has_late_update = self._is_updated = True
         elif self._has_late_update is None:
@@ -427,16 +436,15 @@ class Recording:
             return
         self._last = self._called[-1]
         step.num_steps = self._num_steps
-        num_calls = len(self._calls.calls)
+        calls = self._calls.calls
         if self._has_late_update or self._round is not None:
             step.examples = self._calls.num_examples()
-        elif num_calls > 1 and len(self._called) == 1:
+        elif len(calls) > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
-        elif num_calls:
-            step.examples = self._calls.calls[0].num_examples
-            if step.examples is not None:
-                step.examples *= self._num_workers
-        step.ended_at(self._ended_ns)
+        elif calls and calls[0].fetched:
+            examples = calls[0].fetched[0].num_examples
+            step.examples = None if examples is None else examples * self._num_workers
+        step.ended_ns = self._ended_ns
         self.recorder.leave_step(step, _NOT_RAISED)
 
     def _is_round(self, in_turns: Round) -> bool:
@@ -529,14 +537,15 @@ class Recording:
     # -- steps of Keras's fit
 
     def begin_fit_step(self, model: Any, batch_size: int | None) -> None:
-        self.drop()
+        if self.step is not None:
+            self.drop()
         owner = model.train_function
         if self._owner() is not owner and self._segment_of.get(owner) != self._segment:
             strategy = getattr(model, "distribute_strategy", None) or seen_strategy()
             self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
-        step = self.recorder.step()
-        step.__enter__()
-        self._open(step)
+        self.step = self.recorder.begin_step()
+        self._called, self._calls.calls = [], []
+        self._num_steps, self._is_updated = 1, False
 
     def end_fit_step(
         self, num_steps: int, examples: int | None, loss: Any, ended_ns: int
@@ -550,11 +559,12 @@ class Recording:
                 f"Keras does {num_steps} steps in one execution (`steps_per_execution`); each "
                 "gets the same part of its time"
             )
-        step.num_steps, step.examples = num_steps, self._of_all_workers(examples)
+        step.num_steps = num_steps
+        step.examples = None if examples is None else examples * self._num_workers
         if loss is not None:
-            step.loss_later(lambda: float(np.asarray(loss)))
-        step.ended_at(ended_ns)
-        step.__exit__(None, None, None)
+            step.read = functools.partial(_result_of_fit, loss)
+        step.ended_ns = ended_ns
+        self.recorder.leave_step(step, _NOT_RAISED)
         return step
 
     def begin_ahead(self) -> RecordedStep:
@@ -582,10 +592,8 @@ class Recording:
                 "the optimizer has counted; each gets the same part of the call's time"
             )
 
-    def _loss_of(self, unit: Unit, result: Any) -> Any:
-        """What a call has returned, if that is one floating-point number."""
-        if not isinstance(result, tf.Tensor):
-            return None
+    def _loss_of(self, unit: Unit, result: tf.Tensor) -> tf.Tensor | None:
+        """The tensor that a call has returned, if that is one floating-point number."""
         if unit.returns_loss is None:  # asked once: a tensor's shape takes long in a step
             unit.returns_loss = result.dtype.is_floating and result.shape.rank == 0
         if unit.returns_loss and unit is not self._noted_loss:
@@ -603,6 +611,14 @@ def _variables_of(model: weakref.ref[Any]) -> Callable[[], list[Any]]:
         return [*getattr(held, "variables", ()), *getattr(optimizer, "variables", ())]
 
     return variables
+
+
+def _result_of(loss: tf.Tensor) -> StepResult:
+    return read_loss(loss), None
+
+
+def _result_of_fit(loss: Any) -> StepResult:
+    return float(np.asarray(loss)), None
 
 
 def _steps(first: int, last: int) -> str:

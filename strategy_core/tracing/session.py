@@ -12,10 +12,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from strategy_core.tracing.calls import Call, Count, Fetched, OfThread
+from strategy_core.tracing.calls import Call, Count, Fetched, OfThread, Threads
 from strategy_core.tracing.children import (
     claim_worker,
     is_unrecorded_child,
@@ -40,7 +39,7 @@ class Session:
         self.faults = faults
         self.tracebacks = Tracebacks()
         self.units = Units()
-        self.here = OfThread()
+        self.threads = Threads()
         self._open_calls: list[Call] = []
         """Of all threads: a replica's thread has no call of its own."""
         self._fetched: dict[int, Fetched] = {}
@@ -48,7 +47,7 @@ class Session:
         self._recording: Recording | None = None
         self._owner: threading.Thread | None = None
         """The thread whose steps are recorded."""
-        self._fit: weakref.ref[Any] | None = None
+        self.fit: weakref.ref[Any] | None = None
         """Keras's list of callbacks while `fit`, `evaluate` or `predict` runs."""
         self.worker_record: WorkerFolder | None = None
         """The folder of the cluster's worker that this process is, once it has claimed it."""
@@ -70,7 +69,7 @@ class Session:
         """Whether the recording ends with the step that is done. None: with the program."""
         self.left: Recording | None = None
         """The recording that ended so, which another thread closes."""
-        self.turn: AbstractContextManager[Any] | None = None
+        self.turn: threading.RLock | None = None
         """Held while this object is used, if another thread may end the recording."""
         self._graphs: FirstGraphs | None = None
         """Graphs for later recordings, if there may be some."""
@@ -153,51 +152,64 @@ class Session:
     # -- calls of functions
 
     @property
+    def here(self) -> OfThread:
+        """What the calling thread does at the moment."""
+        return self.threads.here
+
+    @property
     def is_in_call(self) -> bool:
         """Whether calls in this thread are parts of another call, or of Keras's `fit`."""
         return self.here.call is not None or self.is_in_fit
 
     @property
-    def takes_calls(self) -> bool:
-        """Whether a call in this thread may be a step, or a part of one.
-
-        `is_off` and `is_in_call` in one, because each call of a property has a cost in every step.
-        """
-        return (
-            self.here.call is None
-            and (self._fit is None or self._fit() is None)
-            and not self.faults.is_over
-        )
-
-    @property
     def is_in_fit(self) -> bool:
-        return self._fit is not None and self._fit() is not None
+        return self.fit is not None and self.fit() is not None
 
-    @guarded
-    def begin_call(self, unit: Unit) -> Call:
-        """Before an outermost call."""
-        call = self._begin(unit)
-        self.here.call = call
-        self._open_calls.append(call)
-        return call
+    # A step of a custom loop goes through the next two methods, and `begin_fetch` and `end_fetch`.
+    # They guard themselves, because `guarded` would be one more call in each.
 
-    def _begin(self, unit: Unit) -> Call:
-        call = Call(unit, self.here.thread)
-        unit.num_calls += 1
-        skips = self.leaves_out_next and self._skips(unit)
-        if self._recording is None and unit.trains and not skips and self._claim(call.thread):
+    def begin_call(self, unit: Unit) -> Call | None:
+        """Before an outermost call, or at the begin of an eager step. None after a fault."""
+        if self.faults.is_over:
+            return None
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            here = self.threads.here
+            call = Call()
+            call.unit, call.here = unit, here
+            call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
+            unit.num_calls += 1
+            skips = self.leaves_out_next and self._skips(unit)
+            if self._recording is None and unit.trains and not skips:
+                self._begin_recording(call)
+            if self._recording is not None:
+                if self._recording.step is not None:
+                    self._recording.boundary(unit)
+                if self.is_due is not None:
+                    self.end_if_due()
+            recording = self._recording
+            if recording is not None and unit.trains and self._owner is here.thread:
+                recording.enter(call, list(self._fetched.values()))
+            if not unit.is_eager:  # an eager step has no end, and other calls may be in it
+                here.call = call
+                self._open_calls.append(call)
+            return call
+        except Exception as error:
+            self.faults.tell(error)
+            return None
+        finally:
+            if turn is not None:
+                turn.release()
+
+    def _begin_recording(self, call: Call) -> None:
+        """Begin a recording with a call of a function that trains, if this thread is to be
+        recorded."""
+        if self._claim(call.here.thread):
             begun = self._recorder()
-            if not unit.is_eager:
-                begun.known_before(unit)
-        if self._recording is not None:
-            if self._recording.step is not None:
-                self._recording.boundary(unit)
-            if self.is_due is not None:
-                self.end_if_due()
-        recording = self._recording
-        if recording is not None and unit.trains and self._owner is call.thread:
-            recording.enter(call, list(self._fetched.values()))
-        return call
+            if not call.unit.is_eager:
+                begun.known_before(call.unit)
 
     def _skips(self, unit: Unit) -> bool:
         if not (self.leaves_out_next and unit.trains):
@@ -205,31 +217,41 @@ class Session:
         self.leaves_out_next = False
         return not self._fetched
 
-    @guarded
     def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:
         """After an outermost call that returned, or raised."""
-        self.here.call = None
-        self._open_calls.remove(call)
-        if self._graphs is not None:
-            self.first_call_done(call.unit)
-        recording = self._recording
-        if call.unit.trains and recording is not None and self._owner is call.thread:
-            if recording.step is None:  # it turned out to be a step
-                recording.enter(call, list(self._fetched.values()))
-            if error is None:
-                recording.call_done(call, result)
-            else:
-                recording.drop()
-        elif call.unit.trains:
-            self.num_elsewhere += recording is not None
-            self.num_idle_steps += recording is None
-        elif recording is not None and self._owner is call.thread:
-            if error is None:
-                recording.other_call_done(call)
-            recording.leave_ahead()
-        self._fetched.clear()
-        if self.is_due is not None:
-            self.end_if_due()
+        if self.faults.is_over:
+            return
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            call.here.call = None
+            self._open_calls.remove(call)
+            if self._graphs is not None:
+                self.first_call_done(call.unit)
+            recording = self._recording
+            if call.unit.trains and recording is not None and self._owner is call.here.thread:
+                if recording.step is None:  # it turned out to be a step
+                    recording.enter(call, list(self._fetched.values()))
+                if error is None:
+                    recording.call_done(call, result)
+                else:
+                    recording.drop()
+            elif call.unit.trains:
+                self.num_elsewhere += recording is not None
+                self.num_idle_steps += recording is None
+            elif recording is not None and self._owner is call.here.thread:
+                if error is None:
+                    recording.other_call_done(call)
+                recording.leave_ahead()
+            self._fetched.clear()
+            if self.is_due is not None:
+                self.end_if_due()
+        except Exception as fault:
+            self.faults.tell(fault)
+        finally:
+            if turn is not None:
+                turn.release()
 
     def end_if_due(self) -> None:
         """Become idle after the last step of the recording."""
@@ -244,7 +266,9 @@ class Session:
     @guarded
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
-        call = Call(unit, self.here.thread)
+        call = Call()
+        call.unit, call.here = unit, self.here
+        call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
         unit.num_calls += 1
         self.here.call = call
         self._open_calls.append(call)
@@ -290,7 +314,7 @@ class Session:
             return
         call.unit.trains = self.has_other_steps = True
         self.first_call(call.unit)
-        if not self._skips(call.unit) and self._claim(call.thread):
+        if not self._skips(call.unit) and self._claim(call.here.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
 
     # -- eager steps
@@ -301,17 +325,18 @@ class Session:
         is_in_other = self.is_in_call or self._open_calls or self.here.scheduled is not None
         return not self.is_off and not is_in_other
 
-    def begin_eager(self, unit: Unit) -> Call:
+    def begin_eager(self, unit: Unit) -> Call | None:
         """A tape begins to record outside of other calls."""
-        call = self._begin(unit)
-        call.fetched = list(self._fetched.values())
+        call = self.begin_call(unit)
+        if call is not None:
+            call.fetched = list(self._fetched.values())
         return call
 
     def eager_gradient(self, call: Call, tape: Any) -> None:
         """The first gradient of an eager step is about to be computed."""
         self._note_variables(call.unit, tape)
         is_new, call.unit.trains = not call.unit.trains, True
-        if is_new and not self._skips(call.unit) and self._claim(call.thread):
+        if is_new and not self._skips(call.unit) and self._claim(call.here.thread):
             self._recorder().prepare(call.unit, call.fetched)
 
     def eager_part_done(self, call: Call, error: BaseException | None, *, is_update: bool) -> None:
@@ -391,41 +416,68 @@ class Session:
 
     # -- batches
 
-    @guarded
-    def begin_fetch(self, iterator: Any, count: Count) -> Fetched:
-        """Before a batch is taken outside of a call. `count` counts the examples in it."""
-        here = self.here
-        here.is_fetching, here.eager = True, None
-        fetched = Fetched(iterator, count)
-        if self._recording is None or self._owner is not here.thread:
+    def begin_fetch(self, iterator: Any) -> Fetched | None:
+        """Before a batch is taken outside of a call. None after a fault."""
+        if self.faults.is_over:  # the program may have looked `__next__` up before
+            return None
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            here = self.threads.here
+            here.is_fetching, here.eager = True, None
+            fetched = Fetched()
+            fetched.here = here
+            fetched.iterator = weakref.ref(iterator)
+            fetched.start_ns, fetched.begin_ns = time.time_ns(), time.monotonic_ns()
+            if self._recording is None or self._owner is not here.thread:
+                return fetched
+            if self._recording.step is not None:
+                self._recording.boundary(None)
+            if self.is_due is not None:
+                self.end_if_due()
+            recording = self._recording
+            if recording is not None and fetched.iterator in recording.iterators:
+                fetched.step = recording.step or recording.recorder.begin_ahead()
+                fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
+                if fetched.step.captured:
+                    fetched.asking = fetched.step.input()
+                    fetched.asking.__enter__()
             return fetched
-        if self._recording.step is not None:
-            self._recording.boundary(None)
-        if self.is_due is not None:
-            self.end_if_due()
-        recording = self._recording
-        if recording is not None and fetched.iterator in recording.iterators:
-            fetched.step = recording.step or recording.recorder.begin_ahead()
-            fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
-            if fetched.step.captured:
-                fetched.asking = fetched.step.input()
-                fetched.asking.__enter__()
-        return fetched
+        except Exception as error:
+            self.faults.tell(error)
+            return None
+        finally:
+            if turn is not None:
+                turn.release()
 
-    @guarded
-    def end_fetch(self, fetched: Fetched, batch: Any, error: BaseException | None) -> None:
-        """After a batch was taken, or there was none."""
-        self.here.is_fetching = False
-        fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
-        fetched.num_examples = fetched.count(batch)
-        if fetched.asking is not None:
-            fetched.asking.__exit__(None, None, None)
-        elif fetched.step is not None:
-            fetched.step.asked(fetched.took_ns)
-        if error is None:
-            self._fetched[id(fetched.iterator())] = fetched
-        elif self._recording is not None and fetched.step is not None:
-            self._recording.leave_ahead()
+    def end_fetch(
+        self, fetched: Fetched, batch: Any, count: Count, error: BaseException | None
+    ) -> None:
+        """After a batch was taken, or there was none. `count` counts the examples in it."""
+        if self.faults.is_over:
+            return
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            fetched.here.is_fetching = False
+            took_ns = fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
+            fetched.num_examples = count(batch)
+            step = fetched.step
+            if fetched.asking is not None:
+                fetched.asking.__exit__(None, None, None)
+            elif step is not None:
+                step.asked_ns = took_ns + (step.asked_ns or 0)
+            if error is None:
+                self._fetched[id(fetched.iterator())] = fetched
+            elif self._recording is not None and step is not None:
+                self._recording.leave_ahead()
+        except Exception as fault:
+            self.faults.tell(fault)
+        finally:
+            if turn is not None:
+                turn.release()
 
     # -- the program's own profiler
 
@@ -472,11 +524,11 @@ class Session:
 
     @guarded
     def fit_begins(self, callbacks: Any) -> None:
-        self._fit = weakref.ref(callbacks)
+        self.fit = weakref.ref(callbacks)
 
     @guarded
     def fit_ends(self) -> None:
-        self._fit = None
+        self.fit = None
 
     @guarded
     def evaluated(self, name: str, took_ns: int) -> None:

@@ -35,11 +35,11 @@ class StepCalls:
     def first(self) -> Call:
         return self.calls[0]
 
-    def done(self, call: Call, ended_ns: int, loss: Any = None) -> None:
-        """A call, or a further part of an eager one, has ended."""
+    def part_done(self, call: Call, ended_ns: int) -> None:
+        """A part of an eager call has ended."""
         if not self.calls or self.calls[-1] is not call:
             self.calls.append(call)
-        call.ended_ns, call.loss = ended_ns, loss
+        call.ended_ns = ended_ns
 
     def num_examples(self) -> int | None:
         """Examples of all calls of the function that is called first; None if one is unknown.

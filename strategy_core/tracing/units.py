@@ -64,29 +64,30 @@ class Units:
     """The units of a process, by function. They live as long as their functions."""
 
     def __init__(self) -> None:
-        self._of: dict[weakref.ref[Any], Unit] = {}  # looked up in each step, without Python code
+        self.known: dict[weakref.ref[Any], Unit] = {}
+        """By weak references, for which a look-up runs no Python code."""
 
     def of(self, function: Any, python_function: Callable[[Any], Any]) -> Unit:
         """The unit of a function; `python_function` returns what has its name and code."""
-        unit = self._of.get(weakref.ref(function))
+        unit = self.known.get(weakref.ref(function))
         if unit is None:
             unit = self._add(function, Unit(*_described(python_function(function))))
         return unit
 
     def of_optimizer(self, optimizer: Any) -> Unit:
         """The unit of a Keras optimizer that the program applies outside of its functions."""
-        unit = self._of.get(weakref.ref(optimizer))
+        unit = self.known.get(weakref.ref(optimizer))
         if unit is None:
             unit = self._add(optimizer, Unit(f"{type(optimizer).__name__}.apply", ""))
             unit.applies(optimizer)
         return unit
 
     def _add(self, owner: Any, unit: Unit) -> Unit:
-        self._of[weakref.ref(owner, self._forget)] = unit
+        self.known[weakref.ref(owner, self._forget)] = unit
         return unit
 
     def _forget(self, owner: weakref.ref[Any]) -> None:
-        self._of.pop(owner, None)
+        self.known.pop(owner, None)
 
 
 def _described(function: Any) -> tuple[str, str]:

@@ -14,10 +14,9 @@ def test_a_tensors_shape_is_read_without_its_public_object() -> None:
     from strategy_core.private_tf import shapes
 
     assert shapes._CAN, "tf.Tensor no longer has _shape_tuple"
-    assert shapes.first_axis(tf.zeros((3, 2))) == 3
-    assert shapes.first_axis(tf.constant(1.0)) is None
-    assert shapes.first_axis(np.zeros((4, 1))) == 4
-    assert shapes.first_axis("no tensor") is None
+    assert shapes.first_axes([tf.zeros((3, 2)), np.zeros((4, 1))]) == 7
+    assert shapes.first_axes([tf.zeros((3, 2)), tf.constant(1.0)]) is None
+    assert shapes.first_axes(["no tensor"]) is None
 
 
 def test_the_public_shape_serves_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,4 +25,4 @@ def test_the_public_shape_serves_without_it(monkeypatch: pytest.MonkeyPatch) -> 
     from strategy_core.private_tf import shapes
 
     monkeypatch.setattr(shapes, "_CAN", False)
-    assert shapes.first_axis(tf.zeros((3, 2))) == 3
+    assert shapes.first_axes([tf.zeros((3, 2))]) == 3

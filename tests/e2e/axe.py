@@ -8,7 +8,10 @@ from playwright.sync_api import Page
 
 FINDINGS = """async (rules) => {
     const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
-    const { violations } = await axe.run(document, { resultTypes: ["violations"], ...only });
+    // Frames are looked at one by one. Without preload, axe does not fetch each style sheet again,
+    // of which it has need for the orientation of a phone and for media alone.
+    const options = { resultTypes: ["violations"], iframes: false, preload: false, ...only };
+    const { violations } = await axe.run(document, options);
     return violations.flatMap(({ id, nodes }) =>
         nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
 }"""

@@ -30,6 +30,7 @@ class WarmContext:
         self._context.route(f"{url}/{OPENER}", _answer)
         self._opener = self._context.new_page()
         self._opener.goto(f"{url}/{OPENER}")
+        self._context.unroute(f"{url}/{OPENER}")
         self.clear()
 
     def new_page(self, viewport: Any, **media: Any) -> Page:

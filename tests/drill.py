@@ -273,7 +273,8 @@ class ServedLab:
         """Press Run in a new tab; returns the run's folder once its process is on record."""
         before = set(self.runs.glob("*"))
         page = self.context.new_page()
-        page.goto(lab_access.with_token(f"{self.address}/?steps={steps}&batch=64"))
+        form = f"workload=digits-mlp&steps={steps}&batch=64"
+        page.goto(lab_access.with_token(f"{self.address}/?{form}"))
         page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
         wait_until(lambda: any(launched(path) for path in set(self.runs.glob("*")) - before))
         (folder,) = set(self.runs.glob("*")) - before

@@ -8,8 +8,7 @@ from playwright.sync_api import Page
 
 FINDINGS = """async (rules) => {
     const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
-    // Frames are looked at one by one. Without preload, axe does not fetch each style sheet again,
-    // of which it has need for the orientation of a phone and for media alone.
+    // `findings` runs axe in each frame. No rule needs the preload, which fetches style sheets again.
     const options = { resultTypes: ["violations"], iframes: false, preload: false, ...only };
     const { violations } = await axe.run(document, options);
     return violations.flatMap(({ id, nodes }) =>

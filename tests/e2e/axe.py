@@ -8,9 +8,7 @@ from playwright.sync_api import Page
 
 FINDINGS = """async (rules) => {
     const only = rules ? { runOnly: { type: "rule", values: rules } } : {};
-    // `findings` runs axe in each frame. No rule needs the preload, which fetches style sheets again.
-    const options = { resultTypes: ["violations"], iframes: false, preload: false, ...only };
-    const { violations } = await axe.run(document, options);
+    const { violations } = await axe.run(document, { resultTypes: ["violations"], ...only });
     return violations.flatMap(({ id, nodes }) =>
         nodes.map((node) => `${id}: ${node.target} ${node.failureSummary}`));
 }"""

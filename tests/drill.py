@@ -34,9 +34,9 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -75,6 +75,8 @@ VICTIMS = (
     "stopped converter",
     *IN_A_LAB,
 )
+OF_COMMAND_LINE = tuple(victim for victim in VICTIMS if victim not in ("page", *IN_A_LAB))
+"""Those of a run that a command started: they need no browser."""
 CLUSTERS = {
     "worker": ("multi-worker-mirrored", "--workers", "3"),
     "parameter server": ("parameter-server", "--workers", "1", "--parameter-servers", "1"),
@@ -108,17 +110,27 @@ def rounds(
     A round depends on its seed and number alone: a drill may be done in pieces.
     """
     for number in range(first, first + kills):
-        chance = random.Random(f"{seed}-{number}")
+        chance = chance_of(seed, number)
         victim = VICTIMS[number % len(VICTIMS)]
         run = folder / f"round-{number}"
-        if victim == "page":
+        if victim in OF_COMMAND_LINE:
+            yield lose_in_a_run(victim, run, chance)
+        elif victim == "page":
             yield kill_the_page(run, chance, browser)
-        elif victim in IN_A_LAB:
-            yield lose_in_a_lab(victim, run, chance, browser)
-        elif victim.endswith(("converter", "orphan cleanup")):
-            yield lose_a_helper(victim, run, chance)
         else:
-            yield kill_from_the_command_line(victim, run, chance)
+            (lost,) = lose_in_a_lab([victim], run, chance, browser)
+            yield lost
+
+
+def chance_of(seed: int, number: int) -> random.Random:
+    return random.Random(f"{seed}-{number}")
+
+
+def lose_in_a_run(victim: str, run: Path, chance: random.Random) -> Round:
+    """One round of a run that a command started."""
+    if victim.endswith(("converter", "orphan cleanup")):
+        return lose_a_helper(victim, run, chance)
+    return kill_from_the_command_line(victim, run, chance)
 
 
 def kill_from_the_command_line(victim: str, run: Path, chance: random.Random) -> Round:
@@ -205,36 +217,44 @@ def kill_the_page(run: Path, chance: random.Random, browser: Browser) -> Round:
         return killed("page", lab.process.pid, folder, lab.mark, began)
 
 
-def lose_in_a_lab(victim: str, runs: Path, chance: random.Random, browser: Browser) -> Round:
-    """Kill or stop a process that a lab has forked or forks from, and start another run."""
+def lose_in_a_lab(
+    victims: Sequence[str], runs: Path, chance: random.Random, browser: Browser
+) -> list[Round]:
+    """Lose one process after the other that a lab has forked or forks from, then kill the page."""
     with served_lab(runs, browser) as lab:
         first = lab.start_run(steps=100)
-        wait_until(lambda: has_exited(first))
-        wait_until(lambda: len(lab.forked("spare worker")) == 1)
-        second = lab.start_run()
         began = time.monotonic()
-        wait_for_the_moment(second, chance)
-        wait_until(lambda: bool(lab.forked(victim)))
-        after_s = time.monotonic() - began
-        at = num_steps_of(second)
-        (pid,) = lab.forked(victim)
-        os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
-        if victim in ("forked worker", "fork server"):
-            wait_until(lambda: has_exited(second))
-            status = profiles.load(second).status
-            assert (status.state, "SIGKILL" in str(status.message)) == ("failed", True), status
-        else:
-            wait_until(lambda: num_steps_of(second) > at + STEPS_ON)
-            lab.stop_run()
-            wait_until(lambda: has_exited(second))
-            status = profiles.load(second).status
-            assert status.state == "stopped", status
-        num_steps = profiles.load(second).table("steps").num_rows
-        third = lab.start_run()
-        wait_until(lambda: num_steps_of(third) > STEPS_ON)
-        last = killed("page", lab.process.pid, third, lab.mark, began)
-        shown = f"{status.state}: {status.message}"
-        return Round(victim, after_s, num_steps, last.gone_s, shown)
+        wait_until(lambda: has_exited(first))
+        lost = [lose_forked(victim, lab, chance) for victim in victims]
+        gone_s = killed("page", lab.process.pid, lab.started[-1], lab.mark, began).gone_s
+        return [replace(each, gone_s=gone_s) for each in lost]
+
+
+def lose_forked(victim: str, lab: ServedLab, chance: random.Random) -> Round:
+    """Kill or stop such a process, and start another run, which goes on."""
+    lab.end_run()
+    wait_until(lambda: len(lab.forked("spare worker")) == 1)
+    run = lab.start_run()
+    began = time.monotonic()
+    wait_for_the_moment(run, chance)
+    wait_until(lambda: bool(lab.forked(victim)))
+    after_s = time.monotonic() - began
+    at = num_steps_of(run)
+    (pid,) = lab.forked(victim)
+    os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
+    if victim in ("forked worker", "fork server"):
+        wait_until(lambda: has_exited(run))
+        status = profiles.load(run).status
+        assert (status.state, "SIGKILL" in str(status.message)) == ("failed", True), status
+    else:
+        wait_until(lambda: num_steps_of(run) > at + STEPS_ON)
+        lab.end_run()
+        status = profiles.load(run).status
+        assert status.state == "stopped", status
+    num_steps = profiles.load(run).table("steps").num_rows
+    following = lab.start_run()
+    wait_until(lambda: num_steps_of(following) > STEPS_ON)
+    return Round(victim, after_s, num_steps, 0.0, f"{status.state}: {status.message}")
 
 
 @dataclass(frozen=True)
@@ -246,20 +266,27 @@ class ServedLab:
     runs: Path
     address: str
     context: BrowserContext
+    started: list[Path] = field(default_factory=list)
+    """The folders of its runs, oldest first."""
 
     def start_run(self, steps: int = 1_000_000) -> Path:
         """Press Run in a new tab; returns the run's folder once its process is on record."""
         before = set(self.runs.glob("*"))
         page = self.context.new_page()
-        page.goto(lab_access.with_token(f"{self.address}/?steps={steps}&batch=64"))
+        form = f"workload=digits-mlp&steps={steps}&batch=64"
+        page.goto(lab_access.with_token(f"{self.address}/?{form}"))
         page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
         wait_until(lambda: any(launched(path) for path in set(self.runs.glob("*")) - before))
         (folder,) = set(self.runs.glob("*")) - before
+        self.started.append(folder)
         return folder
 
-    def stop_run(self) -> None:
-        page = self.context.pages[-1]
-        page.locator(".st-key-stop_button").get_by_role("button", name="Stop").first.click()
+    def end_run(self) -> None:
+        """Press Stop, and wait for the end of the newest run; nothing if it has ended already."""
+        newest, page = self.started[-1], self.context.pages[-1]
+        if not has_exited(newest):
+            page.locator(".st-key-stop_button").get_by_role("button", name="Stop").first.click()
+            wait_until(lambda: has_exited(newest))
 
     def forked(self, victim: str) -> list[int]:
         """The processes of that kind, by their places below the fork server."""

@@ -182,15 +182,15 @@ def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
 
 @pytest.mark.parametrize("kind", ["float16", "float16-fit"])
 def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded: Recorded) -> None:
-    told = first(recorded(kind))
-    assert told.key == "float16-on-cpu"
+    (told,) = [item for item in recorded(kind) if item.key == "float16-on-cpu"]
     assert "ops that compute in float16 on CPUs" in told.sentence
 
 
 @pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
 def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
-    told = first(recorded(kind))
-    assert told.key == "small-ops"
+    keys = [item.key for item in recorded(kind)]
+    assert "dispatch" not in keys[: keys.index("small-ops")]
+    told = recorded(kind)[keys.index("small-ops")]
     assert told.evidence["loop"] == "while"
 
 
@@ -198,7 +198,6 @@ def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Rec
 def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
     assert op in told.sentence
-    assert kind == "checking" or told == first(recorded(kind))
 
 
 @pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])

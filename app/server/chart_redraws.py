@@ -1,4 +1,4 @@
-"""Draws each chart of a page once: Streamlit draws it twice.
+"""Leaves out the second drawing of each chart, which shows nothing else than the first.
 
 Streamlit's component of a chart gives Plotly the figure, then a copy of it, with Streamlit's theme
 applied again and the size written into it. Plotly compares templates by identity, so the copy is

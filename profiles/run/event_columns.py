@@ -37,7 +37,15 @@ _MOST_BODY_BYTES = 4 * BLOCK_BYTES
 _MOST_HEADER_BYTES = 1024
 _READ_BYTES = 1 << 20
 _TYPES = {"captured": "|b1", "wall_ms": "<f8", "loss": "<f8", "input_ms": "<f8"}
-_DTYPES = {field.name: np.dtype(_TYPES.get(field.name, "<i8")) for field in fields(StepColumns)}
+_DTYPES = {
+    name: np.dtype(kind)
+    for name, kind in sorted(
+        ((field.name, _TYPES.get(field.name, "<i8")) for field in fields(StepColumns)),
+        key=lambda column: -np.dtype(column[1]).itemsize,
+    )
+}
+"""The columns in the order of a block: the widest first, so that each begins at a multiple of its
+width."""
 
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_BYTES)]
@@ -120,7 +128,7 @@ def _block(start: int, data: bytes) -> bytes | None:
         return None
     steps = StepColumns.of(()) if found is None else found
     columns = [
-        np.ascontiguousarray(getattr(steps, name), kind).tobytes() for name, kind in _in_order()
+        np.ascontiguousarray(getattr(steps, name), kind).tobytes() for name, kind in _DTYPES.items()
     ]
     text = msgspec.json.Encoder().encode_lines(others)
     body = b"".join([*columns, text])
@@ -136,11 +144,6 @@ def _block(start: int, data: bytes) -> bytes | None:
         body_crc32=zlib.crc32(body),
     )
     return sealed(msgspec.json.encode(header)) + b"\n" + body
-
-
-def _in_order() -> list[tuple[str, np.dtype[Any]]]:
-    """Return the columns with the widest first, so that each begins at a multiple of its width."""
-    return sorted(_DTYPES.items(), key=lambda column: -column[1].itemsize)
 
 
 def _header(blocks: BinaryIO) -> _Header | None:
@@ -196,7 +199,7 @@ def _decoded(header: _Header, body: bytes) -> Decoded | None:
     """Return the events of a block; None if a value does not fit `events.StepDone`."""
     columns: dict[str, npt.NDArray[Any]] = {}
     place = 0
-    for name, kind in _in_order():
+    for name, kind in _DTYPES.items():
         count = header.bytes_of(name) // kind.itemsize
         columns[name] = np.frombuffer(body, kind, count, place)
         place += header.bytes_of(name)

@@ -156,7 +156,7 @@ def _forge(run: Path, name: str, change: Callable[[np.ndarray], None]) -> None:
         assert header is not None
         body, rest = bytearray(blocks.read(header.body_bytes)), blocks.read()
     start = 0
-    for column, kind in event_columns._in_order():
+    for column, kind in event_columns._DTYPES.items():
         size = header.bytes_of(column)
         if column == name:
             is_bool = kind == np.bool_

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 CLEAR = "rgba(0,0,0,0)"
-USUAL_TICKS = {"l": 74, "r": 20, "b": 66}
+USUAL_TICKS = {"l": 74, "r": 20, "b": 67}
 """Margins in pixels for most titles and ticks. Where one needs more, Plotly draws the chart, and
 then once more with the margin that fits."""
 FEW_STEPS = 8
@@ -22,16 +22,25 @@ def figure(
     x_title: str = "",
     y_title: str = "",
     hovermode: str | bool = "closest",
+    left_px: int | None = None,
+    top_px: int = 40,
     **layout: Any,
 ) -> go.Figure:
-    """An empty figure with the house's axes; what `layout` names is replaced as a whole."""
+    """An empty figure with the house's axes; what `layout` names is replaced as a whole.
+
+    Args:
+      left_px: margin for ticks that need another than the usual one.
+      top_px: margin for the legend: one row of lines by default.
+    """
+    if left_px is None:
+        left_px = USUAL_TICKS["l"] if y_title else 8
     axis = {"zeroline": False, "automargin": True}
     house = {
         "height": height,
         "margin": {
-            "l": USUAL_TICKS["l"] if y_title else 8,
+            "l": left_px,
             "r": USUAL_TICKS["r"],
-            "t": 40,
+            "t": top_px,
             "b": USUAL_TICKS["b"] if x_title else 8,
         },
         # The theme sets the background. Plotly derives that of its buttons from it: with a

@@ -21,13 +21,23 @@ from strategy_lab.profiles.tables.columns import Floats
 POINTS = 200
 """Of a line, two for each place on the axis: a browser draws a point for clicks at each place, of
 up to four lines, and the chart has two fifths of the page."""
+LEGEND_PX = 42
+"""Of one row of lines."""
+BYTES_PX = 90
+"""Left margin for ticks such as `800MB` and their title."""
 Lines = Mapping[str, tuple[Floats, Floats]]
 
 
 def memory(lines: Lines) -> go.Figure:
     """`lines[name] = (step, bytes in use)`; more than `FEW` lines are drawn as their spread."""
     chart = figure(
-        x_title="step", y_title="in use", height=260, showlegend=True, hovermode="x unified"
+        x_title="step",
+        y_title="in use",
+        height=260,
+        left_px=BYTES_PX,
+        top_px=LEGEND_PX,
+        showlegend=True,
+        hovermode="x unified",
     )
     if len(lines) > FEW:
         _add_spread(chart, lines)
@@ -46,7 +56,13 @@ def memory_over_step(
 ) -> go.Figure:
     """Draw `(name, ms from the step's start, bytes held from then on)` of devices, by position."""
     chart = figure(
-        x_title="ms into the step", y_title="held", height=260, showlegend=True, hovermode="x"
+        x_title="ms into the step",
+        y_title="held",
+        height=260,
+        left_px=BYTES_PX,
+        top_px=LEGEND_PX,
+        showlegend=True,
+        hovermode="x",
     )
     of_device = zip(_colours(lines), lines.values(), strict=True)
     drawn = [_Line(name, at_ms, held, colour) for colour, (name, at_ms, held) in of_device]

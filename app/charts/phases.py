@@ -10,6 +10,9 @@ from strategy_lab.app.charts.base import figure, label
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
 
 _LONG = 18
+_CHAR_PX = 7.9
+_TWO_ROWS_PX = 61
+"""The top margin for a legend of two rows: how many it has depends on the column's width."""
 _LEGEND_AND_AXIS_PX = 150
 """Of a legend of three rows, as narrow columns have it."""
 
@@ -27,7 +30,10 @@ def breakdown(
     """
     shown = [_broken(label(name, 30)) for name in names]
     row_px = 38 if any("<br>" in name for name in shown) else 24
+    longest = max((len(part) for name in shown for part in name.split("<br>")), default=0)
     chart = figure(
+        left_px=8 + round(_CHAR_PX * longest),
+        top_px=_TWO_ROWS_PX,
         height=min(_LEGEND_AND_AXIS_PX + row_px * len(names), 700),
         x_title=f"{unit} per step",
         barmode="stack",

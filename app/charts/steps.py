@@ -22,6 +22,8 @@ MAX_ABOVE = 60
 NARROW_PX = 330
 """Width of a chart on a phone: titles that fit there do not overlap anywhere."""
 LINE_PX = 20
+LEGEND_PX = 47
+"""Of a legend that names a range, which is higher than one of lines."""
 LETTER_PX = 6.2
 """Width of a letter of a segment's title, about."""
 
@@ -160,8 +162,9 @@ def _length(wall_ms: float) -> str:
 def _leave_space(chart: go.Figure, *lines: bool) -> None:
     """Make the margin above the axes as high as its lines of text: the legend and `lines`."""
     num = sum(map(bool, (chart.layout.showlegend, *lines)))
-    if num > 1:
-        chart.update_layout(margin_t=chart.layout.margin.t + LINE_PX * (num - 1))
+    if num:
+        first = LEGEND_PX if chart.layout.showlegend else chart.layout.margin.t
+        chart.update_layout(margin_t=first + LINE_PX * (num - 1))
 
 
 def _say_above(

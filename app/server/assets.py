@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
-from strategy_lab.app.server.chart_library import start_script
+from strategy_lab.app.server.chart_library import compiled_early, start_script
 from strategy_lab.app.server.chart_redraws import CHART_REDRAW_SCRIPT
 from strategy_lab.app.server.first_style import FIRST_STYLE
 from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
@@ -107,6 +107,8 @@ class Assets:
             body = (self._static / path.lstrip("/")).read_bytes()
         except OSError:
             return None  # Streamlit says what there is not
+        if path.startswith(f"/static/js/{CHARTS}."):
+            body = compiled_early(body)
         # Its name holds its hash: what it names never changes.
         always = "public, immutable, max-age=31536000"
         return Response(body, media_type=kind, headers={"Cache-Control": always})

@@ -18,17 +18,18 @@ SENTENCE = ".lab-headline"
 QUIET_MS = 50
 """So long nothing must be added: key numbers and findings come in several messages."""
 
-_FUNCTION = re.compile(
-    rb"(?<=typeof self<`u`\?self:\w,)"
-    rb"(\(\)=>\{.*return window\.Plotly=(\w),\2\})"
-    rb"(?=\)\}\)\))",
-    re.DOTALL,
-)
+_BEGIN = re.compile(rb"typeof self<`u`\?self:\w,(?=\(\)=>\{)")
+_LAST = b"return window.Plotly="
+_END = re.compile(_LAST + rb"(\w),\1\}(?=\)\}\)\))")
 
 
 def compiled_early(library: bytes) -> bytes:
     """Return the library's file with its function in parentheses; as it is if there is none."""
-    return _FUNCTION.sub(rb"(\1)", library, count=1)
+    begin, end = _BEGIN.search(library), _END.match(library, max(library.rfind(_LAST), 0))
+    if not begin or not end:
+        return library
+    function = library[begin.end() : end.end()]
+    return b"".join([library[: begin.end()], b"(", function, b")", library[end.end() :]])
 
 
 def start_script(static: Path, name: str) -> str:

@@ -50,10 +50,11 @@ MAX_WAIT_S = 300
 STEPS = 150
 CAUSES = frozenset(
     {
-        "busy-machine", "dense-gradient", "detour", "eager-step", "float64", "host-round-trip",
-        "input-bound", "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch",
-        "python-op", "retracing", "shared-collective-key", "shared-cores", "straggler",
-        "variable-off-device", "variables-in-first-step", "xla-across-devices",
+        "busy-machine", "debugging-ops", "dense-gradient", "detour", "eager-step",
+        "float16-on-cpu", "float64", "host-round-trip", "input-bound", "inter-op-threads",
+        "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch", "python-op",
+        "retracing", "shared-collective-key", "shared-cores", "straggler", "variable-off-device",
+        "variables-in-first-step", "xla-across-devices",
     }
 )  # fmt: skip
 ENTAILED = {
@@ -135,6 +136,14 @@ PLANTED = (
     Case("dense-gradient", "dense-gradient-sum"),
     Case("float64", "float64", healthy="healthy"),
     Case("float64", "float64-fit"),
+    Case("float16-on-cpu", "float16", healthy="healthy"),
+    Case("float16-on-cpu", "float16-fit"),
+    Case("inter-op-threads", "one-thread"),
+    Case("inter-op-threads", "one-thread-fit"),
+    Case("small-ops", "loop-of-small-ops"),
+    Case("small-ops", "loop-of-products"),
+    Case("debugging-ops", "printing", healthy="healthy-light"),
+    Case("debugging-ops", "checking", healthy="healthy-light"),
     Case("variable-off-device", "variable-elsewhere"),
     Case("variable-off-device", "large-variable-elsewhere"),
     Case("variable-off-device", "variable-of-another"),

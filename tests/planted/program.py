@@ -182,6 +182,16 @@ def fit_in_float16(run: str) -> None:
     fit(run, in_memory, hidden=768)
 
 
+def on_one_thread(run: str) -> None:
+    tf.config.threading.set_inter_op_parallelism_threads(1)  # planted
+    loop(run, in_replica=computing)
+
+
+def fit_on_one_thread(run: str) -> None:
+    os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # planted: TensorFlow's runtime has not started
+    fit(run, in_memory, hidden=768)
+
+
 def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
     """A model that is built, or not, and an optimizer that creates its slots in the first step."""
     mirrored = strategy()
@@ -431,6 +441,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     ),
     "dense-gradient": lambda run: lookups(run, dense_product),
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
+    "one-thread": on_one_thread,
+    "one-thread-fit": fit_on_one_thread,
     "float64": lambda run: loop(run, data_of=in_float64, in_replica=computing),
     "float64-fit": fit_in_float64,
     "float16": lambda run: loop(run, in_replica=in_float16),

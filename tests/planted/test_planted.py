@@ -186,6 +186,16 @@ def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded
     assert "ops that compute in float16 on CPUs" in told.sentence
 
 
+@pytest.mark.parametrize("kind", ["one-thread", "one-thread-fit"])
+def test_replicas_that_share_one_thread_never_compute_together(
+    kind: str, recorded: Recorded
+) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "inter-op-threads"]
+    assert told.evidence["num_threads"] == 1
+    assert told.evidence["computing_together"] < 0.02
+    assert "run one after the other" in told.sentence
+
+
 @pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
 def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
     keys = [item.key for item in recorded(kind)]
@@ -230,5 +240,5 @@ def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:
     blamed = {item.key for item in recorded("healthy")}
     assert not blamed & {
         "retracing", "host-round-trip", "detour", "input-bound", "idle", "dispatch", "python-op",
-        "float64",
+        "float64", "inter-op-threads",
     }  # fmt: skip

@@ -30,6 +30,7 @@ from strategy_lab.profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_lab.profiles.analysis.removal import Removal
+from strategy_lab.profiles.run.event_parts import Threads
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 
@@ -106,6 +107,15 @@ def nearly_full(facts: Facts) -> Facts:
     return replace(facts, environment=environment, memory=(process,))
 
 
+def short_of_threads(facts: Facts) -> Facts:
+    """One thread for two replicas, of which one waits for the other for 10 of 20 ms."""
+    assert facts.environment is not None
+    environment = msgspec.structs.replace(facts.environment, threads=Threads(1, 0))
+    replicas = [replace(each, wait_ms=10.0 * each.replica) for each in facts.breakdown.replicas]
+    breakdown = replace(facts.breakdown, replicas=tuple(replicas))
+    return replace(facts, environment=environment, breakdown=breakdown)
+
+
 def crowded(facts: Facts) -> Facts:
     return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
 
@@ -158,6 +168,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
+    "inter-op-threads": ("healthy", short_of_threads),
     "dense-gradient": ("healthy", made_dense),
     "float16-on-cpu": ("healthy", in_float16),
     "float64": ("healthy", in_float64),
@@ -256,6 +267,41 @@ def test_float16_is_no_fault_on_a_gpu(ill: Callable[[str], Facts]) -> None:
     gpus = [device.replace("CPU", "GPU") for device in facts.segment.replica_devices]
     elsewhere = msgspec.structs.replace(facts.segment, replica_devices=gpus)
     assert "float16-on-cpu" not in found(replace(facts, segment=elsewhere))
+
+
+@pytest.mark.parametrize(
+    ("inter_op", "is_found"), [(0, False), (1, True), (2, False), (3, False)], ids=str
+)
+def test_threads_are_few_if_replicas_and_cores_are_more(
+    inter_op: int, is_found: bool, ill: Callable[[str], Facts]
+) -> None:
+    """0 is TensorFlow's choice. The machine has 2 cores, the run 2 replicas or 4."""
+    for key in ("inter-op-threads", "shared-cores"):
+        facts = ill(key)
+        assert facts.environment is not None
+        environment = msgspec.structs.replace(facts.environment, threads=Threads(inter_op, 0))
+        told = found(replace(facts, environment=environment))
+        assert ("inter-op-threads" in told) == is_found
+
+
+def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
+    facts = ill("straggler")
+    assert facts.environment is not None
+    environment = msgspec.structs.replace(facts.environment, threads=Threads(1, 0))
+    works = found(replace(facts, environment=environment))
+    assert works["straggler"].caused_by is None, "its own work takes longer"
+    assert works["inter-op-threads"].cost is None
+    alike = tuple(replace(each, compute_ms=9.0) for each in facts.breakdown.replicas)
+    breakdown = replace(facts.breakdown, replicas=alike)
+    told = found(replace(facts, environment=environment, breakdown=breakdown))
+    assert told["straggler"].caused_by == "inter-op-threads"
+    keys = list(told)
+    assert keys.index("inter-op-threads") < keys.index("straggler")
+    costs = [told[key].cost for key in ("inter-op-threads", "straggler")]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert costs[0].share >= costs[1].share
+    assert found(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
 
 
 def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Facts]) -> None:

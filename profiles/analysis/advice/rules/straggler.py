@@ -5,7 +5,7 @@
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
 otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
 whether its own work takes longer or it begins later. If another finding makes it late (`detour`,
-`variable-off-device`), names that, and comes after it.
+`variable-off-device`, `inter-op-threads`), names that, and comes after it.
 
 ## Why is this slow
 
@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strategy_lab.profiles.analysis.advice import few_threads
 from strategy_lab.profiles.analysis.advice.late_because import (
     copies_behind,
     cost_of_lateness,
@@ -102,6 +103,8 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
+    if few_threads.few_threads(facts) and not works_longer(facts, late):
+        return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
 
 
@@ -132,7 +135,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "from, and how many cores prepare it."
         )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
-    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not _works_longer(facts, worst):
+    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (
             f"{lead}It does no more work than the others but starts each step later. Check its "
             "input pipeline, record full captures of it, and check how long results take to "
@@ -158,7 +161,7 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     return longer_ms if longer_ms >= late.late_ms / 2 else None
 
 
-def _works_longer(facts: Facts, late: ReplicaLateness) -> bool:
+def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
     """Whether its own ops take longer on average than those of the replicas on time.
 
     The slowdown adds up the steps in which they do: two replicas whose work varies, but is the same

@@ -51,8 +51,9 @@ STEPS = 150
 CAUSES = frozenset(
     {
         "busy-machine", "debugging-ops", "dense-gradient", "detour", "eager-step",
-        "float16-on-cpu", "float64", "host-round-trip", "input-bound", "inter-op-threads",
-        "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch", "python-op",
+        "float16-on-cpu", "float64", "host-round-trip", "implicit-copy", "input-bound",
+        "inter-op-threads", "loss-lost", "many-small-collectives", "other-algorithm",
+        "partial-batch", "python-op",
         "retracing", "shared-collective-key", "shared-cores", "straggler", "variable-off-device",
         "variables-in-first-step", "xla-across-devices",
     }
@@ -138,6 +139,8 @@ PLANTED = (
     Case("float64", "float64-fit"),
     Case("float16-on-cpu", "float16", healthy="healthy"),
     Case("float16-on-cpu", "float16-fit"),
+    Case("implicit-copy", "captured-table"),
+    Case("implicit-copy", "captured-table-of-another"),
     Case("inter-op-threads", "one-thread"),
     Case("inter-op-threads", "one-thread-fit"),
     Case("small-ops", "loop-of-small-ops"),

@@ -35,6 +35,10 @@ DEBUGGING_OPS = PRINTING_OPS | CHECKING_OPS | SUMMARY_OPS
 READ_VARIABLE = "ReadVariableOp"
 """Type of the op that reads a variable in a graph."""
 
+ARGUMENT = "_Arg"
+"""Type of the op that hands a tensor from outside to a graph: an argument of the function, or a
+tensor that it captures."""
+
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""
 

@@ -286,6 +286,22 @@ def reading_elsewhere(run: str, megabytes: int, device: str = "CPU:2") -> None:
     loop(run, in_replica=look_up, data_of=data)
 
 
+def taking_a_table(run: str, device: str) -> None:
+    """Both replicas use rows of a table that the step's function captures, on one device."""
+    tables: list[tf.Tensor] = []
+
+    def look_up(features: tf.Tensor) -> tf.Tensor:
+        rows = tf.cast(tf.abs(features[:, 0]) * 1000, tf.int32)
+        return features + tf.gather(tables[0], rows)
+
+    def data() -> tf.data.Dataset:
+        with tf.device(device):
+            tables.append(tf.zeros((16_000, FEATURES)))  # planted
+        return in_memory()
+
+    loop(run, in_replica=look_up, data_of=data)
+
+
 def host_work(loss: tf.Tensor) -> float:
     value = float(loss.numpy())
     for number in range(200_000):
@@ -466,6 +482,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "compiled-fit": lambda run: fit(run, in_memory, jit_compile=True),
     "optimizer-not-built": lambda run: creating_in_first_step(run, is_model_built=True),
     "model-not-built": lambda run: creating_in_first_step(run, is_model_built=False),
+    "captured-table": lambda run: taking_a_table(run, "CPU:0"),
+    "captured-table-of-another": lambda run: taking_a_table(run, "CPU:1"),
     "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
     "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
     "variable-of-another": lambda run: reading_elsewhere(run, 16, "CPU:1"),

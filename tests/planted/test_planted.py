@@ -108,6 +108,17 @@ def test_a_table_on_the_device_of_another_replica_is_reported(recorded: Recorded
     assert told.evidence["copied_ms"] > 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "device"), [("captured-table", "CPU:0"), ("captured-table-of-another", "CPU:1")]
+)
+def test_a_captured_tensor_that_is_copied_in_each_step_is_named(
+    kind: str, device: str, recorded: Recorded
+) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "implicit-copy"]
+    assert f"is on {device}, the device of one replica" in told.sentence
+    assert told.evidence["bytes"] == 16_000 * 64 * 4
+
+
 @pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])
 def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     kind: str, recorded: Recorded
@@ -241,4 +252,5 @@ def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:
     assert not blamed & {
         "retracing", "host-round-trip", "detour", "input-bound", "idle", "dispatch", "python-op",
         "float64", "inter-op-threads",
+        "implicit-copy",
     }  # fmt: skip

@@ -143,6 +143,11 @@ def away(facts: Facts) -> Facts:
     return replace(facts, placed=Placed(off_device=CopiedVariables((table,))))
 
 
+def taking_a_table(facts: Facts) -> Facts:
+    table = PlacedVariable("gatherv2_params", DEVICE, 128e6)
+    return replace(facts, placed=Placed(taken=CopiedVariables((table,), {0: 4.0, 1: 0.0})))
+
+
 def refused(facts: Facts) -> Facts:
     """TensorFlow 2.21's error of a program with two strategies."""
     error = "InvalidArgumentError: Collective ops is aborted by: Shape mismatch in the collective "
@@ -168,6 +173,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
+    "implicit-copy": ("healthy", taking_a_table),
     "inter-op-threads": ("healthy", short_of_threads),
     "dense-gradient": ("healthy", made_dense),
     "float16-on-cpu": ("healthy", in_float16),
@@ -213,9 +219,12 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
     assert key not in found(ill("healthy"))
 
 
-def test_gaps_between_few_ops_are_not_due_to_their_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [40, 406])
+def test_gaps_that_are_longer_than_starts_are_not_due_to_the_number_of_ops(
+    count: int, tmp_path: Path
+) -> None:
     """On a busy machine an op also waits for a core."""
-    few = cause("between-ops", "", 15.0, count=40)
+    few = cause("between-ops", "", 15.0, count=count)
     told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
     assert not {"small-ops", "dispatch", "idle"} & set(told)
 

@@ -147,6 +147,7 @@ PLANTED = (
     Case("small-ops", "loop-of-products"),
     Case("debugging-ops", "printing", healthy="healthy-light"),
     Case("debugging-ops", "checking", healthy="healthy-light"),
+    Case("debugging-ops", "checking-each-op"),
     Case("variable-off-device", "variable-elsewhere"),
     Case("variable-off-device", "large-variable-elsewhere"),
     Case("variable-off-device", "variable-of-another"),

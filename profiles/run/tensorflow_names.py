@@ -15,8 +15,11 @@ PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 PRINTING_OPS = frozenset({"Print", "PrintV2", "StringFormat"})
 """Types of the ops of `tf.print`."""
 
-CHECKING_OPS = frozenset({"CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2"})
-"""Types of the ops of `tf.debugging.check_numerics` and `enable_check_numerics`."""
+CHECK_OF_EACH_OP = "DebugNumericSummaryV2"
+"""Type of the ops of `tf.debugging.enable_check_numerics`, which checks every op."""
+
+CHECKING_OPS = frozenset({"CheckNumerics", "CheckNumericsV2", CHECK_OF_EACH_OP})
+"""The same and types of the ops of `tf.debugging.check_numerics`."""
 
 SUMMARY_OPS = frozenset(
     {

@@ -182,6 +182,11 @@ def fit_in_float16(run: str) -> None:
     fit(run, in_memory, hidden=768)
 
 
+def checking_each_op(run: str) -> None:
+    tf.debugging.enable_check_numerics()  # planted
+    loop(run, in_replica=computing)
+
+
 def on_one_thread(run: str) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)  # planted
     loop(run, in_replica=computing)
@@ -467,6 +472,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "loop-of-products": lambda run: loop(run, in_replica=multiplying_in_a_loop),
     "printing": lambda run: loop(run, in_replica=printing),
     "checking": lambda run: loop(run, in_replica=checking),
+    "checking-each-op": checking_each_op,
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
     "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),

@@ -215,7 +215,10 @@ def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Rec
     assert told.evidence["loop"] == "while"
 
 
-@pytest.mark.parametrize(("kind", "op"), [("printing", "StringFormat"), ("checking", "Check")])
+@pytest.mark.parametrize(
+    ("kind", "op"),
+    [("printing", "StringFormat"), ("checking", "Check"), ("checking-each-op", "DebugNumeric")],
+)
 def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
     assert op in told.sentence

@@ -262,6 +262,24 @@ def test_checks_of_every_op_are_found_however_short(tmp_path: Path) -> None:
     assert told("PrintV2", 60) is None
 
 
+@pytest.mark.parametrize("effect", ["dispatch", "short-steps"])
+def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_path: Path) -> None:
+    calls = ILL[effect]
+    check = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=60)
+    one = cause("debugging-op", "CheckNumerics", 0.2, device=DEVICE, count=60)
+    told = []
+    for name, added in (("every", check), ("one", one)):
+        options = {**calls, "causes": [*calls["causes"], *added["causes"]]}
+        told.append(found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options))))
+    every, some = told
+    assert every[effect].caused_by == "debugging-ops"
+    assert list(every).index("debugging-ops") < list(every).index(effect)
+    assert every["debugging-ops"].cost is not None
+    calls_ms = calls["causes"][0]["held_ms"]
+    assert every["debugging-ops"].cost.ms == pytest.approx(calls_ms + 0.2, rel=0.01)
+    assert some[effect].caused_by is None, "the program's own checks run no Python"
+
+
 @pytest.mark.parametrize("key", ["float16-on-cpu", "float64"])
 def test_ops_of_an_element_type_cost_a_part_of_captured_steps(
     key: str, ill: Callable[[str], Facts]

@@ -62,12 +62,14 @@ ENTAILED = {
     "detour": {"straggler"},
     "retracing": {"partial-batch"},
     "eager-step": {"straggler", "host-round-trip"},
+    "inter-op-threads": {"straggler"},
     "python-op": {"straggler"},
     "small-collective": {"straggler"},
 }
 """A replica whose op runs elsewhere is late; batches of changing length are partial; replicas of an
-eager step run in turn, and the last one is late; Python in two replicas takes turns for the GIL;
-over a long link one worker begins its next step a round trip later than the other."""
+eager step, or on one thread, run in turn, and the last one is late; Python in two replicas takes
+turns for the GIL; over a long link one worker begins its next step a round trip later than the
+other."""
 LARGER = {"short-steps": "dispatch"}
 """On a slow machine, Python takes 30 % of a step of 3 ms, and then `dispatch` says so."""
 HALF: dict[str, Any] = {"capture": {"overhead_budget": 0.5}, "steps": 400}

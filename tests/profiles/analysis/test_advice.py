@@ -311,6 +311,20 @@ def test_threads_are_few_if_replicas_and_cores_are_more(
         assert ("inter-op-threads" in told) == is_found
 
 
+@pytest.mark.parametrize(("longer_ms", "is_its_work"), [(1.0, False), (12.0, True)])
+def test_work_that_is_hardly_longer_does_not_make_a_replica_late(
+    longer_ms: float, is_its_work: bool, ill: Callable[[str], Facts]
+) -> None:
+    """It is late by 15 ms."""
+    facts = ill("straggler")
+    replicas = tuple(
+        replace(each, compute_ms=9.0 + longer_ms * each.replica)
+        for each in facts.breakdown.replicas
+    )
+    advice = found(replace(facts, breakdown=replace(facts.breakdown, replicas=replicas)))
+    assert ("Its own work takes longer" in advice["straggler"].advice) == is_its_work
+
+
 def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
     facts = ill("straggler")
     assert facts.environment is not None

@@ -47,6 +47,9 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
+PART_OF_LATENESS = 0.25
+"""Least part of its lateness by which a replica's work is longer, for its work to be the reason.
+Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
@@ -162,7 +165,8 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
 
 
 def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
-    """Whether its own ops take longer on average than those of the replicas on time.
+    """Whether its own ops take so much longer on average than those of the replicas on time that
+    this may make it late.
 
     The slowdown adds up the steps in which they do: two replicas whose work varies, but is the same
     on average, have one as well. True if the work of the replicas is not known.
@@ -176,7 +180,8 @@ def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
     on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
     if late.replica not in work_ms or not on_time:
         return True
-    return work_ms[late.replica] > statistics.median(on_time)
+    longer_ms = work_ms[late.replica] - statistics.median(on_time)
+    return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)
 
 
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:

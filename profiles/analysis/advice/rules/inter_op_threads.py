@@ -30,6 +30,7 @@ from strategy_lab.profiles.analysis.cost import Cost
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
 from strategy_lab.profiles.reporting import units
 
+NEVER = 0.001
 NO_GAIN = "With more threads ops would run at other times, and for longer where they share cores."
 
 
@@ -45,23 +46,28 @@ def find(facts: Facts) -> Iterator[Finding]:
         if few.num_threads == 1
         else f"so no more than {few.num_threads} of them run ops at the same time"
     )
-    overlap = (
-        ""
-        if share is None
-        else f" In typical captured steps, two or more compute in {units.share(share)} of the "
-        "time in which any does."
-    )
     yield finding(
         facts,
         KEY,
         f"The program has set {threads} for TensorFlow to run ops on, and has {few.num_replicas} "
-        f"replicas, {runs}.{overlap}",
+        f"replicas, {runs}.{_overlap(share)}",
         "Remove tf.config.threading.set_inter_op_parallelism_threads and TF_NUM_INTEROP_THREADS, "
         f"or set at least {few.num_replicas}.",
         _cost(facts),
         num_threads=few.num_threads,
         num_replicas=few.num_replicas,
         computing_together=share,
+    )
+
+
+def _overlap(share: float | None) -> str:
+    if share is None:
+        return ""
+    if share < NEVER:
+        return " In typical captured steps, no two compute at the same time."
+    return (
+        f" In typical captured steps, two or more compute in {units.share(share)} of the time in "
+        "which any does."
     )
 
 

@@ -35,6 +35,17 @@ SUMMARY_OPS = frozenset(
 
 DEBUGGING_OPS = PRINTING_OPS | CHECKING_OPS | SUMMARY_OPS
 
+_OF_CPU_LIBRARY = re.compile(r"^_(?=Mkl|Fused)(?:Mkl)?(?:Native)?(?:Fused)?")
+
+
+def type_as_written(op: str) -> str:
+    """The type that a program's graph has: `MatMul` of `_MklMatMul` and of `_FusedMatMul`.
+
+    On CPUs, TensorFlow replaces ops by those of oneDNN, and fuses them with what follows.
+    """
+    return _OF_CPU_LIBRARY.sub("", op)
+
+
 READ_VARIABLE = "ReadVariableOp"
 """Type of the op that reads a variable in a graph."""
 

@@ -45,8 +45,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     if facts.held_up.of_kind("detour"):
         return
     wall, copied_ms = facts.breakdown.mean_ms("wall"), facts.placed.taken.longest_ms
-    is_known = copied_ms is not None and bool(wall)
-    takes = f" The copies take {of_a_step(facts, copied_ms, wall)}." if is_known else ""
+    takes, cost = "", None
+    if copied_ms is not None and wall:
+        takes = f" The copies take {of_a_step(facts, copied_ms, wall)}."
+        cost = per_typical_step(facts, copied_ms, wall)
     others = units.counted(len(found) - 1, "other tensor")
     names = f"{found[0].name} and {others}" if len(found) > 1 else f"The tensor {found[0].name}"
     yield finding(
@@ -57,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.size(sum(each.bytes for each in found))} from there to other replicas.{takes}",
         "Make what does not change a tf.Variable(..., trainable=False) inside strategy.scope(), "
         "and take batches from strategy.experimental_distribute_dataset.",
-        per_typical_step(facts, copied_ms, wall) if is_known else None,
+        cost,
         tensor=found[0].name,
         device=found[0].device,
         bytes=sum(each.bytes for each in found),

@@ -71,9 +71,14 @@ class SegmentCauses:
         """
         found = self.of_kind("between-ops")
         num_ops = sum(cause.count for cause in found)
-        is_unrecorded = any(cause.name and not cause.count for cause in found)
         is_start = self.held_ms("between-ops") <= LONGEST_START_MS * num_ops
-        return is_unrecorded or (num_ops >= MANY_OPS and is_start)
+        return self.unrecorded_loop is not None or (num_ops >= MANY_OPS and is_start)
+
+    @property
+    def unrecorded_loop(self) -> str | None:
+        """The name of a loop whose ops were too short to be recorded; None if there is none."""
+        found = self.of_kind("between-ops")
+        return next((cause.name for cause in found if cause.name and not cause.count), None)
 
     def held_ms(self, *kinds: str) -> float:
         """Per step, by all causes of these kinds together."""

@@ -325,6 +325,39 @@ def test_work_that_is_hardly_longer_does_not_make_a_replica_late(
     assert ("Its own work takes longer" in advice["straggler"].advice) == is_its_work
 
 
+def test_a_loop_of_unrecorded_ops_leaves_open_whether_a_late_replica_works_longer(
+    tmp_path: Path,
+) -> None:
+    loop = cause("between-ops", "rnn/while", 2.0, count=None)
+    run = write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0), **loop)
+    advice = found(facts_of(run))["straggler"].advice
+    assert advice.startswith("Whether it has more work is not known, as the ops of rnn/while are")
+
+
+@pytest.mark.parametrize("is_of_lab", [True, False])
+def test_a_program_of_others_packs_by_one_call(
+    is_of_lab: bool, ill: Callable[[str], Facts]
+) -> None:
+    facts = ill("many-small-collectives")
+    spec = facts.segment.spec if is_of_lab else {}
+    segment = msgspec.structs.replace(facts.segment, spec=spec)
+    advice = found(replace(facts, segment=segment))["many-small-collectives"].advice
+    assert ("Pass all gradients to one call" in advice) != is_of_lab
+
+
+@pytest.mark.parametrize(
+    ("line", "makes_one"),
+    [("step(next(iter(data)))", True), ("save(step)", False), ("data.make_iter(3)", False)],
+)
+def test_an_iterator_for_each_step_is_made_once_before_the_loop(
+    line: str, makes_one: bool, tmp_path: Path
+) -> None:
+    between = cause("between-steps", "train.py:9", 12.0, detail=line)
+    facts = pausing(facts_of(write_run(tmp_path / "run", replicas=2, **between)))
+    advice = found(facts)["between-steps"].advice
+    assert ("make one before the loop" in advice) == makes_one
+
+
 def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
     facts = ill("straggler")
     assert facts.environment is not None

@@ -4,7 +4,8 @@
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
 otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
-whether its own work takes longer or it begins later. If another finding makes it late (`detour`,
+whether its own work takes longer or it begins later, unless a loop's ops were too short to be
+recorded. If another finding makes it late (`detour`,
 `variable-off-device`, `inter-op-threads`), names that, and comes after it.
 
 ## Why is this slow
@@ -43,6 +44,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
+from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
@@ -106,7 +108,8 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
-    if few_threads.few_threads(facts) and not works_longer(facts, late):
+    is_loop = facts.held_up.unrecorded_loop is not None
+    if few_threads.few_threads(facts) and not (is_loop or works_longer(facts, late)):
         return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
 
@@ -138,6 +141,13 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "from, and how many cores prepare it."
         )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
+    loop = facts.held_up.unrecorded_loop
+    if loop is not None:
+        return (
+            f"{lead}Whether it has more work is not known, as the ops of {shortened(loop, 56)} are "
+            "too short to be recorded. Compare the data of the replicas, such as the lengths of "
+            "their sequences, then check its input pipeline."
+        )
     if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (
             f"{lead}It does no more work than the others but starts each step later. Check its "

@@ -268,16 +268,19 @@ def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_pat
     check = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=60)
     one = cause("debugging-op", "CheckNumerics", 0.2, device=DEVICE, count=60)
     told = []
-    for name, added in (("every", check), ("one", one)):
+    few = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=2)
+    for name, added in (("every", check), ("one", one), ("few", few)):
         options = {**calls, "causes": [*calls["causes"], *added["causes"]]}
         told.append(found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options))))
-    every, some = told
+    every, some, rare = told
     assert every[effect].caused_by == "debugging-ops"
     assert list(every).index("debugging-ops") < list(every).index(effect)
     assert every["debugging-ops"].cost is not None
     calls_ms = calls["causes"][0]["held_ms"]
     assert every["debugging-ops"].cost.ms == pytest.approx(calls_ms + 0.2, rel=0.01)
     assert some[effect].caused_by is None, "the program's own checks run no Python"
+    assert rare[effect].caused_by is None
+    assert "debugging-ops" not in rare, "a cause that is named is a finding"
 
 
 @pytest.mark.parametrize("key", ["float16-on-cpu", "float64"])

@@ -128,7 +128,9 @@ def is_each_op_checked(found: Sequence[Cause]) -> bool:
 
 def behind_calls(facts: Facts) -> str | None:
     """`KEY` if TensorFlow's Python around the calls is long because it checks numbers."""
-    return KEY if is_each_op_checked(facts.held_up.of_kind("debugging-op")) else None
+    checks = [each for each in facts.held_up.of_kind("debugging-op") if is_each_op_checked([each])]
+    is_often = _most_on_a_device(checks, lambda cause: cause.count) >= MANY_CHECKS
+    return KEY if is_often else None
 
 
 def _most_on_a_device(found: list[Cause], value: Callable[[Cause], float]) -> float:

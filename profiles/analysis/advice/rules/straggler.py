@@ -108,8 +108,7 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
-    is_loop = facts.held_up.unrecorded_loop is not None
-    if few_threads.few_threads(facts) and not (is_loop or works_longer(facts, late)):
+    if few_threads.few_threads(facts) and not works_longer(facts, late):
         return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
 
@@ -188,7 +187,7 @@ def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
         if item.compute_ms is not None
     }
     on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
-    if late.replica not in work_ms or not on_time:
+    if late.replica not in work_ms or not on_time or facts.held_up.unrecorded_loop is not None:
         return True
     longer_ms = work_ms[late.replica] - statistics.median(on_time)
     return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)

@@ -50,22 +50,26 @@ MAX_WAIT_S = 300
 STEPS = 150
 CAUSES = frozenset(
     {
-        "busy-machine", "dense-gradient", "detour", "eager-step", "float64", "host-round-trip",
-        "input-bound", "loss-lost", "many-small-collectives", "other-algorithm", "partial-batch",
-        "python-op", "retracing", "shared-collective-key", "shared-cores", "straggler",
-        "variable-off-device", "variables-in-first-step", "xla-across-devices",
+        "busy-machine", "debugging-ops", "dense-gradient", "detour", "eager-step",
+        "float16-on-cpu", "float64", "host-round-trip", "implicit-copy", "input-bound",
+        "inter-op-threads", "loss-lost", "many-small-collectives", "other-algorithm",
+        "partial-batch", "python-op",
+        "retracing", "shared-collective-key", "shared-cores", "straggler", "variable-off-device",
+        "variables-in-first-step", "xla-across-devices",
     }
 )  # fmt: skip
 ENTAILED = {
     "detour": {"straggler"},
     "retracing": {"partial-batch"},
     "eager-step": {"straggler", "host-round-trip"},
+    "inter-op-threads": {"straggler"},
     "python-op": {"straggler"},
     "small-collective": {"straggler"},
 }
 """A replica whose op runs elsewhere is late; batches of changing length are partial; replicas of an
-eager step run in turn, and the last one is late; Python in two replicas takes turns for the GIL;
-over a long link one worker begins its next step a round trip later than the other."""
+eager step, or on one thread, run in turn, and the last one is late; Python in two replicas takes
+turns for the GIL; over a long link one worker begins its next step a round trip later than the
+other."""
 LARGER = {"short-steps": "dispatch"}
 """On a slow machine, Python takes 30 % of a step of 3 ms, and then `dispatch` says so."""
 HALF: dict[str, Any] = {"capture": {"overhead_budget": 0.5}, "steps": 400}
@@ -135,6 +139,17 @@ PLANTED = (
     Case("dense-gradient", "dense-gradient-sum"),
     Case("float64", "float64", healthy="healthy"),
     Case("float64", "float64-fit"),
+    Case("float16-on-cpu", "float16", healthy="healthy"),
+    Case("float16-on-cpu", "float16-fit"),
+    Case("implicit-copy", "captured-table"),
+    Case("implicit-copy", "captured-table-of-another"),
+    Case("inter-op-threads", "one-thread"),
+    Case("inter-op-threads", "one-thread-fit"),
+    Case("small-ops", "loop-of-small-ops"),
+    Case("small-ops", "loop-of-products"),
+    Case("debugging-ops", "printing", healthy="healthy-light"),
+    Case("debugging-ops", "checking", healthy="healthy-light"),
+    Case("debugging-ops", "checking-each-op"),
     Case("variable-off-device", "variable-elsewhere"),
     Case("variable-off-device", "large-variable-elsewhere"),
     Case("variable-off-device", "variable-of-another"),

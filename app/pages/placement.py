@@ -45,7 +45,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     no_variables = opened.profile.unknown.get(
         "variables", "no variable was recorded in this segment"
     )
-    show_device_map(placed, no_variables)
+    environment = opened.profile.environment
+    show_device_map(placed, no_variables, environment.threads if environment else None)
     if placed.variables:
         show_variables(placed)
     show_difference(opened, segment)

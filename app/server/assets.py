@@ -18,6 +18,7 @@ from streamlit.file_util import get_static_dir
 
 from strategy_lab.app.server.chart_library import compiled_early, start_script
 from strategy_lab.app.server.chart_redraws import CHART_REDRAW_SCRIPT
+from strategy_lab.app.server.chart_toolbars import CHART_TOOLBAR_SCRIPT
 from strategy_lab.app.server.first_style import FIRST_STYLE
 from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
 
@@ -53,6 +54,7 @@ _NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
 _CONDITIONS = ("range", "if-none-match", "if-modified-since")
 
 
+_SCRIPTS = LOST_PAGE_SCRIPT + CHART_REDRAW_SCRIPT + CHART_TOOLBAR_SCRIPT
 _PAGES = Path(__file__).parents[1] / "pages"
 _IN_INDEX = (
     ("<title>Streamlit</title>", "<title>Strategy Lab</title>"),
@@ -62,7 +64,7 @@ _IN_INDEX = (
         "window.prerenderReady = false",
         'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
     ),
-    ("</head>", f"<script>{LOST_PAGE_SCRIPT}{CHART_REDRAW_SCRIPT}</script></head>"),
+    ("</head>", f"<script>{_SCRIPTS}</script></head>"),
     ("</head>", f"<style>{FIRST_STYLE}</style></head>"),
 )
 """Texts of Streamlit's `index.html` and what the lab sends in their place."""

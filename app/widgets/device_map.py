@@ -8,11 +8,13 @@ from strategy_lab.app.widgets.table import number, show_table, text, texts
 from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.analysis.placement import Placement, VariablePlacement
 from strategy_lab.profiles.reporting.device_names import folded, short_names
+from strategy_lab.profiles.reporting.thread_pools import thread_pools
+from strategy_lab.profiles.run.event_parts import Threads
 
 MAX_VARIABLES = 5_000
 
 
-def show_device_map(placed: Placement, no_variables: str) -> None:
+def show_device_map(placed: Placement, no_variables: str, threads: Threads | None) -> None:
     """One row per device: what it runs, and what it holds; or why the latter is not known."""
     st.header("Each device")
     short = short_names(item.device for item in placed.devices)
@@ -45,6 +47,9 @@ def show_device_map(placed: Placement, no_variables: str) -> None:
     )
     if not has_variables:
         st.caption(as_markdown(f"{no_variables[0].upper()}{no_variables[1:]}."))
+    pools = [f"{label}: {size}." for label, size in thread_pools(threads) if size is not None]
+    if pools:
+        st.caption(as_markdown(" ".join(pools)))
 
 
 def show_variables(placed: Placement) -> None:

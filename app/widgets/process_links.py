@@ -124,7 +124,7 @@ def _show_table(found: Links) -> None:
     said = []
     if found.overhead is not None:
         added = DEFINITIONS["link_overhead"]
-        said.append(f"{added.label}: {100 * found.overhead:.2f} % ({added.formula})")
+        said.append(f"{added.label}: {units.number(_percent(found.overhead))} % ({added.formula})")
     if found.header_share is not None and not found.interfaces:
         said.append(
             f"Headers of Ethernet, IP and TCP add about {100 * found.header_share:.2f} %: derived, "
@@ -150,7 +150,7 @@ def _columns(names: Mapping[int, str]) -> dict[str, Column]:
             "Derived, B", lambda link: _readable(link.derived_bytes), format="localized", width=105
         ),
         "overhead": number(
-            "Added, %", lambda link: _percent(link.overhead), format="%.2f", width=75
+            "Added, % of derived", lambda link: _percent(link.overhead), format="%.6g", width=130
         ),
         "again": number(
             "Resent, B",
@@ -163,7 +163,8 @@ def _columns(names: Mapping[int, str]) -> dict[str, Column]:
 
 
 def _percent(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
+    """Per cent to three significant digits: a link may carry many times what it must."""
+    return None if ratio is None else float(f"{100 * ratio:.3g}")
 
 
 def _readable(num_bytes: float | None) -> float | None:
@@ -199,7 +200,7 @@ def _interface_columns(found: Links, scale: float, unit: str) -> dict[str, Colum
             f"Retransmitted, {unit}", lambda use: use.retransmitted_bytes / scale, format="%.3g"
         ),
         "overhead": number(
-            "Added, %", lambda use: _percent(use.overhead), format="%.3f", width="small"
+            "Added, % of links", lambda use: _percent(use.overhead), format="%.6g", width="small"
         ),
         "open": number(
             "Unexplained, %", lambda use: _percent(use.unexplained), format="%.4f", width="small"

@@ -31,6 +31,7 @@ from strategy_lab.profiles.analysis.overlap import Overlap, overlaps
 from strategy_lab.profiles.analysis.placed import Placed, placed
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.retracing import Retracing, retracing
+from strategy_lab.profiles.analysis.side_by_side import side_by_side
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
@@ -117,6 +118,7 @@ class Facts:
     read_overlaps: Callable[[], tuple[Overlap, ...]]
     read_all_idle_ms: Callable[[], float | None]
     read_input_collectives: Callable[[], float | None]
+    read_side_by_side: Callable[[], float | None]
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
@@ -145,6 +147,15 @@ class Facts:
         Read when first asked for, as it needs all spans.
         """
         return self.read_input_collectives()
+
+    @property
+    def side_by_side(self) -> float | None:
+        """Of the time in which any replica of a process computes, the share in which two or more
+        do; None if none has two captured replicas.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_side_by_side()
 
     @property
     def all_steps(self) -> str:
@@ -186,6 +197,9 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ),
         read_input_collectives=lambda: profile.once(
             ("input-collectives", number), lambda: input_collectives(profile, number)
+        ),
+        read_side_by_side=lambda: profile.once(
+            ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.run.replica_scope import replica_in
-from strategy_lab.profiles.run.tensorflow_names import READ_VARIABLE
+from strategy_lab.profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
 from strategy_lab.profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
 
 if TYPE_CHECKING:
@@ -74,6 +74,9 @@ class Placed:
     lent: CopiedVariables = field(default_factory=CopiedVariables)
     """On the device of one replica, and read by another one. Each has the name of the op that reads
     it: the program may have made it outside of the strategy, which then does not know it."""
+    taken: CopiedVariables = field(default_factory=CopiedVariables)
+    """Tensors that the step takes from outside, as an argument or because its function captures
+    them, on the device of one replica, and copied to that of another one."""
     dense_gradients: tuple[DenseGradient, ...] = ()
     """The largest first."""
 
@@ -96,7 +99,8 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
     )
     return Placed(
         off_device=_off_device(profile, segment, off_device),
-        lent=_lent(profile, segment, rows.filter(pa.array(is_large))),
+        lent=_between_replicas(profile, segment, _names(rows, is_large, READ_VARIABLE)),
+        taken=_between_replicas(profile, segment, _arguments(rows, is_large)),
         dense_gradients=_dense(
             profile,
             segment.segment,
@@ -135,10 +139,21 @@ def _off_device(
     return CopiedVariables(tuple(variables), _ms_of(profile, segment, rows, is_copy))
 
 
-def _lent(profile: Profile, segment: SegmentOpened, large: pa.Table) -> CopiedVariables:
-    """What replicas read from each other's devices. `large` are large outputs of ops."""
-    reads = set(texts(large.filter(pa.array(_is_in(large, "op", (READ_VARIABLE,)))), "name"))
-    if not reads or segment.num_replicas < 2:
+def _names(rows: pa.Table, counts: Bools, op: str) -> set[str | None]:
+    return set(texts(rows.filter(pa.array(counts & _is_in(rows, "op", (op,)))), "name"))
+
+
+def _arguments(rows: pa.Table, is_large: Bools) -> set[str | None]:
+    """Tensors that the step takes; the bytes of a resource are those of a variable."""
+    names = _names(rows, is_large, ARGUMENT)
+    return {name for name in names if name and not name.endswith("_resource")}
+
+
+def _between_replicas(
+    profile: Profile, segment: SegmentOpened, tensors: set[str | None]
+) -> CopiedVariables:
+    """Which of these tensors are copied from the device of one replica to that of another."""
+    if not tensors or segment.num_replicas < 2:
         return CopiedVariables()
     replica_of = {device: number for number, device in enumerate(segment.replica_devices)}
     for number, cores in enumerate(segment.core_devices or ()):
@@ -153,7 +168,7 @@ def _lent(profile: Profile, segment: SegmentOpened, large: pa.Table) -> CopiedVa
         owner, reader = replica_of.get(sender or ""), replica_of.get(receiver or "")
         # What the owner itself reads is its own copy, whatever else the value is sent for.
         is_own = owner is not None and replica_in(tensor or "") == owner
-        if tensor in reads and None not in (owner, reader) and not is_own:
+        if tensor in tensors and None not in (owner, reader) and not is_own:
             is_copy[at] = owner != reader
             if is_copy[at]:
                 found.add(PlacedVariable(tensor or "", sender or "", size))

@@ -64,6 +64,7 @@ NO_GAIN = "no prediction was asked for (`summary --gains`)"
 NO_OTHER_CAUSE = "no other finding explains this one"
 MOST_HOLDERS = 10
 """Entries of what a device holds at the peak of a step."""
+NO_THREADS = "this run does not record the threads of TensorFlow"
 NEVER_STARTED = "the run ended before TensorFlow reported its devices"
 
 
@@ -217,13 +218,17 @@ def _key_number(item: KeyNumber) -> Json:
 
 def _environment(found: Environment | None) -> Json:
     if found is None:
-        return _explain({"tensorflow": None, "devices": None, "host": None}, NEVER_STARTED)
-    return {
+        return _explain(
+            {"tensorflow": None, "devices": None, "host": None, "threads": None}, NEVER_STARTED
+        )
+    known = {
         "tensorflow": found.tensorflow,
         "python": found.python,
         "devices": msgspec.to_builtins(found.devices),
         "host": {k: v for k, v in msgspec.to_builtins(found.host).items() if v is not None},
+        "threads": msgspec.to_builtins(found.threads),
     }
+    return _explain(known, NO_THREADS)
 
 
 def _steps(steps: StepTimes) -> Json:

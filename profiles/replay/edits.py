@@ -25,7 +25,7 @@ from strategy_lab.profiles.replay.step_graph import (
     TAKE,
     StepGraph,
 )
-from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
+from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS, type_as_written
 from strategy_lab.profiles.tables.columns import Bools, Floats
 
 COMMUNICATION = "communication"
@@ -165,6 +165,10 @@ class InputFree:
         _recover(graph, times, float((waits.ends - waits.starts).sum()), self.recovered)
 
 
+MOST_NAMED = 30
+"""Types of op that an error names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Faster:
     """The ops of a kind take 1/times as long.
@@ -176,7 +180,8 @@ class Faster:
     """
 
     kind: str
-    """Type of op (`Conv2D`), a category of the table `spans`, or `communication`."""
+    """Type of op (`Conv2D`, which oneDNN's `_MklNativeConv2D` is as well), a category of the table
+    `spans`, or `communication`."""
     times: float
     host_left: float = 0.5
     """What is left of the host's time, if Python ops take none."""
@@ -200,10 +205,9 @@ class Faster:
     def apply(self, graph: StepGraph, times: Times) -> None:
         chosen = self._chosen(graph)
         if not chosen.any():
-            kinds = sorted({*graph.nodes.op} - {"", END, INPUT, TAKE})
             raise ReplayError(
                 f"No op of kind {self.kind!r} is in the recorded steps",
-                advice=f"Choose communication, compute, or one of {', '.join(kinds[:30])}",
+                advice=f"Choose communication, compute, or one of {', '.join(_longest(graph))}",
             )
         before_ns = times.work_ns.copy()
         times.work_ns[chosen] /= self.times
@@ -222,10 +226,20 @@ class Faster:
             [
                 wanted == category
                 if category in (HOST, ENTER, "delay")
-                else wanted in (op.lower(), category)
+                else wanted in (op.lower(), type_as_written(op).lower(), category)
                 for op, category in zip(nodes.op, nodes.category, strict=True)
             ]
         )
+
+
+def _longest(graph: StepGraph) -> list[str]:
+    """The types of op that a program can write, those that take longest first."""
+    lengths: dict[str, float] = defaultdict(float)
+    nodes = graph.nodes
+    for op, start_ns, end_ns in zip(nodes.op, nodes.start_ns, nodes.end_ns, strict=True):
+        if op not in ("", END, INPUT, TAKE):
+            lengths[type_as_written(op)] += end_ns - start_ns
+    return sorted(lengths, key=lambda op: (-lengths[op], op))[:MOST_NAMED]
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,10 +72,12 @@ def bandwidth(gb_per_s: float | None) -> str:
 
 
 def share(ratio: float | None) -> str:
-    """A ratio as per cent."""
+    """A ratio as per cent; from 1,000 % on to three significant digits."""
     if ratio is None or not math.isfinite(ratio):
         return MISSING
     percent = ratio * 100
+    if abs(percent) >= 1000:
+        return f"{float(f'{percent:.3g}'):,.0f} %"
     return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 9.95 else f"{percent:.1f} %"
 
 

@@ -51,6 +51,16 @@ class Host(Struct, frozen=True):
     """System and processor architecture."""
 
 
+class Threads(Struct, frozen=True):
+    """The sizes of TensorFlow's thread pools as the program set them; 0: TensorFlow's choice, one
+    thread for each CPU."""
+
+    inter_op: Small
+    """Threads that run ops."""
+    intra_op: Small
+    """Threads that share the work of one op."""
+
+
 class LinkCounts(Struct, frozen=True):
     """The connections between a process and one peer together, by who opened them."""
 

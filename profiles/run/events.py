@@ -28,6 +28,7 @@ from strategy_lab.profiles.run.event_parts import (
     ServedVariable,
     Server,
     TableFile,
+    Threads,
     TpuFinding,
 )
 from strategy_lab.profiles.spec.field_types import (
@@ -112,6 +113,8 @@ class Environment(Recorded, frozen=True, tag="environment"):
     """Every logical device that the process has."""
     host: Host
     """The machine it is on."""
+    threads: Threads | None = None
+    """TensorFlow's thread pools."""
 
 
 class SegmentOpened(Recorded, frozen=True, tag="segment"):

@@ -15,8 +15,11 @@ PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 PRINTING_OPS = frozenset({"Print", "PrintV2", "StringFormat"})
 """Types of the ops of `tf.print`."""
 
-CHECKING_OPS = frozenset({"CheckNumerics", "CheckNumericsV2", "DebugNumericSummaryV2"})
-"""Types of the ops of `tf.debugging.check_numerics` and `enable_check_numerics`."""
+CHECK_OF_EACH_OP = "DebugNumericSummaryV2"
+"""Type of the ops of `tf.debugging.enable_check_numerics`, which checks every op."""
+
+CHECKING_OPS = frozenset({"CheckNumerics", "CheckNumericsV2", CHECK_OF_EACH_OP})
+"""The same and types of the ops of `tf.debugging.check_numerics`."""
 
 SUMMARY_OPS = frozenset(
     {
@@ -32,8 +35,23 @@ SUMMARY_OPS = frozenset(
 
 DEBUGGING_OPS = PRINTING_OPS | CHECKING_OPS | SUMMARY_OPS
 
+_OF_CPU_LIBRARY = re.compile(r"^_(?=Mkl|Fused)(?:Mkl)?(?:Native)?(?:Fused)?")
+
+
+def type_as_written(op: str) -> str:
+    """The type that a program's graph has: `MatMul` of `_MklMatMul` and of `_FusedMatMul`.
+
+    On CPUs, TensorFlow replaces ops by those of oneDNN, and fuses them with what follows.
+    """
+    return _OF_CPU_LIBRARY.sub("", op)
+
+
 READ_VARIABLE = "ReadVariableOp"
 """Type of the op that reads a variable in a graph."""
+
+ARGUMENT = "_Arg"
+"""Type of the op that hands a tensor from outside to a graph: an argument of the function, or a
+tensor that it captures."""
 
 SHAPES_DIFFER = "Shape mismatch in the collective instance"
 """Of an error: the members of a collective have tensors of different shapes."""

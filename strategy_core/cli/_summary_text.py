@@ -14,6 +14,7 @@ from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
+from strategy_lab.profiles.reporting.thread_pools import set_pools
 from strategy_lab.profiles.run.event_parts import TpuFinding
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -33,7 +34,8 @@ def print_summary(summary: dict[str, Any], console: Console | None = None) -> No
     environment = summary["environment"]
     cpus = (environment.get("host") or {}).get("cpus")
     versions = [f"TensorFlow {environment['tensorflow']}"] if environment.get("tensorflow") else []
-    known = [*versions, *([units.counted(cpus, "CPU core")] if cpus else [])]
+    pools = set_pools(**(environment.get("threads") or {"inter_op": 0, "intra_op": 0}))
+    known = [*versions, *([units.counted(cpus, "CPU core")] if cpus else []), *pools]
     if known:
         out.print(plain_text(", ".join(known)))
     _print_clocks(summary["clocks"], out)

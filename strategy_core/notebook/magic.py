@@ -114,12 +114,20 @@ def _run_recorded(
     """
     recorded = session()
     recorded.record_into(settings)
-    shows = shell.showtraceback
+    shows, cache = shell.showtraceback, shell.compile.cache
+    number = len(shell.user_ns["In"]) - 1
+
+    def cache_as_this_cell(code: str, _number: int = 0, raw_code: str | None = None) -> str:
+        # While a magic runs, IPython 9 has counted on, and would name the cell as the next one.
+        name: str = cache(code, number, raw_code=raw_code)
+        return name
+
     shell.showtraceback = lambda *_args, **_kwargs: None
+    shell.compile.cache = cache_as_this_cell
     try:
         result = shell.run_cell(cell)
     finally:
-        shell.showtraceback = shows
+        shell.showtraceback, shell.compile.cache = shows, cache
     error: BaseException | None = result.error_before_exec or result.error_in_exec
     recorded.safely(lambda: write_ending(recorded, error))
     is_broken = recorded.faults.is_off

@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from strategy_core.runtime.library_files import (
     is_library_file,
     is_program_file,
 )
+from strategy_core.runtime.source_place import source_place
 
 EVERY_S = 0.002
 SWITCH_S = 0.001
@@ -149,9 +149,9 @@ def place_of(frame: FrameType) -> Place:
 
 
 def _place_texts(kind: str, path: str, line: int) -> list[str]:
-    """The kind, `file.py:12`, and the source text of that line."""
+    """The kind, the line as `source_place` names it, and its source text."""
     text = linecache.getline(path, line).strip()[:_LINE_CHARACTERS]
-    return [kind, f"{Path(path).name}:{line}", text]
+    return [kind, source_place(path, line), text]
 
 
 def _kind(innermost: FrameType, program: FrameType | None) -> str:

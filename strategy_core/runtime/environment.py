@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
-from strategy_lab.profiles.run.event_parts import Device, Host
+from strategy_lab.profiles.run.event_parts import Device, Host, Threads
 from strategy_lab.profiles.run.events import Environment
 from strategy_lab.profiles.run.liveness import boot_id
 
@@ -21,7 +21,27 @@ def environment() -> Environment:
         python=platform.python_version(),
         devices=[_device(device) for device in tf.config.list_logical_devices()],
         host=host(),
+        threads=threads(),
     )
+
+
+def threads() -> Threads:
+    """Return the sizes of TensorFlow's thread pools as program and environment set them.
+
+    TensorFlow reads the variables where the program has set nothing. A negative number of inter-op
+    threads makes it run all ops in the calling thread.
+    """
+    pools = tf.config.threading
+    inter_op = pools.get_inter_op_parallelism_threads() or _number("TF_NUM_INTEROP_THREADS")
+    intra_op = pools.get_intra_op_parallelism_threads() or _number("TF_NUM_INTRAOP_THREADS")
+    return Threads(1 if inter_op < 0 else inter_op, max(intra_op, 0))
+
+
+def _number(variable: str) -> int:
+    try:
+        return int(os.environ.get(variable, "0"))
+    except ValueError:
+        return 0  # TensorFlow ignores it, too
 
 
 def host() -> Host:

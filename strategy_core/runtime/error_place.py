@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.library_files import is_program_file
+from strategy_core.runtime.source_place import source_place
 
 
 def place_of_error(error: BaseException) -> str:
-    """Return the program's innermost line as `train.py:12`; empty if no line of it is known.
+    """Return the program's innermost line, as `source_place` names it; empty if none is known.
 
     TensorFlow's message has the stack that made the op that failed, and that of Python in an op.
     The traceback has the call that ran the graph, which is further out.
@@ -20,7 +20,7 @@ def place_of_error(error: BaseException) -> str:
         own = [(path, line) for path, line in stack if is_program_file(path)]
         if own:
             path, line = own[-1]
-            return f"{Path(path).name}:{line}"
+            return source_place(path, line)
     return ""
 
 

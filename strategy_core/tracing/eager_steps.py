@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from strategy_core.runtime.source_place import source_place
 from strategy_core.tracing.faults import guarded
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.units import Unit
@@ -60,7 +61,7 @@ class EagerSteps:
     def _unit(self, code: CodeType, line: int) -> Unit:
         unit = self._units.get((code, line))
         if unit is None:
-            place = f"{code.co_filename.rpartition('/')[2]}:{line}"
+            place = source_place(code.co_filename, line)
             unit = self._units[code, line] = Unit("tf.GradientTape", place, is_eager=True)
         return unit
 

@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from strategy_core.runtime.source_place import source_place
+
 
 class Unit:
     """A `tf.function`, a function that runs eagerly in `strategy.run`, or an eager tape."""
@@ -95,4 +97,4 @@ def _described(function: Any) -> tuple[str, str]:
     name = str(getattr(function, "__name__", None) or type(function).__name__)
     if code is None:
         return name, ""
-    return name, f"{code.co_filename.rpartition('/')[2]}:{code.co_firstlineno}"
+    return name, source_place(code.co_filename, code.co_firstlineno)

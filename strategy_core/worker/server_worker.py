@@ -34,7 +34,7 @@ from strategy_core.runtime.error_message import type_and_cause
 from strategy_core.runtime.logical_devices import inventory
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import Device
+from strategy_lab.profiles.run.event_parts import Device, Threads
 from strategy_lab.profiles.run.events import Environment, Failed, Finished, WorkerStarted
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.manifest import uid_of
@@ -85,16 +85,13 @@ class ServerRun:
         os.environ |= REPORT_LOST_PEERS | ({} if self._has_own_launcher else REUSE_PORT)
         os.environ["TF_CONFIG"] = self._cluster.tf_config(self._process)
         resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-        # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.
-        num_others = max(self._cluster.num_workers, self._num_devices)
-        num_threads = max(os.cpu_count() or 1, num_others + 1)
         self._server = tf.distribute.Server(
             resolver.cluster_spec(),
             job_name=resolver.task_type,
             task_index=resolver.task_id,
             protocol="grpc",
             config=tf.compat.v1.ConfigProto(
-                inter_op_parallelism_threads=num_threads,
+                inter_op_parallelism_threads=self._num_threads(),
                 device_count={"GPU": 0, "CPU": self._num_devices},
             ),
         )
@@ -103,11 +100,17 @@ class ServerRun:
         if profiler:  # the coordinator asks for captures there
             tf.profiler.experimental.server.start(int(profiler.rpartition(":")[2]))
 
+    def _num_threads(self) -> int:
+        # A step's ops wait for each other's tensors: a smaller pool of threads can block for ever.
+        num_others = max(self._cluster.num_workers, self._num_devices)
+        return max(os.cpu_count() or 1, num_others + 1)
+
     def _environment(self) -> Environment:
         task = self._cluster.tasks[self._process]
         place = f"/job:{task.role}/replica:0/task:{task.index}"
         devices = [Device(f"{place}/device:CPU:{n}", "CPU") for n in range(self._num_devices)]
-        return Environment(tf.__version__, platform.python_version(), devices, host())
+        threads = Threads(self._num_threads(), 0)
+        return Environment(tf.__version__, platform.python_version(), devices, host(), threads)
 
     def _serve(self) -> None:
         """TensorFlow's threads serve; this one tells that they live (`Server.join` only waits)."""

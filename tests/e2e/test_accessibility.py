@@ -216,3 +216,27 @@ def test_the_live_charts_list_their_keys(visit: Visit) -> None:
     expect(dialog).to_contain_text("move the cursor by a step")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+def test_the_buttons_of_a_chart_are_one_stop_of_the_tab_key(visit: Visit) -> None:
+    page = visit("overview", {"run": "axe-a"})
+    toolbar = page.locator(".modebar").first
+    buttons = toolbar.locator(".modebar-btn")
+    num_buttons = buttons.count()
+    assert num_buttons > 4
+    buttons.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(buttons.nth(1)).to_be_focused()
+    page.keyboard.press("End")
+    expect(buttons.nth(num_buttons - 1)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(buttons.first).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(buttons.nth(num_buttons - 1)).to_be_focused()
+    page.keyboard.press("Home")
+    page.keyboard.press("Tab")
+    expect(toolbar.locator(":focus")).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    expect(buttons.first).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(toolbar.locator(":focus")).to_have_count(0)

@@ -182,6 +182,21 @@ def fit_in_float16(run: str) -> None:
     fit(run, in_memory, hidden=768)
 
 
+def checking_each_op(run: str) -> None:
+    tf.debugging.enable_check_numerics()  # planted
+    loop(run, in_replica=computing)
+
+
+def on_one_thread(run: str) -> None:
+    tf.config.threading.set_inter_op_parallelism_threads(1)  # planted
+    loop(run, in_replica=computing)
+
+
+def fit_on_one_thread(run: str) -> None:
+    os.environ["TF_NUM_INTEROP_THREADS"] = "1"  # planted: TensorFlow's runtime has not started
+    fit(run, in_memory, hidden=768)
+
+
 def creating_in_first_step(run: str, *, is_model_built: bool) -> None:
     """A model that is built, or not, and an optimizer that creates its slots in the first step."""
     mirrored = strategy()
@@ -271,6 +286,22 @@ def reading_elsewhere(run: str, megabytes: int, device: str = "CPU:2") -> None:
     def data() -> tf.data.Dataset:
         with tf.device(device):  # planted
             tables.append(tf.Variable(tf.zeros((megabytes * 1_000_000 // 256, FEATURES))))
+        return in_memory()
+
+    loop(run, in_replica=look_up, data_of=data)
+
+
+def taking_a_table(run: str, device: str) -> None:
+    """Both replicas use rows of a table that the step's function captures, on one device."""
+    tables: list[tf.Tensor] = []
+
+    def look_up(features: tf.Tensor) -> tf.Tensor:
+        rows = tf.cast(tf.abs(features[:, 0]) * 1000, tf.int32)
+        return features + tf.gather(tables[0], rows)
+
+    def data() -> tf.data.Dataset:
+        with tf.device(device):
+            tables.append(tf.zeros((16_000, FEATURES)))  # planted
         return in_memory()
 
     loop(run, in_replica=look_up, data_of=data)
@@ -431,6 +462,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     ),
     "dense-gradient": lambda run: lookups(run, dense_product),
     "dense-gradient-sum": lambda run: lookups(run, dense_sum),
+    "one-thread": on_one_thread,
+    "one-thread-fit": fit_on_one_thread,
     "float64": lambda run: loop(run, data_of=in_float64, in_replica=computing),
     "float64-fit": fit_in_float64,
     "float16": lambda run: loop(run, in_replica=in_float16),
@@ -439,6 +472,7 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "loop-of-products": lambda run: loop(run, in_replica=multiplying_in_a_loop),
     "printing": lambda run: loop(run, in_replica=printing),
     "checking": lambda run: loop(run, in_replica=checking),
+    "checking-each-op": checking_each_op,
     "between-steps": lambda run: loop(run, between=lambda: time.sleep(GENERATOR_S)),
     "slow-callback": lambda run: fit(run, in_memory, SavingEachBatch()),
     "saving-each-seventh": lambda run: fit(run, in_memory, SavingEachSeventh(), steps=60),
@@ -454,6 +488,8 @@ PROGRAMS: dict[str, Callable[[str], None]] = {
     "compiled-fit": lambda run: fit(run, in_memory, jit_compile=True),
     "optimizer-not-built": lambda run: creating_in_first_step(run, is_model_built=True),
     "model-not-built": lambda run: creating_in_first_step(run, is_model_built=False),
+    "captured-table": lambda run: taking_a_table(run, "CPU:0"),
+    "captured-table-of-another": lambda run: taking_a_table(run, "CPU:1"),
     "variable-elsewhere": lambda run: reading_elsewhere(run, 1),
     "large-variable-elsewhere": lambda run: reading_elsewhere(run, 16),
     "variable-of-another": lambda run: reading_elsewhere(run, 16, "CPU:1"),

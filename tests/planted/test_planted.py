@@ -108,6 +108,17 @@ def test_a_table_on_the_device_of_another_replica_is_reported(recorded: Recorded
     assert told.evidence["copied_ms"] > 0
 
 
+@pytest.mark.parametrize(
+    ("kind", "device"), [("captured-table", "CPU:0"), ("captured-table-of-another", "CPU:1")]
+)
+def test_a_captured_tensor_that_is_copied_in_each_step_is_named(
+    kind: str, device: str, recorded: Recorded
+) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "implicit-copy"]
+    assert f"is on {device}, the device of one replica" in told.sentence
+    assert told.evidence["bytes"] == 16_000 * 64 * 4
+
+
 @pytest.mark.parametrize("kind", ["generator", "generator-prefetched"])
 def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     kind: str, recorded: Recorded
@@ -186,6 +197,16 @@ def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded
     assert "ops that compute in float16 on CPUs" in told.sentence
 
 
+@pytest.mark.parametrize("kind", ["one-thread", "one-thread-fit"])
+def test_replicas_that_share_one_thread_never_compute_together(
+    kind: str, recorded: Recorded
+) -> None:
+    (told,) = [item for item in recorded(kind) if item.key == "inter-op-threads"]
+    assert told.evidence["num_threads"] == 1
+    assert told.evidence["computing_together"] < 0.02
+    assert "run one after the other" in told.sentence
+
+
 @pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
 def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
     keys = [item.key for item in recorded(kind)]
@@ -194,7 +215,10 @@ def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Rec
     assert told.evidence["loop"] == "while"
 
 
-@pytest.mark.parametrize(("kind", "op"), [("printing", "StringFormat"), ("checking", "Check")])
+@pytest.mark.parametrize(
+    ("kind", "op"),
+    [("printing", "StringFormat"), ("checking", "Check"), ("checking-each-op", "DebugNumeric")],
+)
 def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "debugging-ops"]
     assert op in told.sentence
@@ -230,5 +254,6 @@ def test_a_healthy_program_is_blamed_for_nothing(recorded: Recorded) -> None:
     blamed = {item.key for item in recorded("healthy")}
     assert not blamed & {
         "retracing", "host-round-trip", "detour", "input-bound", "idle", "dispatch", "python-op",
-        "float64",
+        "float64", "inter-op-threads",
+        "implicit-copy",
     }  # fmt: skip

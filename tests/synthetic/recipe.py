@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from strategy_lab.profiles.run.event_parts import Threads
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
@@ -56,6 +57,8 @@ class Recipe:
     """Fields of `Retraced` beside its segment."""
     epoch_ends: Sequence[dict[str, Any]] = ()
     """Fields of `EpochEnded` beside its segment and start. Steps follow each other nevertheless."""
+    threads: Threads | None = None
+    """TensorFlow's thread pools; None as in runs of earlier versions."""
     windows: int = 3
     """Capture windows per segment."""
     window_steps: int = 10

@@ -128,6 +128,7 @@ def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None
                     memory_bytes=8 << 30,
                     platform="Linux",
                 ),
+                threads=recipe.threads,
             )
         )
     return log

@@ -23,6 +23,7 @@ from strategy_lab.profiles.exports.report.drift import drift
 from strategy_lab.profiles.exports.report.facts import RunFacts, Section
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import in_order
+from strategy_lab.profiles.reporting.thread_pools import thread_pools
 from strategy_lab.profiles.run.event_parts import Host
 from strategy_lab.profiles.run.process_history import read_processes
 from strategy_lab.profiles.run.topology import has_servers
@@ -173,6 +174,7 @@ def environment(facts: RunFacts) -> Section:
         ("Host", host.name),
         ("Platform", host.platform),
         ("CPU cores", host.cpus),
+        *thread_pools(found.threads if found else None),
         ("Memory", None if host.memory_bytes is None else units.size(host.memory_bytes)),
         ("Devices", ", ".join(device.name for device in found.devices) if found else None),
     ]

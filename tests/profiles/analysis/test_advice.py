@@ -30,6 +30,7 @@ from strategy_lab.profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_lab.profiles.analysis.removal import Removal
+from strategy_lab.profiles.run.event_parts import Threads
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 
@@ -106,6 +107,15 @@ def nearly_full(facts: Facts) -> Facts:
     return replace(facts, environment=environment, memory=(process,))
 
 
+def short_of_threads(facts: Facts) -> Facts:
+    """One thread for two replicas, of which one waits for the other for 10 of 20 ms."""
+    assert facts.environment is not None
+    environment = msgspec.structs.replace(facts.environment, threads=Threads(1, 0))
+    replicas = [replace(each, wait_ms=10.0 * each.replica) for each in facts.breakdown.replicas]
+    breakdown = replace(facts.breakdown, replicas=tuple(replicas))
+    return replace(facts, environment=environment, breakdown=breakdown)
+
+
 def crowded(facts: Facts) -> Facts:
     return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
 
@@ -133,6 +143,11 @@ def away(facts: Facts) -> Facts:
     return replace(facts, placed=Placed(off_device=CopiedVariables((table,))))
 
 
+def taking_a_table(facts: Facts) -> Facts:
+    table = PlacedVariable("gatherv2_params", DEVICE, 128e6)
+    return replace(facts, placed=Placed(taken=CopiedVariables((table,), {0: 4.0, 1: 0.0})))
+
+
 def refused(facts: Facts) -> Facts:
     """TensorFlow 2.21's error of a program with two strategies."""
     error = "InvalidArgumentError: Collective ops is aborted by: Shape mismatch in the collective "
@@ -158,6 +173,8 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
+    "implicit-copy": ("healthy", taking_a_table),
+    "inter-op-threads": ("healthy", short_of_threads),
     "dense-gradient": ("healthy", made_dense),
     "float16-on-cpu": ("healthy", in_float16),
     "float64": ("healthy", in_float64),
@@ -202,9 +219,12 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
     assert key not in found(ill("healthy"))
 
 
-def test_gaps_between_few_ops_are_not_due_to_their_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [40, 406])
+def test_gaps_that_are_longer_than_starts_are_not_due_to_the_number_of_ops(
+    count: int, tmp_path: Path
+) -> None:
     """On a busy machine an op also waits for a core."""
-    few = cause("between-ops", "", 15.0, count=40)
+    few = cause("between-ops", "", 15.0, count=count)
     told = found(facts_of(write_run(tmp_path / "run", replicas=2, steps=300, **few)))
     assert not {"small-ops", "dispatch", "idle"} & set(told)
 
@@ -242,6 +262,27 @@ def test_checks_of_every_op_are_found_however_short(tmp_path: Path) -> None:
     assert told("PrintV2", 60) is None
 
 
+@pytest.mark.parametrize("effect", ["dispatch", "short-steps"])
+def test_python_that_checks_every_op_comes_after_the_checks(effect: str, tmp_path: Path) -> None:
+    calls = ILL[effect]
+    check = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=60)
+    one = cause("debugging-op", "CheckNumerics", 0.2, device=DEVICE, count=60)
+    told = []
+    few = cause("debugging-op", "DebugNumericSummaryV2", 0.2, device=DEVICE, count=2)
+    for name, added in (("every", check), ("one", one), ("few", few)):
+        options = {**calls, "causes": [*calls["causes"], *added["causes"]]}
+        told.append(found(facts_of(write_run(tmp_path / name, replicas=2, steps=300, **options))))
+    every, some, rare = told
+    assert every[effect].caused_by == "debugging-ops"
+    assert list(every).index("debugging-ops") < list(every).index(effect)
+    assert every["debugging-ops"].cost is not None
+    calls_ms = calls["causes"][0]["held_ms"]
+    assert every["debugging-ops"].cost.ms == pytest.approx(calls_ms + 0.2, rel=0.01)
+    assert some[effect].caused_by is None, "the program's own checks run no Python"
+    assert rare[effect].caused_by is None
+    assert "debugging-ops" not in rare, "a cause that is named is a finding"
+
+
 @pytest.mark.parametrize("key", ["float16-on-cpu", "float64"])
 def test_ops_of_an_element_type_cost_a_part_of_captured_steps(
     key: str, ill: Callable[[str], Facts]
@@ -256,6 +297,88 @@ def test_float16_is_no_fault_on_a_gpu(ill: Callable[[str], Facts]) -> None:
     gpus = [device.replace("CPU", "GPU") for device in facts.segment.replica_devices]
     elsewhere = msgspec.structs.replace(facts.segment, replica_devices=gpus)
     assert "float16-on-cpu" not in found(replace(facts, segment=elsewhere))
+
+
+@pytest.mark.parametrize(
+    ("inter_op", "is_found"), [(0, False), (1, True), (2, False), (3, False)], ids=str
+)
+def test_threads_are_few_if_replicas_and_cores_are_more(
+    inter_op: int, is_found: bool, ill: Callable[[str], Facts]
+) -> None:
+    """0 is TensorFlow's choice. The machine has 2 cores, the run 2 replicas or 4."""
+    for key in ("inter-op-threads", "shared-cores"):
+        facts = ill(key)
+        assert facts.environment is not None
+        environment = msgspec.structs.replace(facts.environment, threads=Threads(inter_op, 0))
+        told = found(replace(facts, environment=environment))
+        assert ("inter-op-threads" in told) == is_found
+
+
+@pytest.mark.parametrize(("longer_ms", "is_its_work"), [(1.0, False), (12.0, True)])
+def test_work_that_is_hardly_longer_does_not_make_a_replica_late(
+    longer_ms: float, is_its_work: bool, ill: Callable[[str], Facts]
+) -> None:
+    """It is late by 15 ms."""
+    facts = ill("straggler")
+    replicas = tuple(
+        replace(each, compute_ms=9.0 + longer_ms * each.replica)
+        for each in facts.breakdown.replicas
+    )
+    advice = found(replace(facts, breakdown=replace(facts.breakdown, replicas=replicas)))
+    assert ("Its own work takes longer" in advice["straggler"].advice) == is_its_work
+
+
+def test_a_loop_of_unrecorded_ops_leaves_open_whether_a_late_replica_works_longer(
+    tmp_path: Path,
+) -> None:
+    loop = cause("between-ops", "rnn/while", 2.0, count=None)
+    run = write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0), **loop)
+    advice = found(facts_of(run))["straggler"].advice
+    assert advice.startswith("Whether it has more work is not known, as the ops of rnn/while are")
+
+
+@pytest.mark.parametrize("is_of_lab", [True, False])
+def test_a_program_of_others_packs_by_one_call(
+    is_of_lab: bool, ill: Callable[[str], Facts]
+) -> None:
+    facts = ill("many-small-collectives")
+    spec = facts.segment.spec if is_of_lab else {}
+    segment = msgspec.structs.replace(facts.segment, spec=spec)
+    advice = found(replace(facts, segment=segment))["many-small-collectives"].advice
+    assert ("Pass all gradients to one call" in advice) != is_of_lab
+
+
+@pytest.mark.parametrize(
+    ("line", "makes_one"),
+    [("step(next(iter(data)))", True), ("save(step)", False), ("data.make_iter(3)", False)],
+)
+def test_an_iterator_for_each_step_is_made_once_before_the_loop(
+    line: str, makes_one: bool, tmp_path: Path
+) -> None:
+    between = cause("between-steps", "train.py:9", 12.0, detail=line)
+    facts = pausing(facts_of(write_run(tmp_path / "run", replicas=2, **between)))
+    advice = found(facts)["between-steps"].advice
+    assert ("make one before the loop" in advice) == makes_one
+
+
+def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
+    facts = ill("straggler")
+    assert facts.environment is not None
+    environment = msgspec.structs.replace(facts.environment, threads=Threads(1, 0))
+    works = found(replace(facts, environment=environment))
+    assert works["straggler"].caused_by is None, "its own work takes longer"
+    assert works["inter-op-threads"].cost is None
+    alike = tuple(replace(each, compute_ms=9.0) for each in facts.breakdown.replicas)
+    breakdown = replace(facts.breakdown, replicas=alike)
+    told = found(replace(facts, environment=environment, breakdown=breakdown))
+    assert told["straggler"].caused_by == "inter-op-threads"
+    keys = list(told)
+    assert keys.index("inter-op-threads") < keys.index("straggler")
+    costs = [told[key].cost for key in ("inter-op-threads", "straggler")]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert costs[0].share >= costs[1].share
+    assert found(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
 
 
 def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Facts]) -> None:

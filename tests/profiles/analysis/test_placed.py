@@ -141,5 +141,31 @@ def test_what_a_replica_reads_itself_is_its_own_copy(
     assert found.lent == CopiedVariables()
 
 
+def argument(name: str, device: str, size: int = TABLE_BYTES) -> dict[str, Any]:
+    return {"kind": "op", "name": name, "op": "_Arg", "device": device, "bytes": size}
+
+
+def test_what_the_step_takes_from_outside_is_copied_to_the_replica_that_is_elsewhere(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch of each replica is on its own device; the argument of a variable is a handle."""
+    takes = [
+        argument("gatherv2_params", CPU_0),
+        argument("batch_1", CPU_1),
+        argument("seed", CPU_0, 8),
+        argument("readvariableop_resource", CPU_0),
+    ]
+    sent = [
+        copy(CPU_1, 3 * at, 2, take["bytes"]) | {"send_device": CPU_0, "tensor": take["name"]}
+        for at, take in enumerate(takes)
+        if take["device"] == CPU_0
+    ]
+    found = placed_of(run, monkeypatch, *takes, transfers=sent)
+    assert [each.name for each in found.taken.variables] == ["gatherv2_params"]
+    assert found.taken.ms_of == {0: 0.0, 1: pytest.approx(2.0)}
+    assert found.lent == CopiedVariables()
+    assert placed_of(run, monkeypatch, *takes, transfers=sent[1:]).taken == CopiedVariables()
+
+
 def test_without_a_placement_nothing_is_found(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert placed_of(run, monkeypatch) == Placed()

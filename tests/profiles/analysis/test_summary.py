@@ -15,7 +15,9 @@ from rich.console import Console
 from strategy_core.cli._summary_text import print_summary
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
+from strategy_lab.profiles.analysis.summary import summarize
 from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.event_parts import Threads
 from strategy_lab.profiles.run.events import Note
 from strategy_lab.profiles.run.layout import worker_folder
 from tests.synthetic import HOSTILE, write_run
@@ -181,3 +183,22 @@ def test_the_text_of_a_run_without_an_environment_does_not_guess_it(tmp_path: Pa
     assert "TensorFlow 2.21.0, 2 CPU cores\n" in shown[True]
     assert "TensorFlow" not in shown[False].partition("Segment 0")[0]
     assert "CPU core" not in shown[False].partition("Segment 0")[0]
+
+
+@pytest.mark.parametrize(
+    ("threads", "text"),
+    [
+        (None, "CPU cores\n"),
+        (Threads(0, 0), "CPU cores\n"),
+        (Threads(1, 4), "CPU cores, 1 inter-op thread, 4 intra-op threads\n"),
+    ],
+)
+def test_threads_are_named_if_the_program_set_them(
+    threads: Threads | None, text: str, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", threads=threads)
+    summary = summarize(profiles.load(run))
+    assert ("threads_reason" in summary["environment"]) == (threads is None)
+    out = io.StringIO()
+    print_summary(summary, Console(file=out, width=200))
+    assert text in out.getvalue()

@@ -177,6 +177,20 @@ def test_what_is_not_there_cannot_be_edited(known: Replays) -> None:
         predict(known, [Faster("Conv9D", 2)])
 
 
+@pytest.mark.parametrize("written", ["Conv2D", "conv2d", "_MklNativeConv2D"])
+def test_a_type_of_op_is_that_of_the_program_though_a_library_runs_another(written: str) -> None:
+    """TensorFlow replaces `Conv2D` by an op of oneDNN on CPUs."""
+    steps = [late_step(number) for number in range(6)]
+    for step in steps:
+        step.nodes.op[2] = "_MklNativeConv2D"
+    known = replays_of(steps)
+    assert predict(known, [Faster(written, 2)]).predicted_ms == pytest.approx(42.0)
+    with pytest.raises(ReplayError) as refused:
+        predict(known, [Faster("Conv9D", 2)])
+    named = str(refused.value).partition("one of ")[2].rstrip(".").split(", ")
+    assert named.index("Op3") < named.index("Conv2D") < named.index("Op4"), "the longest first"
+
+
 def test_the_interval_is_as_wide_as_the_replay_is_wrong() -> None:
     uneven = [late_step(number, gap_ns=number % 3 * MS) for number in range(9)]
     found = predict(replays_of(uneven), [RemoveDelay()])

@@ -88,3 +88,11 @@ def test_a_column_uses_the_unit_of_its_largest_size(num_bytes: float, unit: str)
     assert named == unit
     told, own = units.size(num_bytes).split()
     assert (float(told), own) == (num_bytes / scale, unit)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(None, "–"), (0.0, "0 %"), (0.0123, "1.2 %"), (3.49, "349 %"), (168.4813, "16,800 %")],
+)
+def test_shares_have_no_more_digits_than_a_person_reads(ratio: float | None, text: str) -> None:
+    assert units.share(ratio) == text

@@ -10,6 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 from strategy_lab import profiles
+from strategy_lab.profiles.run.events import Failed
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
@@ -142,6 +143,15 @@ def test_an_error_is_the_cells_own_and_the_runs(
     assert failing.table("steps").num_rows == 7
     drawn = [each.data["text/html"] for each in outputs[FAILING] if "data" in each]
     assert drawn == [failing._repr_html_()], "the steps until then, above the error"
+
+
+def test_a_line_of_a_cell_is_named_by_the_cell(outputs: dict[str, list[Any]], folder: Path) -> None:
+    assert outputs
+    (failed,) = profiles.load(folder / "runs" / "failing").events(Failed)
+    number = CELLS.index(FAILING) + 1
+    assert failed.place == f"cell In[{number}], line 4"
+    (error,) = [each for each in outputs[FAILING] if each.output_type == "error"]
+    assert f"In[{number}]" in "".join(error.traceback)
 
 
 def test_a_recorder_that_fails_ends_the_run_with_the_reason_and_not_the_cell(

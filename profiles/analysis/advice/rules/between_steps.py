@@ -18,12 +18,14 @@ No replica has anything to do until the next step begins, and no step time inclu
 
 Do it every few steps, or in another thread: callbacks, a metric's `result`, `predict`, checkpoints,
 logs, plots. If the gaps grow, each step works on all that the steps before it left, such as a list
-of losses: keep a running sum or a metric instead.
+of losses: keep a running sum or a metric instead. If the line makes an iterator for each step,
+make one before the loop.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -35,6 +37,14 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_st
 from strategy_lab.profiles.reporting import units
 
 KEY = "between-steps"
+DO_IT_LESS_OFTEN = (
+    "Do it every few steps or in another thread: callbacks, a metric's result(), predict(), "
+    "checkpoints, logs."
+)
+MAKE_ONE_ITERATOR = (
+    "If the line makes an iterator for each step, make one before the loop, or write `for batch in "
+    "dataset`: each new one starts the input pipeline again, and fills its buffers."
+)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 BETWEEN_SHARE = 0.25
 SHORTEST_MS = 1.0
@@ -78,8 +88,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"Between two steps the program does something else for {units.milliseconds(gap_ms)} "
         f"(median), {units.share(whole)} of the time from step to step{_at(facts)}. Step times do "
         f"not include it.{grows}",
-        "Do it every few steps or in another thread: callbacks, a metric's result(), predict(), "
-        f"checkpoints, logs.{advice}",
+        f"{MAKE_ONE_ITERATOR if _makes_iterator(facts) else DO_IT_LESS_OFTEN}{advice}",
         _cost(facts, gap_ms, step_ms, whole),
         median_ms=gap_ms,
         grows_ms=list(grown) if grown else None,
@@ -130,6 +139,12 @@ def _epoch_ends_ms(facts: Facts) -> float:
     """Of each step. Shares are of a time that includes them, so that the two findings add up."""
     ends = facts.epoch_ends
     return ends.total_ms / (len(facts.between.gaps_ms) + ends.count)
+
+
+def _makes_iterator(facts: Facts) -> bool:
+    """Whether the line that most of the time passes in calls `iter`."""
+    lines = facts.held_up.of_kind(KEY)
+    return bool(lines) and re.search(r"\biter\(", lines[0].detail or "") is not None
 
 
 def _at(facts: Facts) -> str:

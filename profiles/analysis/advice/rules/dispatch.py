@@ -5,6 +5,7 @@
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
 While a function is traced, the calls prepare it, and this says nothing. Names the `py_function` or
 `numpy_function` of the input pipeline that runs for half of that time or more in another thread.
+Comes after `debugging-ops` if TensorFlow checks every op.
 
 ## Why is this slow
 
@@ -21,8 +22,10 @@ in one `tf.function` (`steps_per_execution`), or give each step more work.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from strategy_lab.profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
+from strategy_lab.profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -41,7 +44,7 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
     ahead = beside_calls(facts)
-    return finding(
+    found = finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
@@ -54,6 +57,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         input_op=ahead.name if ahead else None,
         input_op_ms=ahead.held_ms if ahead else None,
     )
+    return replace(found, caused_by=behind_calls(facts))
 
 
 def _advice(steps_per_call: int) -> str:

@@ -13,7 +13,8 @@ bytes.
 ## What to do
 
 Pack the gradients (`bytes_per_pack`, `num_packs`), or use an algorithm that packs them. How
-depends on the cross-device algorithm.
+depends on the cross-device algorithm. In a training loop of your own, pass all gradients to one
+call of `all_reduce`.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ _NO_PACKING = (
     "Give each step more work, so that communication is a smaller share, or use fewer and "
     "larger variables."
 )
+_OF_A_LOOP = (
+    "Pass all gradients to one call, which packs them: replica_context.all_reduce('sum', "
+    "gradients), as Keras's optimizer.apply_gradients does. Otherwise use fewer and larger "
+    "variables, or give each step more work."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -64,12 +70,18 @@ def find(facts: Facts) -> Iterator[Finding]:
             "many-small-collectives",
             f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: starting "
             "a call costs more than transferring its bytes.",
-            _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING),
+            _advice(facts),
             per_typical_step(facts, use.transfer_ms, wall) if use.transfer_ms and wall else None,
             calls_per_step=use.per_step,
             bytes_per_call=size,
         )
         return
+
+
+def _advice(facts: Facts) -> str:
+    if not facts.segment.is_of_lab and facts.segment.has_central_copy is False:
+        return _OF_A_LOOP
+    return _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING)
 
 
 _EDITS: dict[str, dict[str, Any]] = {

@@ -20,9 +20,11 @@ Run several steps in one call: `compile(steps_per_execution=...)` in Keras, a lo
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from strategy_lab.profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
+from strategy_lab.profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_lab.profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.advice.rules.python_op import HELD_SHARE
@@ -65,7 +67,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
         return
     ahead = beside_calls(facts)
-    yield finding(
+    found = finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
@@ -77,6 +79,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         input_op=ahead.name if ahead else None,
         input_op_ms=ahead.held_ms if ahead else None,
     )
+    yield replace(found, caused_by=behind_calls(facts))
 
 
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:

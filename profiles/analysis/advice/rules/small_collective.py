@@ -4,7 +4,8 @@
 
 Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
 10 % of the step or more; waiting for a replica that is late is left to that finding. The lab's own
-gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so.
+gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so;
+if they wait for threads to run on (`inter-op-threads`), it comes after that finding.
 
 ## Why is this slow
 
@@ -20,8 +21,10 @@ every few steps, or together with another tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from strategy_lab.profiles.analysis.advice import few_threads
 from strategy_lab.profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
 from strategy_lab.profiles.analysis.advice.rules.straggler import injected_sentence
 from strategy_lab.profiles.analysis.communication import CollectiveUse
@@ -41,6 +44,7 @@ KEY = "small-collective"
 LATENCY_BYTES = 65_536
 """A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
 
+BY_TURNS = "The replicas run one after the other, on fewer threads than they are: see that finding."
 WAITING = "Which ops make the replicas enter this collective late is not known."
 LATENCY_SHARE = 0.1
 """Least share of a step of such calls."""
@@ -73,20 +77,22 @@ def find(facts: Facts) -> Iterator[Finding]:
     waits = _is_waiting(wait_ms, spent_ms - wait_ms)
     delays_ms = injected_delays(facts.segment) if waits else {}
     injected = f" {injected_sentence(delays_ms)}" if delays_ms else ""
-    yield finding(
+    few = few_threads.few_threads(facts) if waits and not delays_ms else None
+    found_use = finding(
         facts,
         KEY,
         f"{of_a_step(facts, spent_ms, wall)} passes in {_named(use)}: "
         f"{units.milliseconds(wait_ms)} until the last replica has entered it, "
         f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
         f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
-        _advice(waits, is_injected=bool(delays_ms)),
+        BY_TURNS if few else _advice(waits, is_injected=bool(delays_ms)),
         per_typical_step(facts, spent_ms, wall),
         op=use.op,
         bytes_per_call=use.bytes_per_call,
         wait_ms=wait_ms,
         transfer_ms=spent_ms - wait_ms,
     )
+    yield replace(found_use, caused_by=few_threads.KEY if few else None)
 
 
 def edits(facts: Facts, found: Finding) -> dict[str, Any]:

@@ -4,7 +4,8 @@
 
 Adds up the time in which the runtime executes a function and no replica runs a recorded op: 20 % of
 a typical captured step or more. Each replica runs 300 ops or more, and half of them or more are of
-the loop that is named. Or the graph has a loop whose ops are too short to be recorded.
+the loop that is named, and 0.03 ms or less pass for each: longer gaps are waits for a core. Or the
+graph has a loop whose ops are too short to be recorded.
 
 ## Why is this slow
 

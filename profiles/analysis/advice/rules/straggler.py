@@ -4,8 +4,9 @@
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
 otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
-whether its own work takes longer or it begins later. If another finding makes it late (`detour`,
-`variable-off-device`), names that, and comes after it.
+whether its own work takes longer or it begins later, unless a loop's ops were too short to be
+recorded. If another finding makes it late (`detour`,
+`variable-off-device`, `inter-op-threads`), names that, and comes after it.
 
 ## Why is this slow
 
@@ -26,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from strategy_lab.profiles.analysis.advice import few_threads
 from strategy_lab.profiles.analysis.advice.late_because import (
     copies_behind,
     cost_of_lateness,
@@ -42,10 +44,14 @@ from strategy_lab.profiles.analysis.late_replicas import (
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
+from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
+PART_OF_LATENESS = 0.25
+"""Least part of its lateness by which a replica's work is longer, for its work to be the reason.
+Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
 NOTICEABLE_SLOWDOWN = 1.02
 """What a run gains without a late replica's own work, at least, for that work to be the reason."""
 
@@ -102,6 +108,8 @@ def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | No
     if copied := copies_behind(facts, late):
         sentence = variable_off_device.copies_of(facts, copied, late.replica)
         return variable_off_device.KEY, f"{sentence}: see that finding."
+    if few_threads.few_threads(facts) and not works_longer(facts, late):
+        return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
     return None
 
 
@@ -132,7 +140,14 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
             "from, and how many cores prepare it."
         )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
-    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not _works_longer(facts, worst):
+    loop = facts.held_up.unrecorded_loop
+    if loop is not None:
+        return (
+            f"{lead}Whether it has more work is not known, as the ops of {shortened(loop, 56)} are "
+            "too short to be recorded. Compare the data of the replicas, such as the lengths of "
+            "their sequences, then check its input pipeline."
+        )
+    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
         return (
             f"{lead}It does no more work than the others but starts each step later. Check its "
             "input pipeline, record full captures of it, and check how long results take to "
@@ -158,8 +173,9 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     return longer_ms if longer_ms >= late.late_ms / 2 else None
 
 
-def _works_longer(facts: Facts, late: ReplicaLateness) -> bool:
-    """Whether its own ops take longer on average than those of the replicas on time.
+def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
+    """Whether its own ops take so much longer on average than those of the replicas on time that
+    this may make it late.
 
     The slowdown adds up the steps in which they do: two replicas whose work varies, but is the same
     on average, have one as well. True if the work of the replicas is not known.
@@ -171,9 +187,10 @@ def _works_longer(facts: Facts, late: ReplicaLateness) -> bool:
         if item.compute_ms is not None
     }
     on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
-    if late.replica not in work_ms or not on_time:
+    if late.replica not in work_ms or not on_time or facts.held_up.unrecorded_loop is not None:
         return True
-    return work_ms[late.replica] > statistics.median(on_time)
+    longer_ms = work_ms[late.replica] - statistics.median(on_time)
+    return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)
 
 
 def edits(facts: Facts, _found: Finding) -> dict[str, Any]:

@@ -1,0 +1,21 @@
+"""A line of the program as people name it: `train.py:12`, in a notebook `cell In[3], line 2`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def source_place(path: str, line: int) -> str:
+    """Return the name of a line. A cell's file has a name that IPython makes up, a hash."""
+    cell = _cell(path)
+    return f"cell {cell}, line {line}" if cell else f"{path.rpartition('/')[2]}:{line}"
+
+
+def _cell(path: str) -> str | None:
+    """Return `In[3]` if a running IPython compiled the file from that cell."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
+    named = getattr(getattr(shell, "compile", None), "format_code_name", None)
+    found = named(path) if named else None
+    return str(found[1]) if found else None

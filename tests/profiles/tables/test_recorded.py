@@ -133,7 +133,7 @@ def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
 Lines = list[bytes]
 
 
-@pytest.mark.parametrize("kind", ["segment", "step", "window"])
+@pytest.mark.parametrize("kind", ["segment", "step", "memory", "window"])
 @pytest.mark.parametrize(
     ("change", "note"),
     [

@@ -219,7 +219,7 @@ class Profile:
     def events(self, kind: type[Kind]) -> list[Kind]:
         """Return events of a class of `profiles.run.events`: the launcher's, then each worker's.
 
-        Steps are not among them; they are in the table `steps`.
+        Steps and memory samples are not among them; the tables `steps` and `memory` have them.
         """
         return [event for source in self.sources for event in source.of_kind(kind)]
 

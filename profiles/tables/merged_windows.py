@@ -14,6 +14,7 @@ opens the copies that have them alone.
 
 from __future__ import annotations
 
+import functools
 import shutil
 import stat
 import zlib
@@ -163,7 +164,7 @@ def read_copy(
         copy = _copy_of(name, files, recorded)
         if copy is None or (only is not None and copy.fits != _proof(name, copy)):
             return None
-        path = _folder_of(files[0]) / f"{name}.parquet"
+        path = Path(f"{_folder_of(files[0])}/{name}.parquet")
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
         is_checked = only is None or not table.num_rows or is_fit(name, table)
@@ -225,16 +226,26 @@ def _read(
 
 
 def _empty(name: str, only: Collection[str] | None) -> pa.Table:
-    empty = TABLES[name].empty_table()
+    empty = _empty_table(name)
     return empty if only is None else empty.select(list(only))
 
 
-def _index(folder: Path) -> dict[str, _Copy]:
-    path = folder / _INDEX
+@functools.cache
+def _empty_table(name: str) -> pa.Table:
+    return TABLES[name].empty_table()
+
+
+def _index(folder: str) -> dict[str, _Copy]:
+    path = Path(f"{folder}/{_INDEX}")
     found = path.stat()
     if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_INDEX_BYTES:
         return {}
-    return _COPIES.decode(path.read_bytes())
+    return _decoded(path.read_bytes())
+
+
+@functools.lru_cache(maxsize=64)  # the tables are read one after another
+def _decoded(index: bytes) -> dict[str, _Copy]:
+    return _COPIES.decode(index)
 
 
 def _group(file: str) -> tuple[str, int]:
@@ -243,10 +254,10 @@ def _group(file: str) -> tuple[str, int]:
     return folder, int(window.removeprefix(_PREFIX)) // NUM_WINDOWS
 
 
-def _folder_of(file: str) -> Path:
+def _folder_of(file: str) -> str:
     """Return the folder of the copies of the group that a window's file is of."""
     folder, group = _group(file)
-    return Path(folder, f"merged-{group * NUM_WINDOWS:06d}")
+    return f"{folder}/merged-{group * NUM_WINDOWS:06d}"
 
 
 def _folder(window: Path) -> Path:

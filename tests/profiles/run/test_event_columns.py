@@ -186,7 +186,7 @@ def test_names_that_no_event_can_have_are_not_used(run: Path, tmp_path: Path) ->
         _assert_equal(_read(run), expected)
 
 
-def test_blocks_of_another_version_are_not_used_and_written_anew(run: Path, tmp_path: Path) -> None:
+def test_blocks_of_another_version_are_not_used_but_replaced(run: Path, tmp_path: Path) -> None:
     expected, sound = _by_lines(run, tmp_path), _columns(run).read_bytes()
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)

@@ -1,4 +1,4 @@
-"""The memory samples of one process as columns: a long run has as many of them as of steps."""
+"""The memory samples of one process as columns: a long run has tens of thousands."""
 
 from __future__ import annotations
 

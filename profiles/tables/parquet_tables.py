@@ -46,7 +46,7 @@ _Out = TypeVar("_Out")
 def table_files(run: Path) -> dict[str, list[str]]:
     """Return the existing files of each table, ordered by worker, generation and number.
 
-    As text: a long run has thousands, and a `Path` of each takes longer than reading their rows.
+    As text: a long run has thousands, and making a `Path` of each takes as long as reading some.
     """
     files: dict[str, list[str]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
     for folder in worker_folders(run):

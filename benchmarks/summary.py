@@ -1,13 +1,15 @@
 """`python -m benchmarks.summary`: how long a run of 10,000 steps takes to sum up, and to follow.
 
-`--steps 1000000` measures one long run of two replicas instead, with its peak memory. Each summary
-is a fresh process, interpreter start and printing included.
+`--steps 1000000` measures one long run of two replicas instead, with its peak memory: as it is
+recorded with captures, and without its `events.columns`, in turns. Each summary is a fresh process,
+interpreter start and printing included.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from strategy_lab.profiles.run.layout import COLUMNS_FILE, worker_folders
 from strategy_lab.profiles.run.tail import Cursor, read_since
 from tests.synthetic import write_run
 
@@ -34,7 +37,7 @@ def main() -> None:
         for replicas in (1, 4, 16):
             run = Path(scratch) / f"run-{replicas}"
             write_run(run, steps=10_000, replicas=replicas, windows=20, checksums=True)
-            times = [_summary_s(run) for _ in range(repeats)]
+            times = [_summary(run)[0] for _ in range(repeats)]
             median = statistics.median(times)
             print(
                 f"summary, 10,000 steps, {replicas:2} replicas: {median:.2f} s "
@@ -48,23 +51,42 @@ def _print_long_run(steps: int, repeats: int) -> None:
     """Time and peak memory of the summary of a long run."""
     with tempfile.TemporaryDirectory() as scratch:
         run = Path(scratch) / "run"
-        write_run(run, steps=steps, replicas=2, windows=20, checksums=True)
-        times = [_summary_s(run) for _ in range(repeats)]
-    peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6  # KiB on Linux
-    print(
-        f"summary, {steps:,} steps, 2 replicas: {statistics.median(times):.2f} s "
-        f"({min(times):.2f} to {max(times):.2f}), peak memory {peak_mb:,.0f} MB"
-    )
+        # In another process: the peak memory of a process begins with that of its parent.
+        options = {"steps": steps, "replicas": 2, "windows": 20, "checksums": True}
+        maker = multiprocessing.get_context("spawn").Process(
+            target=write_run, args=(run,), kwargs=options
+        )
+        maker.start()
+        maker.join()
+        columns = [folder.path / COLUMNS_FILE for folder in worker_folders(run)]
+        found: dict[str, list[tuple[float, int]]] = {"with columns": [], "without": []}
+        for _ in range(repeats):
+            found["with columns"].append(_summary(run))
+            for path in columns:
+                path.rename(path.with_suffix(".aside"))
+            found["without"].append(_summary(run))
+            for path in columns:
+                path.with_suffix(".aside").rename(path)
+    for side, readings in found.items():
+        times, peaks = zip(*readings, strict=True)
+        print(
+            f"summary, {steps:,} steps, 2 replicas, {side}: {statistics.median(times):.2f} s "
+            f"({min(times):.2f} to {max(times):.2f}), peak memory {max(peaks) / 1e6:,.0f} MB"
+        )
 
 
-def _summary_s(run: Path) -> float:
+def _summary(run: Path) -> tuple[float, int]:
+    """Return how long the summary takes, in s, and its peak memory in bytes."""
     started = time.perf_counter()
-    subprocess.run(
+    child = subprocess.Popen(
         [sys.executable, "-m", "strategy_core", "summary", str(run), "--json"],
-        check=True,
         stdout=subprocess.DEVNULL,
     )
-    return time.perf_counter() - started
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"The summary of {run} ended with code {child.returncode}")
+    return time.perf_counter() - started, used.ru_maxrss * 1024  # KiB on Linux
 
 
 def _print_tail_rate(run: Path) -> None:

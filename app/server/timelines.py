@@ -141,9 +141,9 @@ def _version(profile: Profile) -> str:
     return f"{len(files)}-{newest}-{shown}"
 
 
-def _changed_ns(path: Path) -> int:
+def _changed_ns(path: str) -> int:
     """Return when a file was written; 0 if it cannot be read, which a note of the run says."""
     try:
-        return path.stat().st_mtime_ns
+        return Path(path).stat().st_mtime_ns
     except OSError:
         return 0

@@ -1,12 +1,14 @@
-"""A second form of event lines, with steps as columns, that is read faster than the lines.
+"""A second form of event lines, most of them as columns, that is read faster than the lines.
 
 The process that converts captures appends to `events.columns`, beside `events.jsonl`. Each block
 covers the next whole lines of the event file and has their checksum. If the lines are no longer the
 same, or the block is damaged, the lines are read, and all that follow.
 
-    {"start":0,"end":4194107,...}    one line, with its own checksum
-    wall_ms, loss, ...               the columns of `StepColumns`, little-endian, without gaps
-    {"kind":"memory",...}            all events that are not steps, as lines
+    {"version":2,"start":0,...}      one line, with its own checksum
+    at_ns, line, wall_ms, ...        the columns of steps and of memory samples, little-endian,
+                                     without gaps
+    [["/device:CPU:0"],["tf"]]       the devices and sources that memory samples name
+    {"kind":"note",...}              all other events, as lines
 """
 
 from __future__ import annotations
@@ -20,15 +22,16 @@ from typing import Annotated, Any, BinaryIO
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.event_decoder import LeftOut
 from strategy_lab.profiles.run.events import NUM_MARKS
 from strategy_lab.profiles.run.layout import COLUMNS_FILE
 from strategy_lab.profiles.run.line_checksum import is_sound, sealed
-from strategy_lab.profiles.run.step_columns import StepColumns, are_in_range
+from strategy_lab.profiles.run.memory_columns import MEMORY_COLUMNS, MemoryColumns
+from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.run.step_lines import Decoded, decode_chunk, decode_others
+from strategy_lab.profiles.spec.field_types import Name
 
 BLOCK_BYTES = 4 << 20
 """Bytes of lines for a block; the rest of a file, which is less, is read as lines."""
@@ -36,14 +39,19 @@ _MOST_BODY_BYTES = 4 * BLOCK_BYTES
 """No block that is written has so many. A damaged file may claim terabytes, and be sparse."""
 _MOST_HEADER_BYTES = 1024
 _READ_BYTES = 1 << 20
+_VERSION = 2
+"""Blocks of another version are not read; the lines are."""
 _TYPES = {"captured": "|b1", "wall_ms": "<f8", "loss": "<f8", "input_ms": "<f8"}
-_DTYPES = {
-    name: np.dtype(kind)
-    for name, kind in sorted(
-        ((field.name, _TYPES.get(field.name, "<i8")) for field in fields(StepColumns)),
-        key=lambda column: -np.dtype(column[1]).itemsize,
+_COLUMNS = [
+    *((StepColumns, field.name) for field in fields(StepColumns)),
+    *((MemoryColumns, name) for name in MEMORY_COLUMNS),
+]
+_DTYPES = dict(
+    sorted(
+        ((column, np.dtype(_TYPES.get(column[1], "<i8"))) for column in _COLUMNS),
+        key=lambda column: -column[1].itemsize,
     )
-}
+)
 """The columns in the order of a block: the widest first, so that each begins at a multiple of its
 width."""
 
@@ -54,6 +62,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, le=BLOCK_BYTES)]
 class _Header(msgspec.Struct, frozen=True):
     """The lines that a block covers, and the sizes of its parts."""
 
+    version: Annotated[int, msgspec.Meta(ge=_VERSION, le=_VERSION)]
     start: _Bytes
     """First byte of the lines in the event file."""
     end: _Bytes
@@ -62,21 +71,28 @@ class _Header(msgspec.Struct, frozen=True):
     num_steps: _Count
     num_marks: _Count
     """Rows of `StepColumns.marks_ns`."""
+    num_samples: _Count
+    """Memory samples."""
+    names_bytes: _Bytes
     others_bytes: _Bytes
     body_crc32: int
     """CRC-32 of what follows this line."""
 
     @property
     def body_bytes(self) -> int:
-        return sum(self.bytes_of(name) for name in _DTYPES) + self.others_bytes
+        return sum(map(self.bytes_of, _DTYPES)) + self.names_bytes + self.others_bytes
 
-    def bytes_of(self, name: str) -> int:
+    def bytes_of(self, column: tuple[type, str]) -> int:
         """Return the size of a column."""
-        count = self.num_marks * NUM_MARKS if name == "marks_ns" else self.num_steps
-        return count * _DTYPES[name].itemsize
+        kind, name = column
+        count = self.num_samples if kind is MemoryColumns else self.num_steps
+        if name == "marks_ns":
+            count = self.num_marks * NUM_MARKS
+        return count * _DTYPES[column].itemsize
 
 
 _HEADERS = decoder_of(_Header)
+_NAMES = decoder_of(tuple[tuple[Name, ...], tuple[Name, ...]])
 
 
 def add_columns(events: Path, block_bytes: int = BLOCK_BYTES) -> None:
@@ -104,7 +120,7 @@ def add_columns(events: Path, block_bytes: int = BLOCK_BYTES) -> None:
 
 
 def read_columns(events: Path, lines: BinaryIO) -> Iterator[Decoded]:
-    """Yield the events of an event file's first lines that are not steps, and their steps.
+    """Yield the events of an event file's first lines.
 
     `lines` is the open file. It then stands where the lines begin that have no block.
     """
@@ -123,23 +139,28 @@ def read_columns(events: Path, lines: BinaryIO) -> Iterator[Decoded]:
 def _block(start: int, data: bytes) -> bytes | None:
     """Return a block for whole lines; None if one of them is invalid, or it would be too large."""
     left_out = LeftOut()
-    others, found = decode_chunk(data, left_out)
+    found = decode_chunk(data, left_out)
     if left_out:
         return None
-    steps = StepColumns.of(()) if found is None else found
+    parts = {StepColumns: found.steps, MemoryColumns: found.memory}
     columns = [
-        np.ascontiguousarray(getattr(steps, name), kind).tobytes() for name, kind in _DTYPES.items()
+        np.ascontiguousarray(getattr(parts[kind], name), dtype).tobytes()
+        for (kind, name), dtype in _DTYPES.items()
     ]
-    text = msgspec.json.Encoder().encode_lines(others)
-    body = b"".join([*columns, text])
+    names = msgspec.json.encode((found.memory.devices, found.memory.sources))
+    text = msgspec.json.Encoder().encode_lines(found.others)
+    body = b"".join([*columns, names, text])
     if len(body) > _MOST_BODY_BYTES:
         return None
     header = _Header(
+        version=_VERSION,
         start=start,
         end=start + len(data),
         crc32=zlib.crc32(data),
-        num_steps=len(steps),
-        num_marks=len(steps.marks_ns),
+        num_steps=len(found.steps),
+        num_marks=len(found.steps.marks_ns),
+        num_samples=len(found.memory),
+        names_bytes=len(names),
         others_bytes=len(text),
         body_crc32=zlib.crc32(body),
     )
@@ -196,14 +217,22 @@ def _covers(header: _Header, lines: BinaryIO) -> bool:
 
 
 def _decoded(header: _Header, body: bytes) -> Decoded | None:
-    """Return the events of a block; None if a value does not fit `events.StepDone`."""
-    columns: dict[str, npt.NDArray[Any]] = {}
+    """Return the events of a block; None if one of them does not fit its class in `events`."""
+    columns: dict[type, dict[str, Any]] = {StepColumns: {}, MemoryColumns: {}}
     place = 0
-    for name, kind in _DTYPES.items():
-        count = header.bytes_of(name) // kind.itemsize
-        columns[name] = np.frombuffer(body, kind, count, place)
-        place += header.bytes_of(name)
-    columns["marks_ns"] = columns["marks_ns"].reshape(-1, NUM_MARKS)
-    steps = StepColumns(**columns)
-    others = decode_others(body[place:])
-    return (others, steps) if others is not None and are_in_range(steps) else None
+    for column, dtype in _DTYPES.items():
+        kind, name = column
+        count = header.bytes_of(column) // dtype.itemsize
+        columns[kind][name] = np.frombuffer(body, dtype, count, place)
+        place += header.bytes_of(column)
+    marks_ns = columns[StepColumns].pop("marks_ns").reshape(-1, NUM_MARKS)
+    steps = StepColumns(**columns[StepColumns], marks_ns=marks_ns)
+    try:
+        devices, sources = _NAMES.decode(body[place : place + header.names_bytes])
+    except (ValueError, RecursionError):
+        return None
+    samples = MemoryColumns(**columns[MemoryColumns], devices=devices, sources=sources)
+    others = decode_others(body[place + header.names_bytes :])
+    if others is None or not (steps.is_in_range and samples.is_in_range):
+        return None
+    return Decoded(others, steps, samples)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from strategy_lab.profiles.run.event_columns import read_columns
 from strategy_lab.profiles.run.event_decoder import LeftOut, read_chunks
 from strategy_lab.profiles.run.events import Event, Recorded
 from strategy_lab.profiles.run.layout import launcher_files, worker_folders
+from strategy_lab.profiles.run.memory_columns import MemoryColumns
 from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.run.step_lines import Decoded, decode_chunk
 
@@ -35,8 +35,9 @@ class EventSource:
     worker: int | None
     generation: int | None
     events: list[Event]
-    """All events except steps, in the order of the file."""
+    """All events except steps and memory samples, in the order of the file."""
     steps: StepColumns = field(default_factory=lambda: StepColumns.of(()))
+    memory: MemoryColumns = field(default_factory=lambda: MemoryColumns.of(()))
     left_out: LeftOut = field(default_factory=Counter)
     """Invalid lines, including an incomplete last one, and repetitions of a line."""
     num_missing: int = 0
@@ -57,15 +58,18 @@ class EventSource:
     @property
     def last_ns(self) -> int:
         """Time of the last event on the writer's clock; 0 without events."""
-        last_step_ns = int(self.steps.at_ns[-1]) if len(self.steps) else 0
-        return max(self.events[-1].at_ns if self.events else 0, last_step_ns)
+        return max(self._at_ns(-1), default=0)
 
     @property
     def first_ns(self) -> int:
         """Time of the first event on the writer's clock; 0 without events."""
-        return min(
-            [event.at_ns for event in self.events[:1]] + self.steps.at_ns[:1].tolist(), default=0
-        )
+        return min(self._at_ns(0), default=0)
+
+    def _at_ns(self, place: int) -> list[int]:
+        """Return the time of the event, the step and the sample at a place, of those there are."""
+        events = [self.events[place].at_ns] if self.events else []
+        columns = (self.steps.at_ns, self.memory.at_ns)
+        return events + [int(at_ns[place]) for at_ns in columns if len(at_ns)]
 
 
 def read_sources(run: Path) -> tuple[EventSource, ...]:
@@ -94,21 +98,25 @@ def source_of(
 ) -> EventSource:
     """Return a source with the events that are `decoded`, then those in chunks of whole lines."""
     left_out = Counter() if left_out is None else left_out
-    events: list[Event] = []
-    steps = []
-    for others, done in chain(decoded, (decode_chunk(chunk, left_out) for chunk in chunks)):
-        events += others
-        if done is not None:
-            steps.append(done)
+    parts = [*decoded, *(decode_chunk(chunk, left_out) for chunk in chunks)]
     return _without_doubled(
-        EventSource(file, worker, generation, events, StepColumns.together(steps), left_out)
+        EventSource(
+            file,
+            worker,
+            generation,
+            [event for part in parts for event in part.others],
+            StepColumns.together([part.steps for part in parts if len(part.steps)]),
+            MemoryColumns.together([part.memory for part in parts if len(part.memory)]),
+            left_out,
+        )
     )
 
 
 def _without_doubled(source: EventSource) -> EventSource:
     """Remove repeated line numbers and count the missing ones."""
-    steps, others = source.steps.line, [event.line for event in source.events]
-    lines = np.concatenate([steps, np.array(others, np.int64)])
+    columns = source.steps.line, source.memory.line
+    others = np.array([event.line for event in source.events], np.int64)
+    lines = np.concatenate([*columns, others])
     num_numbers, last = _count_distinct(lines[lines > 0])
     num_missing = max(0, last - num_numbers - source.left_out.total())
     num_doubled = int((lines > 0).sum()) - num_numbers
@@ -117,11 +125,12 @@ def _without_doubled(source: EventSource) -> EventSource:
     is_kept = lines == 0
     is_kept[np.unique(lines, return_index=True)[1]] = True
     source.left_out["line", "it is there twice"] += num_doubled
-    kept = is_kept[len(steps) :].tolist()
+    kept = np.split(is_kept, np.cumsum([len(column) for column in columns]))
     return replace(
         source,
-        events=[event for event, is_first in zip(source.events, kept, strict=True) if is_first],
-        steps=source.steps.only(is_kept[: len(steps)]),
+        events=[event for event, is_first in zip(source.events, kept[2], strict=True) if is_first],
+        steps=source.steps.only(kept[0]),
+        memory=source.memory.only(kept[1]),
         num_missing=num_missing,
     )
 

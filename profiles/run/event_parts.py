@@ -121,7 +121,7 @@ class ImportedFile(Struct, frozen=True):
     """Events in it."""
 
 
-class TableFile(Struct, frozen=True):
+class TableFile(Struct, frozen=True, gc=False):
     """A table of a capture window as it was written."""
 
     num_rows: Count

@@ -371,7 +371,7 @@ class VariablesServed(Recorded, frozen=True, tag="served"):
             raise ValueError("a variable on a server that is not listed")
 
 
-class MemorySampled(Recorded, frozen=True, tag="memory"):
+class MemorySampled(Recorded, frozen=True, gc=False, tag="memory"):
     """Memory of a device, or of the worker's process (`source` says which)."""
 
     device: Name

@@ -8,7 +8,7 @@ RUN/
                                     asked to do, one file each
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
-    events.columns                  copies of these, with the steps as columns, to read faster
+    events.columns                  copies of these, most of them as columns, to read faster
     placement-000.parquet           one per segment
     graph-000.parquet               the same graph with its edges, for `profiles.capture`
     window-000003/                  one per capture window, renamed into place when complete

@@ -45,8 +45,9 @@ in `{{"kind":"note","level":"info","message":"x","line":7,"line_crc32":"41f7c6bf
 checksum does not fit is left out. Lines of earlier versions have none and are read all the same.
 
 `events.columns` has the events of the first lines of `events.jsonl` a second time, with the steps
-as columns, which are read faster. Each of its blocks has the checksum of the lines that it covers.
-If it is missing, damaged or of other lines, readers use the lines: it may be deleted.
+and memory samples as columns, which are read faster. Each of its blocks has the checksum of the
+lines that it covers. If it is missing, damaged, of other lines or of another version, readers use
+the lines: it may be deleted.
 
 ## Limits
 

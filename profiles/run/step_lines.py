@@ -8,16 +8,25 @@ fixed places of a matrix of bytes.
 from __future__ import annotations
 
 import typing
-from typing import Any, TypeAlias, Union, get_args
+from dataclasses import dataclass
+from typing import Any, Union, get_args
 
 import msgspec
 import numpy as np
 
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
-from strategy_lab.profiles.run.events import NUM_MARKS, Event, Recorded, StepDone
+from strategy_lab.profiles.run.events import (
+    NUM_MARKS,
+    Event,
+    MemorySampled,
+    Recorded,
+    StepDone,
+)
+from strategy_lab.profiles.run.field_columns import Ints
 from strategy_lab.profiles.run.line_checksum import are_sound
-from strategy_lab.profiles.run.step_columns import Ints, StepColumns
+from strategy_lab.profiles.run.memory_columns import MemoryColumns
+from strategy_lab.profiles.run.step_columns import StepColumns
 
 _DIGITS = 19
 _MOST_FIRST_DIGIT = 3
@@ -42,13 +51,20 @@ _StepLine = msgspec.defstruct(
     tag=StepDone.__struct_config__.tag,
 )
 """A `StepDone` whose marks are still text."""
+_IN_COLUMNS = frozenset({StepDone, _StepLine, MemorySampled})
 _LINES = decoder_of(
     Union[tuple(_StepLine if kind is StepDone else kind for kind in get_args(Event))]  # noqa: UP007
 )
 
 
-Decoded: TypeAlias = tuple[list[Event], StepColumns | None]
-"""Events that are not steps, and the steps; None if there is no step."""
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The events of some lines."""
+
+    others: list[Event]
+    """All that are neither steps nor memory samples."""
+    steps: StepColumns
+    memory: MemoryColumns
 
 
 def decode_chunk(chunk: bytes, left_out: LeftOut) -> Decoded:
@@ -63,17 +79,14 @@ def decode_chunk(chunk: bytes, left_out: LeftOut) -> Decoded:
     if found is None:
         return _one_by_one(chunk, left_out)
     steps: list[Any] = [event for event in found if type(event) is _StepLine]
-    if not steps:
-        return found, None
     marks = _marks_of([step.marks_ns for step in steps])
     if marks is None:
         return _one_by_one(chunk, left_out)
-    others = [event for event in found if type(event) is not _StepLine]
-    return others, StepColumns.of(steps, marks)
+    return _decoded(found, StepColumns.of(steps, marks))
 
 
 def decode_others(lines: bytes) -> list[Event] | None:
-    """Return the events in whole lines without steps; None if one is invalid, or is a step.
+    """Return the events in whole lines; None if one is invalid, a step or a memory sample.
 
     Their checksums are not compared.
     """
@@ -81,14 +94,18 @@ def decode_others(lines: bytes) -> list[Event] | None:
         found = _LINES.decode_lines(lines)
     except (ValueError, RecursionError):
         return None
-    return None if any(type(event) is _StepLine for event in found) else found
+    return None if any(type(event) in _IN_COLUMNS for event in found) else found
 
 
 def _one_by_one(chunk: bytes, left_out: LeftOut) -> Decoded:
     found = decode_lines(chunk, left_out)
-    steps = [event for event in found if type(event) is StepDone]
-    others = [event for event in found if type(event) is not StepDone]
-    return others, StepColumns.of(steps) if steps else None
+    return _decoded(found, StepColumns.of([event for event in found if type(event) is StepDone]))
+
+
+def _decoded(found: list[Event], steps: StepColumns) -> Decoded:
+    samples = [event for event in found if type(event) is MemorySampled]
+    others = [event for event in found if type(event) not in _IN_COLUMNS]
+    return Decoded(others, steps, MemoryColumns.of(samples))
 
 
 def _marks_of(texts: list[msgspec.Raw]) -> tuple[Ints, Ints] | None:

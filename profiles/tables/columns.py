@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -38,14 +38,14 @@ def floats(table: pa.Table, name: str) -> Floats:
 
 
 def ints(table: pa.Table, name: str) -> Ints:
-    """Return an integer column; a missing value becomes -1."""
-    column: Ints = table[name].cast(pa.int64()).fill_null(-1).to_numpy()
+    """Return an integer column, which may be read-only; a missing value becomes -1."""
+    column: Ints = filled(table[name].cast(pa.int64()), -1).to_numpy()
     return column
 
 
 def bools(table: pa.Table, name: str) -> Bools:
     """Return a boolean column; a missing value becomes False."""
-    column: Bools = table[name].fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+    column: Bools = filled(table[name], False).to_numpy(zero_copy_only=False).astype(bool)
     return column
 
 
@@ -56,8 +56,13 @@ def texts(table: pa.Table, name: str) -> list[str | None]:
 
 def codes(table: pa.Table, name: str) -> tuple[Ints, list[str]]:
     """Return a column of texts as numbers, and the text of each; a missing text becomes ``."""
-    column = table[name].cast(pa.string()).fill_null("").combine_chunks().dictionary_encode()
+    column = filled(table[name].cast(pa.string()), "").combine_chunks().dictionary_encode()
     return column.indices.to_numpy().astype(np.int64), column.dictionary.to_pylist()
+
+
+def filled(column: pa.ChunkedArray, value: Any) -> pa.ChunkedArray:
+    """Return the column with a value for nulls. Without nulls, Arrow would copy it all the same."""
+    return column.fill_null(value) if column.null_count else column
 
 
 def is_one_of(table: pa.Table, name: str, wanted: Collection[str]) -> Bools:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -14,12 +13,13 @@ import pyarrow as pa
 from strategy_lab.profiles.run.event_files import EventSource
 from strategy_lab.profiles.run.events import (
     Imported,
-    MemorySampled,
     ResourcesSampled,
     Retraced,
     SegmentOpened,
 )
-from strategy_lab.profiles.run.step_columns import UNKNOWN, Bools, Ints, StepColumns
+from strategy_lab.profiles.run.field_columns import UNKNOWN, Bools, Ints
+from strategy_lab.profiles.run.memory_columns import MemoryColumns
+from strategy_lab.profiles.run.step_columns import StepColumns
 from strategy_lab.profiles.tables.link_rows import link_rows
 from strategy_lab.profiles.tables.schema import TABLES
 
@@ -153,16 +153,18 @@ def _step_rows(steps: StepColumns, chosen: Bools, traced: tuple[Ints, Ints]) -> 
 
 def memory_table(sources: Sequence[EventSource]) -> pa.Table:
     """Return one row per sample of a worker's memory."""
-    workers: list[int] = []
-    samples: list[MemorySampled] = []
-    for source in sources:
-        if source.worker is not None:
-            found = source.of_kind(MemorySampled)
-            workers += [source.worker] * len(found)
-            samples += found
-    names = ("device", "step", "bytes_in_use", "peak_bytes", "source")
-    columns = {name: [*map(attrgetter(name), samples)] for name in names}
-    return pa.table({"worker": workers, **columns}, TABLES["memory"])
+    written = [source for source in sources if source.worker is not None]
+    samples = MemoryColumns.together([source.memory for source in written])
+    workers = np.array([source.worker for source in written], np.int32)
+    columns: dict[str, Any] = {
+        "worker": workers.repeat([len(source.memory) for source in written]),
+        "device": pa.array(samples.devices, pa.string()).take(pa.array(samples.device)),
+        "step": samples.step,
+        "bytes_in_use": samples.bytes_in_use,
+        "peak_bytes": pa.array(samples.peak_bytes, mask=samples.peak_bytes == UNKNOWN),
+        "source": pa.array(samples.sources, pa.string()).take(pa.array(samples.source)),
+    }
+    return pa.table(columns, schema=TABLES["memory"])
 
 
 def resources_table(sources: Sequence[EventSource]) -> pa.Table:

@@ -101,7 +101,7 @@ def replica_devices(
     place = (of_segment * len(locals_) + of_replica).astype(np.int32)
     # Nulls must be in the indices: a Parquet file cannot have them in the dictionary.
     is_unknown = np.array([name is None for name in names], np.bool_)
-    indices = pa.array(place, mask=is_unknown[place] if len(place) else None)
+    indices = pa.array(place, mask=is_unknown[place] if is_unknown.any() else None)
     return pa.DictionaryArray.from_arrays(indices, pa.array([name or "" for name in names]))
 
 

@@ -14,8 +14,9 @@ opens the copies that have them alone.
 
 from __future__ import annotations
 
-import os
+import functools
 import shutil
+import stat
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -137,7 +138,7 @@ def _proof(name: str, copy: _Copy) -> int:
     return zlib.crc32(f"{name} {rules_of(name)} {copy.crc32}{counted}".encode())
 
 
-def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
+def by_group(name: str, files: Sequence[str]) -> Iterator[list[str]]:
     """Yield the files of a table that a copy may hold together; all alone if it has no windows."""
     if name not in WINDOW_TABLES:
         yield from ([file] for file in files)
@@ -148,7 +149,7 @@ def by_group(name: str, files: Sequence[Path]) -> Iterator[list[Path]]:
 
 def read_copy(
     name: str,
-    files: Sequence[Path],
+    files: Sequence[str],
     recorded: Mapping[str, RecordedFile],
     only: Collection[str] | None = None,
     steps: Collection[int] | None = None,
@@ -163,7 +164,7 @@ def read_copy(
         copy = _copy_of(name, files, recorded)
         if copy is None or (only is not None and copy.fits != _proof(name, copy)):
             return None
-        path = _folder(files[0].parent) / f"{name}.parquet"
+        path = Path(f"{_folder_of(files[0])}/{name}.parquet")
         table = _read(name, path, copy, only, steps)
         # The index may be wrong, too: what is out of range is then found with all columns.
         is_checked = only is None or not table.num_rows or is_fit(name, table)
@@ -173,7 +174,7 @@ def read_copy(
 
 
 def steps_of_copy(
-    name: str, files: Sequence[Path], recorded: Mapping[str, RecordedFile]
+    name: str, files: Sequence[str], recorded: Mapping[str, RecordedFile]
 ) -> StepCounts | None:
     """Return the number of rows of each step of these files, by the index of their copy.
 
@@ -186,16 +187,14 @@ def steps_of_copy(
     return copy.steps or None if copy and copy.fits == _proof(name, copy) else None
 
 
-def _copy_of(
-    name: str, files: Sequence[Path], recorded: Mapping[str, RecordedFile]
-) -> _Copy | None:
+def _copy_of(name: str, files: Sequence[str], recorded: Mapping[str, RecordedFile]) -> _Copy | None:
     """Return what the index says of the copy of these files; None if there is none."""
     if len(files) < 2:
         return None
     checksums = {
-        file.parent.name: found.crc32 for file in files if (found := recorded.get(str(file)))
+        file.rsplit("/", 2)[1]: found.crc32 for file in files if (found := recorded.get(file))
     }
-    copy = _index(_folder(files[0].parent)).get(name)
+    copy = _index(_folder_of(files[0])).get(name)
     is_of_these = copy is not None and copy.windows == checksums and len(checksums) == len(files)
     return copy if is_of_these else None
 
@@ -207,13 +206,10 @@ def _read(
     only: Collection[str] | None,
     steps: Collection[int] | None,
 ) -> pa.Table:
-    empty = TABLES[name].empty_table()
-    if only is not None:
-        empty = empty.select(list(only))
     if not copy.num_rows:
-        return empty
+        return _empty(name, only)
     if steps is not None and copy.steps and not any(step in steps for _, step, _ in copy.steps):
-        return empty
+        return _empty(name, only)
     content = content_of(path)
     if content_checksum(content) != copy.crc32:
         raise UnreadableTableError("is not what the run wrote")
@@ -224,25 +220,44 @@ def _read(
     if not copy.steps:
         numbers = read_columns(name, content, copy.num_rows, ("step",))[0]
         if not of_steps(numbers, steps).num_rows:
-            return empty  # most copies of a long run: one column was enough
+            return _empty(name, only)  # most copies of a long run: one column was enough
     found = read_columns(name, content, copy.num_rows, (*only, "step"))[0]
     return of_steps(found, steps).select(list(only))
 
 
-def _index(folder: Path) -> dict[str, _Copy]:
-    path = folder / _INDEX
-    if not path.is_file() or path.stat().st_size > _MOST_INDEX_BYTES:
+def _empty(name: str, only: Collection[str] | None) -> pa.Table:
+    empty = _empty_table(name)
+    return empty if only is None else empty.select(list(only))
+
+
+@functools.cache
+def _empty_table(name: str) -> pa.Table:
+    return TABLES[name].empty_table()
+
+
+def _index(folder: str) -> dict[str, _Copy]:
+    path = Path(f"{folder}/{_INDEX}")
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_INDEX_BYTES:
         return {}
-    return _COPIES.decode(path.read_bytes())
+    return _decoded(path.read_bytes())
 
 
-def _group(file: Path) -> tuple[str, int]:
-    """Return the worker's folder, and the number of the group of windows that `file` is of.
+@functools.lru_cache(maxsize=64)  # the tables are read one after another
+def _decoded(index: bytes) -> dict[str, _Copy]:
+    return _COPIES.decode(index)
 
-    A long run has thousands of files, and comparing their folders as `Path` takes a while.
-    """
-    folder, window, _ = str(file).rsplit(os.sep, 2)
+
+def _group(file: str) -> tuple[str, int]:
+    """Return the worker's folder, and the number of the group of windows that `file` is of."""
+    folder, window, _ = file.rsplit("/", 2)
     return folder, int(window.removeprefix(_PREFIX)) // NUM_WINDOWS
+
+
+def _folder_of(file: str) -> str:
+    """Return the folder of the copies of the group that a window's file is of."""
+    folder, group = _group(file)
+    return f"{folder}/merged-{group * NUM_WINDOWS:06d}"
 
 
 def _folder(window: Path) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -24,7 +25,8 @@ from strategy_lab.profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS,
 _MAGIC = b"PAR1"
 _SMALLEST_BYTES = 12
 """Two magics and the footer's length. A file cut right after its first magic ends with a magic."""
-_MANY_ROWS = 500_000
+MANY_ROWS = 500_000
+"""Fewer rows are read in one thread: starting threads takes longer."""
 _MOST_BYTES_AT_ONCE = 8 << 20
 LARGEST_BYTES = 2 << 30
 """Largest decompressed size of a file's columns, according to its footer."""
@@ -37,36 +39,45 @@ class UnreadableTableError(Exception):
     """A file is left out. The message is the end of a sentence: `is cut off`."""
 
 
-def _why_unreadable(path: Path) -> str | None:
-    """Check the end of the file. Returns what is wrong as the end of a sentence, or None."""
-    if not path.is_file():  # reading a pipe would block forever
-        return "is not a file"
-    try:
-        with path.open("rb", buffering=0) as file:
-            if os.fstat(file.fileno()).st_size < _SMALLEST_BYTES:
-                return "is cut off"
-            file.seek(-len(_MAGIC) - 4, os.SEEK_END)
-            length, magic = struct.unpack("<I4s", file.read())
-            if magic != _MAGIC:
-                return "is cut off"
-            if length > _LARGEST_FOOTER_BYTES:
-                return f"has a footer of {length:,} bytes, more than {_LARGEST_FOOTER_BYTES:,}"
-            return None
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
-
-
 def content_of(path: Path) -> bytes | Path:
     """Return the content of a file, or the path itself if the file is large.
 
     Reading a small file once and parsing it in memory takes half as long as Arrow's reading by
     path. Raises UnreadableTableError.
     """
-    reason = _why_unreadable(path)
+    try:
+        found = path.stat()
+    except OSError:
+        raise UnreadableTableError("is not a file") from None
+    if not stat.S_ISREG(found.st_mode):  # reading a pipe would block forever
+        raise UnreadableTableError("is not a file")
+    is_large = found.st_size > _MOST_BYTES_AT_ONCE
+    try:
+        content = path if is_large else path.read_bytes()
+        reason = _why_unreadable(_end_of(path) if isinstance(content, Path) else content)
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror})"
     if reason is not None:
         raise UnreadableTableError(reason)
-    with _arrow_errors():
-        return path if path.stat().st_size > _MOST_BYTES_AT_ONCE else path.read_bytes()
+    return content
+
+
+def _end_of(path: Path) -> bytes:
+    with path.open("rb", buffering=0) as file:
+        file.seek(-_SMALLEST_BYTES, os.SEEK_END)
+        return file.read()
+
+
+def _why_unreadable(end: bytes) -> str | None:
+    """Check the end of a file. Returns what is wrong as the end of a sentence, or None."""
+    if len(end) < _SMALLEST_BYTES:
+        return "is cut off"
+    length, magic = struct.unpack("<I4s", end[-8:])
+    if magic != _MAGIC:
+        return "is cut off"
+    if length > _LARGEST_FOOTER_BYTES:
+        return f"has a footer of {length:,} bytes, more than {_LARGEST_FOOTER_BYTES:,}"
+    return None
 
 
 def content_checksum(content: bytes | Path) -> int:
@@ -106,9 +117,8 @@ def read_columns(
         columns, lacking = _columns_to_read(name, file.schema_arrow)
         if only is not None:
             columns = tuple(column for column in columns if column in only)
-        # For a small file, starting threads takes longer than reading it, and the files of a long
-        # run are read in threads already.
-        use_threads = file.metadata.num_rows >= _MANY_ROWS
+        # The files of a long run are read in threads already.
+        use_threads = file.metadata.num_rows >= MANY_ROWS
         return file.read(list(columns), use_threads=use_threads), list(lacking)
 
 

@@ -6,14 +6,16 @@ A damaged file, or a row that does not fit its table, is left out and named in a
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
 
-from strategy_lab.profiles.run.layout import WorkerFolder, worker_folders
+from strategy_lab.profiles.run.layout import worker_folders
 from strategy_lab.profiles.tables.columns import of_steps
 from strategy_lab.profiles.tables.merged_windows import (
     by_group,
@@ -22,6 +24,7 @@ from strategy_lab.profiles.tables.merged_windows import (
     steps_of_copy,
 )
 from strategy_lab.profiles.tables.parquet_file import (
+    MANY_ROWS,
     UnreadableTableError,
     content_checksum,
     content_of,
@@ -33,49 +36,60 @@ from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
 from strategy_lab.profiles.tables.threads import in_threads
 
 Noted = Callable[[str], None]
+_WINDOW = re.compile(r"window-[0-9]+")
 _ANY: Mapping[str, RecordedFile] = {}
 _Part = tuple[Path, pa.Table, list[str]]
 """A file, its rows not yet checked by `fit`, and descriptions of what it lacks."""
 _Out = TypeVar("_Out")
 
 
-def table_files(run: Path) -> dict[str, list[Path]]:
-    """Return the existing files of each table, ordered by worker, generation and number."""
-    files: dict[str, list[Path]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
+def table_files(run: Path) -> dict[str, list[str]]:
+    """Return the existing files of each table, ordered by worker, generation and number.
+
+    As text: a long run has thousands, and making a `Path` of each takes as long as reading some.
+    """
+    files: dict[str, list[str]] = {name: [] for name in (*WINDOW_TABLES, "placement", "contexts")}
     for folder in worker_folders(run):
-        files["placement"] += sorted(folder.path.glob("placement-*.parquet"))
-        files["contexts"] += sorted(folder.path.glob("contexts-*.parquet"))
-        for window in window_folders(folder):
-            there = _names_in(window)
-            for name in WINDOW_TABLES:
-                if there is None or f"{name}.parquet" in there:
-                    files[name].append(window / f"{name}.parquet")
+        entries = sorted(_entries(folder.path) or (), key=attrgetter("name"))
+        for name in ("placement", "contexts"):
+            found = (entry.path for entry in entries if entry.name.startswith(f"{name}-"))
+            files[name] += [path for path in found if path.endswith(".parquet")]
+        for entry in entries:
+            if _WINDOW.fullmatch(entry.name) and _is_folder(entry):
+                _add_window(entry.path, files)
     return files
 
 
-def _names_in(folder: Path) -> set[str] | None:
-    """Return the names in a folder, those of broken links too; None if it cannot be read.
+def _add_window(window: str, files: dict[str, list[str]]) -> None:
+    """Add the tables of a complete window. Writers rename a window only when it is complete."""
+    entries = _entries(window)
+    there = None if entries is None else {entry.name for entry in entries}
+    for name in WINDOW_TABLES:
+        if there is None or f"{name}.parquet" in there:
+            files[name].append(f"{window}/{name}.parquet")
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]] | None:
+    """Return what is in a folder, broken links too; None if it cannot be read.
 
     What cannot be read is noted when the file is read.
     """
     try:
-        with os.scandir(folder) as found:  # a run has thousands of these folders
-            return {entry.name for entry in found}
+        with os.scandir(folder) as found:
+            return list(found)
     except OSError:
         return None
 
 
-def window_folders(folder: WorkerFolder) -> list[Path]:
-    """Return the complete windows of a worker. Writers rename a window only when it is complete."""
-    return sorted(
-        path
-        for path in folder.path.glob("window-*")
-        if path.name[7:].isascii() and path.name[7:].isdigit() and path.is_dir()
-    )
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def read_table(
-    name: str, files: list[Path], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
+    name: str, files: Sequence[str], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
 ) -> pa.Table:
     """Return all rows of a table, with exactly the columns, types and ranges of its schema.
 
@@ -84,7 +98,9 @@ def read_table(
     """
     groups = list(by_group(name, files))
     read: list[_Part] = []
-    for parts, notes in in_threads(lambda group: _read_group(name, group, recorded), groups):
+    for parts, notes in _of_each(
+        groups, recorded, lambda group: _read_group(name, group, recorded)
+    ):
         read += parts
         for note in notes:
             noted(note)
@@ -109,7 +125,7 @@ def read_parts(
     name: str,
     columns: Sequence[str],
     convert: Callable[[pa.Table], _Out],
-    files: list[Path],
+    files: Sequence[str],
     noted: Noted,
     recorded: Mapping[str, RecordedFile] = _ANY,
     steps: Collection[int] | None = None,
@@ -118,10 +134,10 @@ def read_parts(
 
     The parts together have the same rows in the same order, with the same notes. Of copies that
     say that all of their rows fit only these columns are read. With `steps`, the parts have only
-    rows of these steps. `convert` runs in several threads.
+    rows of these steps. Of a large table, `convert` runs in several threads.
     """
 
-    def read(group: list[Path]) -> tuple[_Out, list[str]]:
+    def read(group: list[str]) -> tuple[_Out, list[str]]:
         notes: list[str] = []
         copy = read_copy(name, group, recorded, columns, steps)
         if copy is not None:
@@ -130,7 +146,7 @@ def read_parts(
         return convert(whole.select(list(columns))), notes
 
     parts = []
-    for part, notes in in_threads(read, list(by_group(name, files))):
+    for part, notes in _of_each(list(by_group(name, files)), recorded, read):
         parts.append(part)
         for note in notes:
             noted(note)
@@ -138,7 +154,7 @@ def read_parts(
 
 
 def rows_by_step(
-    name: str, files: list[Path], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
+    name: str, files: Sequence[str], noted: Noted, recorded: Mapping[str, RecordedFile] = _ANY
 ) -> dict[tuple[int, int], int]:
     """Return the number of rows by segment and step of what `read_table` returns.
 
@@ -159,17 +175,37 @@ def rows_by_step(
     return dict(found)
 
 
+def _of_each(
+    groups: Sequence[list[str]],
+    recorded: Mapping[str, RecordedFile],
+    work: Callable[[list[str]], _Out],
+) -> list[_Out]:
+    """Return `work` of each group in order, in several threads if the files have many rows.
+
+    Reading small files is mostly Python code, which threads do in turns. They would take more
+    processor time, and the thread that serves the browser would have to wait for each of them.
+    """
+    numbers = [_num_rows(recorded.get(path)) for group in groups for path in group]
+    return in_threads(work, groups) if sum(numbers) >= MANY_ROWS else [*map(work, groups)]
+
+
+def _num_rows(file: RecordedFile | None) -> int:
+    """Return the rows of a file according to the events; if they do not say, it may have many."""
+    return MANY_ROWS if file is None or file.num_rows is None else file.num_rows
+
+
 def _read_group(
-    name: str, group: list[Path], recorded: Mapping[str, RecordedFile]
+    name: str, group: list[str], recorded: Mapping[str, RecordedFile]
 ) -> tuple[list[_Part], list[str]]:
     """Return the parts of files of which there may be one copy, and notes about unreadable ones."""
     if (copy := read_copy(name, group, recorded)) is not None:
         return [(*copy, [])], []
     parts: list[_Part] = []
     notes = []
-    for path in group:
+    for file in group:
+        path = Path(file)
         try:
-            parts.append((path, *_read(name, path, recorded.get(str(path)))))
+            parts.append((path, *_read(name, path, recorded.get(file))))
         except UnreadableTableError as error:
             notes.append(f"{path.name} in {path.parent.name} {error}: left out of {name}")
     return parts, notes

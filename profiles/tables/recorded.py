@@ -9,9 +9,10 @@ import os
 import shlex
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
+
+import msgspec
 
 from strategy_lab.profiles.reporting.units import counted
 from strategy_lab.profiles.run.event_files import EventSource
@@ -39,13 +40,12 @@ ADDED_LATER = ("causes", "input_stages", "tensors")
 """Tables that earlier versions did not write."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A file that an event reports."""
+class RecordedFile(msgspec.Struct, frozen=True, gc=False):
+    """A file that an event reports. A long run has thousands."""
 
     table: str
     path: str
-    """As text: a long run has thousands, and each takes five times as long as a `Path`."""
+    """As in `parquet_tables.table_files`."""
     num_rows: int | None = None
     """Rows according to the event; None if the event does not contain the number."""
     crc32: int | None = None
@@ -201,9 +201,9 @@ def recorded_files(run: Path, sources: Sequence[EventSource]) -> tuple[RecordedF
     return tuple(file for source in sources for file in _of_source(run, source))
 
 
-def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[Path]]) -> list[str]:
+def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
     """Return notes about missing files, one note per folder; `found` are the existing tables."""
-    there = {str(path) for paths in found.values() for path in paths}
+    there = {path for paths in found.values() for path in paths}
     by_folder: dict[Path, list[RecordedFile]] = {}
     for file in files:
         if file.path not in there and not _is_there(file.path):
@@ -212,28 +212,30 @@ def missing_files(files: Sequence[RecordedFile], found: Mapping[str, Sequence[Pa
 
 
 def unreported_files(
-    files: Mapping[str, Sequence[Path]], recorded: Mapping[str, RecordedFile]
-) -> set[Path]:
+    files: Mapping[str, Sequence[str]], recorded: Mapping[str, RecordedFile]
+) -> set[str]:
     """Return the tables of windows that no event reports: being written, or of another run.
 
     Only of processes whose events report checksums. Events of earlier versions report none, and
     not every table.
     """
-    unknown = [path for name in WINDOW_TABLES for path in files[name] if str(path) not in recorded]
+    unknown = [path for name in WINDOW_TABLES for path in files[name] if path not in recorded]
     if not unknown:
         return set()  # the usual case: do not look at the folders of thousands of files
     windows = [(Path(path).parent, file.crc32 is not None) for path, file in recorded.items()]
     checked = {window.parent for window, has_checksum in windows if has_checksum}
     unchecked = {window for window, has_checksum in windows if not has_checksum}
     return {
-        path for path in unknown if path.parent.parent in checked and path.parent not in unchecked
+        path
+        for path in unknown
+        if Path(path).parent.parent in checked and Path(path).parent not in unchecked
     }
 
 
-def unreported_notes(unreported: Iterable[Path]) -> list[str]:
+def unreported_notes(unreported: Iterable[str]) -> list[str]:
     """Return a note for each window with such tables."""
     by_window: dict[Path, list[str]] = {}
-    for path in sorted(unreported):
+    for path in sorted(map(Path, unreported)):
         by_window.setdefault(path.parent, []).append(path.name)
     return [
         f"{', '.join(names)} of {window.parent.name}/{window.name} may be of another run and "
@@ -260,10 +262,10 @@ def _of_source(run: Path, source: EventSource) -> Iterator[RecordedFile]:
     folder = worker_folder(run, source.worker, source.generation).path
     for window in source.of_kind(WindowCaptured):
         if window.error is None:
-            yield from _of_window(window, str(folder / window.folder))
+            yield from _of_window(window, f"{folder}/{window.folder}")
     for placement in source.of_kind(PlacementRecorded):
         if placement.file is not None:
-            path = str(folder / placement.file)
+            path = f"{folder}/{placement.file}"
             yield RecordedFile("placement", path, placement.num_rows, placement.crc32)
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from strategy_lab.profiles.tables.columns import distinct, filled, first_of_each
 from strategy_lab.profiles.tables.schema import COLUMNS, UNIQUE, Kind
 
 Problem = tuple[str, pa.ChunkedArray]
@@ -95,10 +96,9 @@ def _once(name: str, table: pa.Table) -> pa.Table:
         return table
     numbers = np.zeros(table.num_rows, np.int64)
     for key in UNIQUE[name]:
-        _, place = np.unique(_codes(table[key]), return_inverse=True)
-        joint = numbers * (int(place.max()) + 1) + place
-        _, numbers = np.unique(joint, return_inverse=True)
-    _, first = np.unique(numbers, return_index=True)
+        _, place = distinct(_codes(table[key]))
+        _, numbers = distinct(numbers * (int(place.max()) + 1) + place)
+    first = first_of_each(numbers)
     return table if len(first) == table.num_rows else table.take(pa.array(np.sort(first)))
 
 
@@ -107,5 +107,5 @@ def _codes(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     if pa.types.is_dictionary(column.type):
         whole = column.unify_dictionaries()
         column = pa.chunked_array([chunk.indices for chunk in whole.chunks], pa.int32())
-    codes: npt.NDArray[np.int64] = column.cast(pa.int64()).fill_null(-1).to_numpy()
+    codes: npt.NDArray[np.int64] = filled(column.cast(pa.int64()), -1).to_numpy()
     return codes

@@ -80,8 +80,8 @@ class Profile:
     identity: RunIdentity | None
     """None if `run.json` is missing or damaged."""
     sources: tuple[EventSource, ...]
-    files: dict[str, list[Path]]
-    """Parquet files by table."""
+    files: dict[str, list[str]]
+    """Paths of the Parquet files by table."""
     status: Status
     _recorded: Mapping[str, RecordedFile] = field(default_factory=dict)
     """The rows and checksums that the events report, by file."""
@@ -219,7 +219,7 @@ class Profile:
     def events(self, kind: type[Kind]) -> list[Kind]:
         """Return events of a class of `profiles.run.events`: the launcher's, then each worker's.
 
-        Steps are not among them; they are in the table `steps`.
+        Steps and memory samples are not among them; the tables `steps` and `memory` have them.
         """
         return [event for source in self.sources for event in source.of_kind(kind)]
 
@@ -274,8 +274,8 @@ class Profile:
     ) -> list[Answer]:
         """Return `convert` of some columns of a table, a part of its rows at a time, in order.
 
-        A large table is never in memory as a whole, and nothing of it is cached. `convert` runs in
-        several threads. Raises RunFolderError like `table`.
+        A large table is never in memory as a whole, and nothing of it is cached: `convert` runs in
+        several threads then. Raises RunFolderError like `table`.
 
         Args:
           steps: the steps whose rows are wanted (see `columns.of_steps`); None for all rows.
@@ -291,8 +291,8 @@ class Profile:
         """
         files = dict(self.files)
         for name in WINDOW_TABLES:
-            wanted = {str(folder / f"{name}.parquet") for folder in folders}
-            files[name] = [path for path in files[name] if str(path) in wanted]
+            wanted = {f"{folder}/{name}.parquet" for folder in folders}
+            files[name] = [path for path in files[name] if path in wanted]
         tables = {name: table for name, table in self._tables.items() if name not in files}
         return replace(self, files=files, _notes=[], _tables=tables, _columns={}, _answers={})
 
@@ -369,7 +369,7 @@ def _unchanged(table: pa.Table) -> pa.Table:
 load = Profile.load
 
 
-def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]]:
+def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[str]]:
     """Return the table files of the run's own workers."""
     left_out = {folder.path for folder in worker_folders(run)}
     left_out -= {(run / source.file).parent for source in sources}
@@ -379,7 +379,7 @@ def _files_of(run: Path, sources: Sequence[EventSource]) -> dict[str, list[Path]
     if not left_out:
         return found  # the usual case: do not look at the folders of a thousand files
     return {
-        name: [path for path in paths if not left_out.intersection(path.parents)]
+        name: [path for path in paths if not left_out.intersection(Path(path).parents)]
         for name, paths in found.items()
     }
 

@@ -47,10 +47,10 @@ def test_events_cut_at_every_byte_of_three_records(whole: Path, cut: Path) -> No
     for keep in range(middle, middle + 900):
         kept = data[:keep]
         (cut / EVENTS).write_bytes(kept)
-        sources = {source.file: source for source in profiles.load(cut).sources}
+        found = {source.file: source for source in profiles.load(cut).sources}[EVENTS]
         # A record is whole once its closing brace is there, with or without its newline.
         num_whole = kept.count(b"}\n") + (kept.endswith(b"}") and _is_json(kept))
-        assert len(sources[EVENTS].events) + len(sources[EVENTS].steps) == num_whole
+        assert len(found.events) + len(found.steps) + len(found.memory) == num_whole
 
 
 @SETTINGS

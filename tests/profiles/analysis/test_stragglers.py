@@ -16,6 +16,8 @@ from strategy_lab.profiles.analysis.stragglers import (
     lateness,
     stragglers,
 )
+from strategy_lab.profiles.run.layout import worker_folder
+from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
 
@@ -137,3 +139,18 @@ def test_comparing_the_replicas_of_a_long_run_takes_little_memory_per_step(tmp_p
     finally:
         tracemalloc.stop()
     assert peak < 10_000 * 430
+
+
+def test_numbers_that_leave_out_steps_change_nothing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", replicas=3, steps=60, windows=0, straggler=(1, 5.0))
+    events = worker_folder(run, 0).events
+    records = read_records(events)
+    for length, record in enumerate(record for record in records if record["kind"] == "step"):
+        record["wall_ms"] += length  # no two steps are equally long
+    write_records(events, records)
+    expected = stragglers(profiles.load(run), 0)
+    for record in records:
+        if record["kind"] == "step":
+            record["step"] *= 3
+    write_records(events, records)
+    assert stragglers(profiles.load(run), 0) == expected

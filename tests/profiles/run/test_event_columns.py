@@ -1,4 +1,4 @@
-"""A run reads the same with its steps as columns, without them, and if either file is damaged."""
+"""A run reads the same with columns of its events, without them, and if either file is damaged."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -21,9 +22,12 @@ from strategy_lab.profiles.run.event_columns import add_columns, read_columns
 from strategy_lab.profiles.run.event_files import EventSource, read_sources
 from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.run.line_checksum import sealed
+from strategy_lab.profiles.run.memory_columns import MemoryColumns
 from strategy_lab.profiles.run.step_columns import StepColumns
+from strategy_lab.profiles.tables.event_tables import memory_table
 from tests.synthetic import write_run
 
+Columns: TypeAlias = StepColumns | MemoryColumns
 BLOCK_BYTES = 5000
 """Some ten steps of two replicas."""
 NUM_STEPS = 60
@@ -67,18 +71,22 @@ def _by_lines(run: Path, tmp_path: Path) -> EventSource:
 
 def _num_in_columns(run: Path) -> int:
     with _events(run).open("rb") as lines:
-        return sum(
-            len(steps) for _, steps in read_columns(_events(run), lines) if steps is not None
-        )
+        return sum(len(block.steps) for block in read_columns(_events(run), lines))
 
 
 def _assert_equal(found: EventSource, expected: EventSource) -> None:
     assert (found.events, found.left_out) == (expected.events, expected.left_out)
     assert found.num_missing == expected.num_missing
-    for column in fields(StepColumns):
-        ours, theirs = (getattr(source.steps, column.name) for source in (found, expected))
+    _assert_same_columns(found.steps, expected.steps)
+    _assert_same_columns(found.memory, expected.memory)
+
+
+def _assert_same_columns(found: Columns, expected: Columns) -> None:
+    for column in fields(type(expected)):
+        ours, theirs = (getattr(columns, column.name) for columns in (found, expected))
         np.testing.assert_array_equal(ours, theirs)
-        assert ours.dtype == theirs.dtype
+        if isinstance(theirs, np.ndarray):
+            assert ours.dtype == theirs.dtype
 
 
 def test_steps_in_columns_are_those_of_the_lines(run: Path, tmp_path: Path) -> None:
@@ -123,33 +131,76 @@ def test_any_damage_of_the_lines_is_found_as_without_columns(run: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "value"),
+    ("kind", "name", "place", "value"),
     [
-        ("step", 0, -1),
-        ("marks_ns", 2, 2**62),
-        ("num_marks", 0, -2),
-        ("wall_ms", 1, float("nan")),
-        ("input_ms", 1, -0.5),
-        ("loss", 3, float("inf")),
-        ("captured", 0, 7),
+        (StepColumns, "step", 0, -1),
+        (StepColumns, "marks_ns", 2, 2**62),
+        (StepColumns, "num_marks", 0, -2),
+        (StepColumns, "wall_ms", 1, float("nan")),
+        (StepColumns, "input_ms", 1, -0.5),
+        (StepColumns, "loss", 3, float("inf")),
+        (StepColumns, "captured", 0, 7),
+        (MemoryColumns, "step", 0, -1),
+        (MemoryColumns, "line", 1, -1),
+        (MemoryColumns, "bytes_in_use", 0, 2**62),
+        (MemoryColumns, "peak_bytes", 0, -2),
+        (MemoryColumns, "device", 0, -1),
+        (MemoryColumns, "device", 1, 2),
+        (MemoryColumns, "source", 0, 1),
     ],
 )
-def test_a_value_that_no_step_can_have_is_not_used(
-    name: str, place: int, value: float, run: Path, tmp_path: Path
+def test_a_value_that_no_event_can_have_is_not_used(
+    kind: type[Columns], name: str, place: int, value: float, run: Path, tmp_path: Path
 ) -> None:
     expected = _by_lines(run, tmp_path)
-    _forge(run, name, lambda column: column.__setitem__(place, value))
+    _forge(run, (kind, name), lambda column: column.__setitem__(place, value))
     assert not _num_in_columns(run)
     _assert_equal(_read(run), expected)
 
 
 def test_another_value_with_correct_checksums_is_read(run: Path) -> None:
     """So the values above are refused because they do not fit, not because the file is damaged."""
-    _forge(run, "wall_ms", lambda column: column.__setitem__(1, 77.0))
-    assert _read(run).steps.wall_ms[1] == 77.0
+    _forge(run, (StepColumns, "wall_ms"), lambda column: column.__setitem__(1, 77.0))
+    _forge(run, (MemoryColumns, "peak_bytes"), lambda column: column.__setitem__(1, -1))
+    _forge(run, (MemoryColumns, "device"), lambda column: column.__setitem__(1, 0))
+    found = _read(run)
+    assert found.steps.wall_ms[1] == 77.0
+    assert memory_table([found])["peak_bytes"].to_pylist()[:3] == [80_000_000, None, 80_000_000]
+    assert found.memory.device[:2].tolist() == [0, 0]
 
 
-def _forge(run: Path, name: str, change: Callable[[np.ndarray], None]) -> None:
+def test_names_that_no_event_can_have_are_not_used(run: Path, tmp_path: Path) -> None:
+    expected = _by_lines(run, tmp_path)
+    name = b"/device:CPU:1"
+    with _columns(run).open("rb") as blocks:
+        header = event_columns._header(blocks)
+        assert header is not None
+        body, rest = blocks.read(header.body_bytes), blocks.read()
+    for other in (b'/device:CPU"1', b"/device:CPU:\xff", b'",["device:"]'):
+        assert len(other) == len(name)
+        forged = body.replace(name, other, 1)
+        assert forged != body
+        changed = msgspec.structs.replace(header, body_crc32=zlib.crc32(forged))
+        _columns(run).write_bytes(sealed(msgspec.json.encode(changed)) + b"\n" + forged + rest)
+        assert not _num_in_columns(run)
+        _assert_equal(_read(run), expected)
+
+
+def test_blocks_of_another_version_are_not_used_but_replaced(run: Path, tmp_path: Path) -> None:
+    expected, sound = _by_lines(run, tmp_path), _columns(run).read_bytes()
+    with _columns(run).open("rb") as blocks:
+        header = event_columns._header(blocks)
+        assert header is not None
+        rest = blocks.read()
+    older = msgspec.structs.replace(header, version=header.version - 1)
+    _columns(run).write_bytes(sealed(msgspec.json.encode(older)) + b"\n" + rest)
+    assert not _num_in_columns(run)
+    _assert_equal(_read(run), expected)
+    add_columns(_events(run), BLOCK_BYTES)
+    assert _columns(run).read_bytes() == sound
+
+
+def _forge(run: Path, name: tuple[type, str], change: Callable[[np.ndarray], None]) -> None:
     """Change a column of the first block, and make its checksums those of what it then holds."""
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)
@@ -166,15 +217,24 @@ def _forge(run: Path, name: str, change: Callable[[np.ndarray], None]) -> None:
     _columns(run).write_bytes(sealed(msgspec.json.encode(header)) + b"\n" + body + rest)
 
 
-@pytest.mark.parametrize("field", ["others_bytes", "num_steps", "end"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("others_bytes", 2**40),
+        ("names_bytes", 2**40),
+        ("num_steps", 2**22),
+        ("num_samples", 2**22),
+        ("end", 2**40),
+    ],
+)
 def test_a_sparse_file_that_claims_terabytes_is_not_read(
-    field: str, run: Path, tmp_path: Path
+    field: str, value: int, run: Path, tmp_path: Path
 ) -> None:
     expected = _by_lines(run, tmp_path)
     with _columns(run).open("rb") as blocks:
         header = event_columns._header(blocks)
     assert header is not None
-    header = msgspec.structs.replace(header, **{field: 2**22 if field == "num_steps" else 2**40})
+    header = msgspec.structs.replace(header, **{field: value})
     _columns(run).write_bytes(sealed(msgspec.json.encode(header)) + b"\n")
     os.truncate(_columns(run), 2**41)
     began = time.process_time()

@@ -43,21 +43,21 @@ def test_steps_read_at_once_are_those_read_one_by_one(marks: list[Any]) -> None:
     sample = '{"kind":"note","level":"info","message":"between two steps"}'
     lines = [_line(1, marks[0]), sample, _line(2, marks[1])]
     chunk, left_out, expected_left_out = "\n".join(lines).encode(), LeftOut(), LeftOut()
-    others, found = decode_chunk(chunk, left_out)
+    found = decode_chunk(chunk, left_out)
     events = decode_lines(chunk, expected_left_out)
     steps = [event for event in events if isinstance(event, StepDone)]
-    assert others == [event for event in events if not isinstance(event, StepDone)]
+    assert found.others == [event for event in events if not isinstance(event, StepDone)]
     assert left_out == expected_left_out
     expected = StepColumns.of(steps)
-    found = StepColumns.of(()) if found is None else found
     for column in fields(StepColumns):
-        np.testing.assert_array_equal(getattr(found, column.name), getattr(expected, column.name))
+        np.testing.assert_array_equal(
+            getattr(found.steps, column.name), getattr(expected, column.name)
+        )
 
 
 def test_a_damaged_line_costs_itself_alone() -> None:
     left_out = LeftOut()
     chunk = "\n".join([_line(1, TWO), _line(2, TWO)[:-9], _line(3, TWO)]).encode()
-    _, found = decode_chunk(chunk, left_out)
-    assert found is not None
-    assert found.step.tolist() == [1, 3]
+    found = decode_chunk(chunk, left_out)
+    assert found.steps.step.tolist() == [1, 3]
     assert left_out.total() == 1

@@ -133,7 +133,7 @@ def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
 Lines = list[bytes]
 
 
-@pytest.mark.parametrize("kind", ["segment", "step", "window"])
+@pytest.mark.parametrize("kind", ["segment", "step", "memory", "window"])
 @pytest.mark.parametrize(
     ("change", "note"),
     [
@@ -268,5 +268,5 @@ def test_a_window_of_a_running_run_is_read_when_its_event_is_there(tmp_path: Pat
             "strategy_lab.profiles.tables.store.derive_status", lambda _sources: Status("running")
         )
         profile = profiles.load(run)
-    assert {path.parent.name for path in profile.files["spans"]} == {"window-000000"}
+    assert {Path(path).parent.name for path in profile.files["spans"]} == {"window-000000"}
     assert not any("no event reports" in note for note in profile.notes)

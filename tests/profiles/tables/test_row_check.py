@@ -212,7 +212,7 @@ def test_the_schema_names_every_column_once() -> None:
 
 
 def test_files_of_a_table_are_read_together(sound: Path) -> None:
-    file = next(sound.rglob("spans.parquet"))
+    file = str(next(sound.rglob("spans.parquet")))
     notes: list[str] = []
     assert (
         read_table("spans", [file, file], notes.append).num_rows

@@ -11,6 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf import c_api
 from strategy_core.private_tf.availability import has, private, required
 
 _FEATURE = "Tracing a program unchanged"
@@ -103,7 +104,7 @@ def end_graph_collection() -> list[Any]:
     context = private("tensorflow.python.eager.context:context", _COLLECTION)
     if context is None or not has(context(), "disable_graph_collection", _COLLECTION):
         return []
-    metadata = context().export_run_metadata()
+    metadata = c_api.run_metadata(context())
     context().disable_graph_collection()
     context().disable_run_metadata()
     return [metadata]

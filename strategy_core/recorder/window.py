@@ -102,7 +102,7 @@ class Window:
             self.sleep(after_s)
         self._thread = threading.Thread(target=self._write, daemon=True)
         self._thread.start()
-        self._wait_for_runtime()
+        self.wait_for_runtime()
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
 
     @property
@@ -148,7 +148,7 @@ class Window:
         self._session.start(str(self.scratch / self.subfolder), {})
         private_tf.leave_out_thread_pool_events()
 
-    def _wait_for_runtime(self) -> None:
+    def wait_for_runtime(self) -> None:
         """Wait until the runtime has given the events out, so that the next step is not in them."""
         while not self.is_written and private_tf.has_profiler_session():
             time.sleep(_POLL_S)
@@ -196,7 +196,7 @@ class FollowedWindow(Window):
             before.step_back()
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
-    def _wait_for_runtime(self) -> None:
+    def wait_for_runtime(self) -> None:
         """Not before the next window, which waits for it."""
 
 

@@ -66,7 +66,7 @@ def test_a_window_stops_when_the_runtime_is_free_and_is_written_later(
     assert window.write_ms >= WRITE_S * 1e3 - window.stop_ms
 
 
-def test_a_window_is_written_at_once_where_nothing_says_that_the_runtime_is_free(
+def test_a_window_is_written_at_once_if_the_runtime_never_says_that_it_is_free(
     tmp_path: Path, runtime: list[bool]
 ) -> None:
     from strategy_core.recorder.window import Window
@@ -90,7 +90,7 @@ def test_the_writing_of_a_capture_is_part_of_its_cost(
     capture = Capture(window_steps=1)
     folder = worker_folder(tmp_path, 0)
     captures = windows.Windows(folder, capture)
-    trace = GraphTrace(folder, 0, ["/device:CPU:0"], left_to="Nobody collects it")
+    trace = GraphTrace(folder, 0, ["/device:CPU:0"], left_to="The program collects it")
     captures.open_segment(trace, capture, is_warm=True)
     monkeypatch.setattr(captures._planner, "steps_to_capture", lambda: 1)
     assert captures.observe(2) is not None

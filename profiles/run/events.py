@@ -258,7 +258,8 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     start_ms: Ms
     """What starting the profiler took."""
     stop_ms: Ms
-    """What stopping the profiler took, the wait for the last step's events included."""
+    """What stopping the profiler took, the wait for the last step's events included, and the
+    processor time of writing the capture beside the next steps."""
     convert_ms: Ms
     """Processor time of the conversion."""
     xplane: Name | None = None

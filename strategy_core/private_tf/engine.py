@@ -218,6 +218,16 @@ class _PublicSession:
         tf.profiler.experimental.stop()
 
 
+def has_profiler_session() -> bool:
+    """Whether this process has a profiler session, which lasts until the runtime has taken the
+    events out of it, long before `export_to_tb` has written them. True if it is not known."""
+    ask = _exported("_ZN3tsl8profiler12ProfilerLock16HasActiveSessionEv", ctypes.c_bool)
+    if ask is None:
+        lost("tsl::profiler::ProfilerLock", "a capture window holds the training up until written")
+        return True
+    return bool(ask())
+
+
 def leave_out_thread_pool_events() -> bool:
     """Keep the events of thread pools out of the capture that was just started.
 
@@ -229,7 +239,7 @@ def leave_out_thread_pool_events() -> bool:
 
     Returns whether it could be done: else the capture is bigger, and nothing else.
     """
-    set_collector = _set_event_collector()
+    set_collector = _exported(_SET_EVENT_COLLECTOR, None, ctypes.c_int, ctypes.c_void_p)
     if set_collector is None:
         lost("tsl::tracing::SetEventCollector", "captures hold thread pool events and cost more")
         return False
@@ -246,15 +256,15 @@ _THREAD_POOL_CATEGORIES = (0, 1)
 
 
 @cache
-def _set_event_collector() -> Any:
-    """`tsl::tracing::SetEventCollector(category, collector)`; None if it is not available."""
-    for name in ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib"):
+def _exported(name: str, result: Any, *arguments: Any) -> Any:
+    """A plain function that TensorFlow's library exports; None if it is not available."""
+    for library_name in ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib"):
         try:
-            library = ctypes.CDLL(str(Path(tf.__file__).parent / name))
-            function = library[_SET_EVENT_COLLECTOR]
+            library = ctypes.CDLL(str(Path(tf.__file__).parent / library_name))
+            function = library[name]
         except (OSError, AttributeError):
             continue
-        function.argtypes, function.restype = [ctypes.c_int, ctypes.c_void_p], None
+        function.restype, function.argtypes = result, list(arguments)
         return function
     return None
 

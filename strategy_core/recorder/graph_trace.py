@@ -1,4 +1,4 @@
-"""The placed graph of one segment: traced in its first step, written in a background thread.
+"""The placed graph of one segment: traced in its first step, exported and written in threads.
 
 A segment that reuses the step functions of earlier segments is not traced again; their graphs are
 copied.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
+from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder import placement
 from strategy_core.runtime import gc_control
 from strategy_lab.profiles.capture.graph import copy_graphs, replica_of, write_graph
@@ -54,9 +54,11 @@ class GraphTrace:
         self._scratch = folder.path / f".trace-{segment:03d}"
         self._thread: threading.Thread | None = None
         self._outcome: PlacementRecorded | None = None
-        self._cost_ms = 0.0
+        self._costs_ms: deque[float] = deque()
+        """Processor times that other threads have spent on the export and the writing."""
         self.is_tracing = True
         """True until the first step is done."""
+        self._is_exporting = False
         if self._is_collecting:
             placement.begin_trace()
 
@@ -77,7 +79,7 @@ class GraphTrace:
         return str(path) if path.exists() else None
 
     def first_step_done(self) -> None:
-        """Export the trace and prepare the writer thread, which `write` starts.
+        """Export the trace in a thread, and prepare the writer thread, which `write` starts.
 
         Copies the graphs of segments `same_as` if the step functions are not new. Without a graph
         and variables, the outcome is the reason.
@@ -86,17 +88,25 @@ class GraphTrace:
         if self._same_as:
             self._begin(self._copy, self._same_as)
             return
-        begin = time.thread_time()
-        try:
-            metadata = (
-                placement.end_trace(self._scratch) if is_collecting else self._metadata_of_caller()
-            )
-        except (OSError, tf.errors.OpError) as error:
-            self._outcome = self._none(f"The graph could not be exported: {error}")
-            return
-        self._cost_ms += (time.thread_time() - begin) * 1e3
         held = self._variables() if callable(self._variables) else self._variables
         variables = placement.variable_rows(held)
+        if is_collecting:
+            self._is_exporting = True
+            private_tf.end_graph_collection_beside(lambda: self._export(variables))
+        else:
+            metadata = None if self._collected is None else self._collected()
+            self._exported(metadata, variables)
+
+    def _export(self, variables: list[placement.Row]) -> None:
+        try:
+            self._exported(placement.end_trace(self._scratch), variables)
+        except Exception as error:  # recorded as the reason; training goes on
+            self._outcome = self._none(f"The graph could not be exported: {error}")
+        finally:
+            self._costs_ms.append(time.thread_time() * 1e3)
+            self._is_exporting = False
+
+    def _exported(self, metadata: Any, variables: list[placement.Row]) -> None:
         if metadata is None and not variables:
             self._outcome = self._none(
                 self._left_to
@@ -106,9 +116,6 @@ class GraphTrace:
             return
         # A coordinator has variables but no graph: its workers instantiate the functions.
         self._begin(self._write, metadata, variables)
-
-    def _metadata_of_caller(self) -> Any:
-        return None if self._collected is None else self._collected()
 
     def abandon(self) -> None:
         """Stop tracing without an export, because the first step did not happen."""
@@ -121,6 +128,7 @@ class GraphTrace:
 
         Returns whether this trace goes without a graph because of it.
         """
+        private_tf.wait_for_graphs()
         if not self._is_collecting:
             return False
         placement.abandon_trace()
@@ -144,6 +152,7 @@ class GraphTrace:
         writing if needed and waits for it.
         """
         if wait:
+            private_tf.wait_for_graphs()
             self.write()
         if wait and self._thread is not None:
             self._thread.join()
@@ -152,8 +161,7 @@ class GraphTrace:
 
     def take_cost_ms(self) -> float:
         """Processor time of export and writing since the last call, in ms."""
-        cost, self._cost_ms = self._cost_ms, 0.0
-        return cost
+        return sum(self._costs_ms.popleft() for _ in range(len(self._costs_ms)))
 
     @property
     def is_reported(self) -> bool:
@@ -163,8 +171,10 @@ class GraphTrace:
     @property
     def is_settled(self) -> bool:
         """Whether the result is final: the graph is written, or cannot be."""
-        if self.is_tracing or self._thread is None:
-            return not self.is_tracing
+        if self.is_tracing or self._is_exporting:
+            return False
+        if self._thread is None:
+            return True
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def _begin(self, write: Callable[..., None], *args: Any) -> None:
@@ -172,7 +182,7 @@ class GraphTrace:
             # the graph's objects are all alive until the end: a collection would find nothing
             with gc_control.postponed():
                 write(*args)
-            self._cost_ms += time.thread_time() * 1e3
+            self._costs_ms.append(time.thread_time() * 1e3)
 
         self._thread = threading.Thread(target=timed, daemon=True)
 

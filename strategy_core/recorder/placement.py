@@ -19,9 +19,13 @@ import pyarrow.parquet as pq
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.private_tf.tensor_sizes import tensor_sizes
 from strategy_lab.profiles.capture.graph import COLLECTIVES, RECEIVES, SENDS, XLA_CALL, Node
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES
+
+_UNSIZED = frozenset({tf.string, tf.resource, tf.variant})
+"""Types whose elements have no fixed size."""
 
 
 def begin_trace() -> None:
@@ -248,23 +252,12 @@ def _output(text: str) -> str:
 def _tensor_bytes(graph_def: Any) -> dict[str, int | None]:
     """Bytes of every tensor by `node:output`, from TensorFlow's own shape inference.
 
-    Empty if the graph has an op unknown to the Python importer.
+    Empty if TensorFlow cannot import the graph, for example for an unknown op.
     """
-    graph, anywhere = tf.Graph(), type(graph_def)()
-    anywhere.CopyFrom(graph_def)
-    for node in anywhere.node:
-        # the importer opens a scope per device, which takes two fifths of the total time
-        node.device = ""
     try:
-        with graph.as_default():
-            tf.graph_util.import_graph_def(anywhere, name="")
-    except (ValueError, tf.errors.OpError):
-        return {}  # an op unknown to the Python importer: sizes stay unknown, and are shown as such
-    return {
-        tensor.name: _bytes(tensor.shape, tensor.dtype)
-        for operation in graph.get_operations()
-        for tensor in operation.outputs
-    }
+        return {name: _size(count, dtype) for name, count, dtype in tensor_sizes(graph_def)}
+    except ValueError:
+        return {}  # sizes stay unknown, and are shown as such
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +313,10 @@ def _name_of(type_number: int) -> str:
 
 def _bytes(shape: tf.TensorShape, dtype: tf.DType) -> int | None:
     """Size of a tensor in bytes; None if its shape is dynamic or its type has no fixed size."""
-    count = shape.num_elements()
-    fixed = dtype not in (tf.string, tf.resource, tf.variant)
-    return None if count is None or not fixed else int(count) * int(dtype.size)
+    return _size(shape.num_elements(), dtype)
+
+
+def _size(num_elements: int | None, dtype: tf.DType) -> int | None:
+    if num_elements is None or dtype in _UNSIZED:
+        return None
+    return int(num_elements) * int(dtype.size)

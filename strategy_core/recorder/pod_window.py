@@ -52,13 +52,18 @@ class PodWindow(Window):
 
     @property
     def is_full(self) -> bool:
-        return super().is_full and self.is_written
+        return super().is_full and self._is_answered
 
     @property
     def is_written(self) -> bool:
+        return super().is_written and self._is_answered
+
+    @property
+    def _is_answered(self) -> bool:
         return not any(each.is_alive() for each in self._asking)
 
     def wait(self) -> None:
+        super().wait()
         for each in self._asking:
             each.join()
 

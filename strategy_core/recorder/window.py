@@ -22,6 +22,7 @@ from strategy_lab.profiles.capture import event_names
 
 _ALREADY_RUNNING = "Another profiler is running"
 _POLL_S = 0.0005
+_LOWEST_PRIORITY = 19
 LAST_EVENTS_S = 0.002
 """Wait between the last captured step and the profiler's stop.
 
@@ -59,17 +60,20 @@ class Window:
         self.calls: dict[int, int] = {}
         """Number of steps of each captured call, by its first step."""
         self.error: str | None = None
+        self._session: Any = None
+        self._thread: threading.Thread | None = None
+        self._export_ms = 0.0
+        """Processor time of the thread that takes the events out and writes them."""
 
     def start(self) -> None:
         """Start the profiler. Sets `start_ms`, how long that took, and `error` if it fails."""
         begin = time.perf_counter_ns()
         try:
-            # No ProfilerOptions: TensorFlow 2.21 logs that it "expects an i value" and uses none of
-            # them. With host_tracer_level 0 or 1 it records at level 2 all the same.
-            tf.profiler.experimental.start(str(self.scratch / self.subfolder))
-            private_tf.leave_out_thread_pool_events()
+            self._start_session()
         except Exception as error:  # no profiler error may end the training
-            self.error = f"The profiler did not start: {first_line(error)}"
+            is_other = isinstance(error, tf.errors.AlreadyExistsError)
+            what = _ALREADY_RUNNING if is_other else "The profiler did not start"
+            self.error = f"{what}: {first_line(error)}"
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
     def annotate(self, step: int) -> AbstractContextManager[Any]:
@@ -86,23 +90,40 @@ class Window:
         return self.captured >= self.num_steps
 
     def stop(self, *, after_s: float = 0.0) -> None:
-        """Stop the profiler `after_s` from now, and write the capture. Sets `stop_ms`, which
-        includes that."""
+        """Stop the profiler `after_s` from now. Sets `stop_ms`, which includes that.
+
+        Returns when the events have left the runtime. A thread writes them: half of the time of
+        `tf.profiler.experimental.stop`, 150 ms for three steps of ResNet50.
+        """
         if self.error is not None:
             return  # it never started; a running profiler belongs to the program
         begin = time.perf_counter_ns()
         if after_s:
             self.sleep(after_s)
-        self._write(tf.profiler.experimental.stop)
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+        self.wait_for_runtime()
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
 
     @property
     def is_written(self) -> bool:
         """Whether the capture is complete, or `error` says why it is missing."""
-        return True
+        return self._thread is None or not self._thread.is_alive()
 
     def wait(self) -> None:
-        """Wait until the capture is written."""
+        """Wait until the capture is written, at the priority of the caller."""
+        if self._thread is not None:
+            self._set_priority(os.getpriority(os.PRIO_PROCESS, 0))
+            self._thread.join()
+
+    @property
+    def write_ms(self) -> float:
+        """Processor time of the writing beyond `stop_ms`, once the capture is written."""
+        return max(0.0, self._export_ms - self.stop_ms)
+
+    def step_back(self) -> None:
+        """Lower the writer thread's priority once the events have left the runtime."""
+        self._set_priority(_LOWEST_PRIORITY)
 
     def xplane(self) -> Path | None:
         """Path of the capture; None, with `error` set, if it is missing."""
@@ -120,11 +141,30 @@ class Window:
     def discard(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def _write(self, export: Any) -> None:
+    def _start_session(self) -> None:
+        # No ProfilerOptions: TensorFlow 2.21 logs that it "expects an i value" and uses none of
+        # them. With host_tracer_level 0 or 1 it records at level 2 all the same.
+        self._session = private_tf.profiler_session()
+        self._session.start(str(self.scratch / self.subfolder), {})
+        private_tf.leave_out_thread_pool_events()
+
+    def wait_for_runtime(self) -> None:
+        """Wait until the runtime has given the events out, so that the next step is not in them."""
+        while not self.is_written and private_tf.has_profiler_session():
+            time.sleep(_POLL_S)
+        self.step_back()
+
+    def _set_priority(self, priority: int) -> None:
+        if self._thread is not None and self._thread.native_id is not None:
+            with contextlib.suppress(OSError):  # it has ended, or only root may raise it
+                os.setpriority(os.PRIO_PROCESS, self._thread.native_id, priority)
+
+    def _write(self) -> None:
         try:
-            export()
+            self._session.export_to_tb()
         except Exception as error:
             self.error = f"The profiler did not stop cleanly: {first_line(error)}"
+        self._export_ms = time.thread_time() * 1e3
 
 
 class FollowedWindow(Window):
@@ -133,62 +173,31 @@ class FollowedWindow(Window):
     `before` is the previous window. Only one profiler session can exist at a time, and the session
     of `before` lasts until its events have left the runtime. `start` retries until then,
     and fails if a session still exists after `before` is written.
-
-    What does not work: `tf.profiler.experimental.stop` and `start` in turns. `stop` returns when
-    the capture is converted and written, about 3 ms per captured step, and the training waits.
-    Nothing tells when the events have left the runtime, so `start` has to try.
     """
 
     def __init__(self, *args: Any, before: Window | None) -> None:
         super().__init__(*args)
         self._before = before
-        self._session: Any = None
-        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         begin = time.perf_counter_ns()
         before, self._before = self._before, None
         while True:
             may_retry = before is not None and not before.is_written
-            self._session = private_tf.profiler_session()
             try:
-                self._session.start(str(self.scratch), {})
-                private_tf.leave_out_thread_pool_events()
+                self._start_session()
                 break
             except Exception as error:
                 if not may_retry:
                     self.error = f"{_ALREADY_RUNNING}: {first_line(error)}"
                     break
             time.sleep(_POLL_S)
-        if isinstance(before, FollowedWindow):
+        if before is not None:
             before.step_back()
         self.start_ms = (time.perf_counter_ns() - begin) / 1e6
 
-    def stop(self, *, after_s: float = 0.0) -> None:
-        if self.error is not None:
-            return
-        begin = time.perf_counter_ns()
-        if after_s:
-            self.sleep(after_s)
-        self._thread = threading.Thread(
-            target=self._write, args=(self._session.export_to_tb,), daemon=True
-        )
-        self._thread.start()
-        self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
-
-    @property
-    def is_written(self) -> bool:
-        return self._thread is None or not self._thread.is_alive()
-
-    def wait(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-
-    def step_back(self) -> None:
-        """Lower the writer thread's priority once the events have left the runtime."""
-        if self._thread is not None and self._thread.native_id is not None:
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, self._thread.native_id, 19)
+    def wait_for_runtime(self) -> None:
+        """Not before the next window, which waits for it."""
 
 
 def first_line(error: BaseException) -> str:

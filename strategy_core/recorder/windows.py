@@ -58,8 +58,7 @@ class Windows:
             capture.overhead_budget, capture.window_steps, capture.every_step
         )
         self._aside_ms = 0.0
-        """Time of starts, stops and exports since `step_written`, which are accounted
-        separately."""
+        """Time of starts and stops since `step_written`, which are accounted separately."""
         self._converter = Converter()
         self._trace: GraphTrace | None = None
         self._open: Window | None = None
@@ -175,9 +174,6 @@ class Windows:
         events: list[Event] = []
         if self._trace is not None and self._trace.is_tracing:
             self._trace.first_step_done()
-            export_ms = self._trace.take_cost_ms()
-            self._planner.owe(export_ms)
-            self._aside_ms += export_ms
         if self._open is not None and (self._open.is_full or self._open.error):
             events += self._stop()
         if self._trace is not None and not (self._may_capture and self._planner.is_first_view_near):
@@ -251,6 +247,8 @@ class Windows:
         while self._to_submit and self._to_submit[0].is_ready:
             captured = self._to_submit.pop(0)
             window = captured.window
+            self._planner.owe(window.write_ms)
+            captured.cost_ms += window.write_ms
             xplane = window.xplane()
             hosts = window.of_hosts()
             kept, *kept_hosts = self._keep([xplane, *hosts] if xplane else [], window.number)
@@ -305,11 +303,11 @@ class Windows:
             num_events=0,
             num_spans=0,
             start_ms=window.start_ms,
-            stop_ms=window.stop_ms,
+            stop_ms=window.stop_ms + window.write_ms,
             convert_ms=0.0,
             xplane=str(kept.relative_to(self._folder.path)) if kept else None,
             error=window.error,
-            slower_ms=captured.cost_ms - window.start_ms - window.stop_ms,
+            slower_ms=captured.cost_ms - window.start_ms - window.stop_ms - window.write_ms,
         )
 
     def _keep(self, xplanes: list[Path], number: int) -> list[Path | None]:

@@ -168,8 +168,8 @@ def test_a_capture_is_described_before_the_profiler_writes_it(
     run, copy = tmp_path / "run", tmp_path / "copy"
     write = Window._write
 
-    def write_and_copy(window: Window, export: Any) -> None:
-        write(window, export)
+    def write_and_copy(window: Window) -> None:
+        write(window)
         if not copy.exists():
             shutil.copytree(run, copy, ignore=shutil.ignore_patterns(".trace-*", "*-000001*"))
 

@@ -120,6 +120,17 @@ def test_a_profiler_session_of_ones_own_leaves_a_capture(tmp_path: Path) -> None
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
+def test_the_runtime_tells_whether_it_has_a_profiler_session(tmp_path: Path) -> None:
+    from strategy_core.private_tf import engine as private_tf
+
+    assert not private_tf.has_profiler_session()
+    session = private_tf.profiler_session()
+    session.start(str(tmp_path), {})
+    assert private_tf.has_profiler_session()
+    session.export_to_tb()
+    assert not private_tf.has_profiler_session()
+
+
 @pytest.mark.parametrize("left_out", [False, True])
 def test_events_of_thread_pools_can_be_left_out_of_a_capture(
     tmp_path: Path, left_out: bool

@@ -40,8 +40,7 @@ WORKERS = 4
 MODELS = ((512, 10, 300), (65_536, 2, 60))
 """Hidden units of digits-mlp (38,000 and 4.9 million parameters), steps in a block, and blocks.
 
-Blocks are short, because a busy machine drifts within seconds: 150 of 10 steps of 15 ms gave the
-processor time to 1 %, 24 of 100 steps to 4 %.
+Blocks are short, because a busy machine drifts within seconds.
 """
 
 

@@ -15,7 +15,7 @@ from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.tail import Tail
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
-from tests.processes import all_below, command_of
+from tests.processes import all_below, command_of, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = [pytest.mark.run, pytest.mark.timeout(600)]
@@ -23,10 +23,11 @@ STOP_TAKES_S = 45.0
 """The deadline for a stopped converter is 3 s; the rest is for a busy machine."""
 
 
-def converters() -> list[psutil.Process]:
-    return [
-        p for p in all_below() if "strategy_lab.profiles.capture.helper" in " ".join(command_of(p))
-    ]
+def converters(run: Path) -> list[psutil.Process]:
+    """Those of the run's worker; the launcher's next worker may have one in readiness."""
+    workers = [launched["pid"] for launched in run_records(run, "launched")]
+    below = [process for pid in workers if is_living(pid) for process in all_below(pid)]
+    return [p for p in below if "strategy_lab.profiles.capture.helper" in " ".join(command_of(p))]
 
 
 def last_step(run: Path) -> int:
@@ -45,18 +46,20 @@ def test_training_goes_on_and_stop_ends_it_in_time(
     handle = launcher.launch(spec, run)
     try:
         wait_until(lambda: last_step(run) >= 10 or handle.is_over)
-        for converter in converters():
+        for converter in converters(run):
             converter.send_signal(how)
         wait_until(lambda: last_step(run) >= 300 or handle.is_over)
         assert handle.status == "running", handle.message
-        for converter in converters():
+        last = converters(run)
+        for converter in last:
             converter.send_signal(how)
         began = time.monotonic()
         handle.stop()
         assert handle.wait(MAX_WAIT_S)
         assert time.monotonic() - began < STOP_TAKES_S
         assert handle.status == "stopped", handle.message
-        assert not converters()
+        assert last, "the lost converter was replaced"
+        assert not [converter for converter in last if is_living(converter.pid)]
     finally:
         handle.kill()
     told = [note["message"] for note in run_records(run, "note")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import tensorflow as tf
 
-from strategy_core.runtime.environment import threads
 from strategy_lab.profiles.run.event_parts import Threads
+
+pytestmark = pytest.mark.tf
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,10 @@ def test_thread_pools_are_those_of_the_program_then_of_the_environment(
     expected: Threads,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    import tensorflow as tf
+
+    from strategy_core.runtime.environment import threads
+
     for pool, size in zip(("inter", "intra"), set_by_program, strict=True):
         getter = f"get_{pool}_op_parallelism_threads"
         monkeypatch.setattr(tf.config.threading, getter, lambda size=size: size)

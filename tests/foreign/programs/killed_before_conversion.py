@@ -1,4 +1,4 @@
-"""Trains until a capture waits for its converter, which is stopped, and then kills itself.
+"""Trains until a capture is written and waits for its converter, which is stopped; then kills itself.
 
 With the argument `parent` it kills the process that waits for it first.
 """
@@ -33,7 +33,8 @@ def stop_converters():
 for batch in dataset:
     train_step(batch)
     stop_converters()
-    if list(Path(sys.argv[1]).glob("worker-*/.pending-*.json")):
+    pending = Path(sys.argv[1]).glob("worker-*/.pending-*.json")
+    if any(b'"is_written":true' in path.read_bytes() for path in pending):
         if sys.argv[2:] == ["parent"]:
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(60)  # the end of the parent ends this process

@@ -1,4 +1,4 @@
-"""Trains until a capture is written and waits for its converter, which is stopped; then kills itself.
+"""Trains until a written capture waits for its converter, which is stopped, and then kills itself.
 
 With the argument `parent` it kills the process that waits for it first.
 """

@@ -30,15 +30,7 @@ Lines = Mapping[str, tuple[Floats, Floats]]
 
 def memory(lines: Lines) -> go.Figure:
     """`lines[name] = (step, bytes in use)`; more than `FEW` lines are drawn as their spread."""
-    chart = figure(
-        x_title="step",
-        y_title="in use",
-        height=260,
-        left_px=BYTES_PX,
-        top_px=LEGEND_PX,
-        showlegend=True,
-        hovermode="x unified",
-    )
+    chart = _bytes_figure("step", "in use", hovermode="x unified")
     if len(lines) > FEW:
         _add_spread(chart, lines)
     else:
@@ -47,7 +39,6 @@ def memory(lines: Lines) -> go.Figure:
     steps = [step for step, _ in lines.values() if step.size]
     if steps:
         fit_steps(chart, min(step.min() for step in steps), max(step.max() for step in steps))
-    chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 
 
@@ -55,18 +46,23 @@ def memory_over_step(
     lines: Mapping[int, tuple[str, Sequence[float], Sequence[int]]],
 ) -> go.Figure:
     """Draw `(name, ms from the step's start, bytes held from then on)` of devices, by position."""
+    chart = _bytes_figure("ms into the step", "held", hovermode="x")
+    of_device = zip(_colours(lines), lines.values(), strict=True)
+    drawn = [_Line(name, at_ms, held, colour) for colour, (name, at_ms, held) in of_device]
+    _add_lines(chart, drawn, shape="hv")
+    return chart
+
+
+def _bytes_figure(x_title: str, y_title: str, *, hovermode: str) -> go.Figure:
     chart = figure(
-        x_title="ms into the step",
-        y_title="held",
+        x_title=x_title,
+        y_title=y_title,
         height=260,
         left_px=BYTES_PX,
         top_px=LEGEND_PX,
         showlegend=True,
-        hovermode="x",
+        hovermode=hovermode,
     )
-    of_device = zip(_colours(lines), lines.values(), strict=True)
-    drawn = [_Line(name, at_ms, held, colour) for colour, (name, at_ms, held) in of_device]
-    _add_lines(chart, drawn, shape="hv")
     chart.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero")
     return chart
 

@@ -4,9 +4,9 @@ Streamlit starts it when the first chart arrives, which the server sends after t
 had time to appear (`widgets.chart`). The browser uses that time: it starts the library once
 sentence, key numbers and findings are there and nothing has been added for a moment.
 
-Most of its start is compiling. A browser compiles a file in a thread of its own while it loads,
-but of a function only where it ends, unless the function is in parentheses; the rest follows on
-the page's only thread once the function is called. The library is one function of 4.7 MB.
+Most of its start is compiling. While a file loads, a browser compiles it in another thread, but not
+the functions in it, except those in parentheses: it compiles each of the others when it is first
+called, on the page's only thread. The library is one function of 4.7 MB.
 """
 
 from __future__ import annotations

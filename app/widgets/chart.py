@@ -1,7 +1,7 @@
 """Draws every Plotly chart of the pages: each has a text for screen readers, and waits its turn.
 
-Once the first chart of a visit is there, the browser starts the library that draws charts, and
-paints nothing for half a second. So the first sentence of a visit has a head start over charts.
+Once the first chart of a visit is there, the browser starts the library that draws charts and
+draws, and paints nothing meanwhile. So the first sentence of a visit has a head start over charts.
 Number tiles, findings and tables do not wait.
 """
 

@@ -66,7 +66,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def library(cost: str) -> Any:
-    """The library that exports the C API; None if there is none, which has this cost."""
+    """The library that exports the C API. If there is none, None, and `cost` is kept."""
     found = _library()
     if found is None:
         lost("library that exports the C API", cost)

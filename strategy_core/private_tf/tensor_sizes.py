@@ -19,7 +19,7 @@ from strategy_core.private_tf import c_api
 _UNKNOWN_RANK = _UNKNOWN_SIZE = -1
 
 Sizes = Iterator[tuple[str, int | None, tf.DType]]
-"""`node:output`, number of elements and type of each tensor; None where the shape is not static."""
+"""`node:output`, number of elements and type of each tensor; None if its shape is not static."""
 
 
 def tensor_sizes(graph_def: Any) -> Sizes:

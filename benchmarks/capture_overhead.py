@@ -38,8 +38,10 @@ from benchmarks.measuring.capture_kinds import (
     TURNS_S,
     Cost,
     Kind,
+    Opening,
     Side,
     made_to_last,
+    profiled_steps,
     sides,
 )
 from benchmarks.measuring.paired import Ratio, median_ratio, ratio_with_events
@@ -117,17 +119,20 @@ def _part(
 
 
 def _block_between(block_s: float, bare_ms: float, bare: Side, other: Side) -> tuple[Cost, Cost]:
-    """A block of a kind and the bare steps around it."""
-    steps = max(2, round(block_s * 1e3 / bare_ms))
+    """A block of a kind, in whole windows, and the bare steps around it."""
+    window = profiled_steps(bare_ms)  # the end of a window costs as much after fewer steps
+    steps = max(1, round(block_s * 1e3 / bare_ms / window)) * window
     around = max(1, min(steps, round(1000 / bare_ms)) // 2)
     before = bare(around)
     ours = other(steps)
     return before + bare(around), ours
 
 
-def _print(name: str, pairs: list[tuple[Cost, Cost]], opening: Cost | None, step_ms: int) -> None:
+def _print(
+    name: str, pairs: list[tuple[Cost, Cost]], opening: Opening | None, step_ms: int
+) -> None:
     bare, ours = zip(*pairs, strict=True)
-    wall = _ratio(name, pairs, opening, lambda cost: cost.wall_s)
+    wall = _ratio(name, pairs, opening, _wall_s)
     cpu = _ratio(name, pairs, opening, lambda cost: cost.cpu_s)
     alone = statistics.median(c.median_ms for c in ours) / statistics.median(
         c.median_ms for c in bare
@@ -143,28 +148,36 @@ def _print(name: str, pairs: list[tuple[Cost, Cost]], opening: Cost | None, step
     if opening is not None and name in WITH_OPENING:
         # Its share of the ratio is that of a run of as many steps as were measured.
         usual_s = statistics.median(c.wall_s / c.steps for c in bare)
-        run_s = usual_s * (steps + opening.steps)
-        print(f"opening {opening.wall_s - usual_s * opening.steps:+.2f} s of {run_s:.0f} s", end="")
+        run_s = usual_s * (steps + opening.recorded.steps)
+        opening_s = opening.longer(_wall_s) * opening.recorded.steps
+        print(f"opening {opening_s:+.2f} s of {run_s:.0f} s", end="")
     print(flush=True)
 
 
 def _ratio(
     name: str,
     pairs: list[tuple[Cost, Cost]],
-    opening: Cost | None,
+    opening: Opening | None,
     seconds: Callable[[Cost], float],
 ) -> Ratio:
     bare, ours = zip(*pairs, strict=True)
     theirs = [seconds(cost) / cost.steps for cost in bare]
-    if KINDS[name].block_s is not None:
-        return median_ratio([seconds(cost) / cost.steps for cost in ours], theirs)
-    if opening is not None and name in WITH_OPENING:
-        ours = (opening, *ours)
-        theirs = [statistics.median(theirs), *theirs]
     each = [seconds(cost) / cost.steps for cost in ours]
-    return ratio_with_events(
-        each, theirs, [cost.steps for cost in ours], [cost.has_work for cost in ours]
-    )
+    if KINDS[name].block_s is not None:
+        return median_ratio(each, theirs)
+    steps = [cost.steps for cost in ours]
+    has_work = [cost.has_work for cost in ours]
+    if opening is not None and name in WITH_OPENING:
+        usual = statistics.median(theirs)
+        each = [usual + opening.longer(seconds), *each]
+        theirs = [usual, *theirs]
+        steps = [opening.recorded.steps, *steps]
+        has_work = [True, *has_work]
+    return ratio_with_events(each, theirs, steps, has_work)
+
+
+def _wall_s(cost: Cost) -> float:
+    return cost.wall_s
 
 
 def _options() -> argparse.Namespace:

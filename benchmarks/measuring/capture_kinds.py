@@ -91,6 +91,25 @@ class Cost:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What the recording of a segment begins with, and bare steps just before and after it.
+
+    Bare steps of the minutes that follow would not do: a machine that others use changes its speed
+    by more than an opening takes.
+    """
+
+    recorded: Cost
+    """The steps after the traced one, until the first window and the graph are written."""
+    around: Cost
+
+    def longer(self, seconds: Callable[[Cost], float]) -> float:
+        """Return by how much each of its steps is longer than a bare one, in seconds."""
+        return (
+            seconds(self.recorded) / self.recorded.steps - seconds(self.around) / self.around.steps
+        )
+
+
 Step = Callable[[], bool]
 """One step; whether it was captured."""
 Side = Callable[[int], Cost]
@@ -170,9 +189,7 @@ class Sides:
 
     bare: Side
     others: dict[str, Side]
-    openings: dict[str, Cost]
-    """What recorded steps after the traced one took until the first window and the graph were
-    written."""
+    openings: dict[str, Opening]
 
 
 def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sides:
@@ -180,7 +197,7 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
     functions = {False: _function(built, False), True: _function(built, True)}
     graphs: dict[bool, Path] = {}
     found: dict[str, Side] = {}
-    openings: dict[str, Cost] = {}
+    openings: dict[str, Opening] = {}
 
     def bare(steps: int) -> Cost:
         return _block(partial(_bare_step, built), steps)
@@ -195,7 +212,7 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
             continue
         home = worker_folder(folder / str(number), 0)
         found[name], openings[name] = _recorded(
-            built, bare_ms, functions[capture.marks], KINDS[name], home, graphs
+            built, bare_ms, functions[capture.marks], KINDS[name], home, graphs, bare
         )
     built.custom.step = functions[False]
     for _ in range(2):
@@ -227,7 +244,8 @@ def _recorded(
     kind: Kind,
     home: WorkerFolder,
     graphs: dict[bool, Path],
-) -> tuple[Side, Cost]:
+    bare: Side,
+) -> tuple[Side, Opening]:
     """Steps through a recorder of their own, as the lab's loop does them; and its opening."""
     from strategy_core.recorder import converter
     from strategy_core.recorder.recorder import Recorder
@@ -251,10 +269,13 @@ def _recorded(
         shutil.copy(graphs[capture.marks], home.graph(0))
     whole = partial(_block, step, has_work=lambda: recorder.has_work)
     until_told = partial(_block, step, settle=recorder.settle)
-    opening = (until_told if capture.every_step else whole)(warm_up_steps(bare_ms))
+    steps = warm_up_steps(bare_ms)
+    before = bare(steps)
+    opening = (until_told if capture.every_step else whole)(steps)
     recorder.settle()
+    opened = Opening(opening, before + bare(steps))
     graphs.setdefault(capture.marks, home.graph(0))
-    return (whole if kind.block_s is None else until_told), opening
+    return (whole if kind.block_s is None else until_told), opened
 
 
 def _profiled(built: Any, window: int, steps: int) -> Cost:

@@ -2,26 +2,19 @@
 
 The API is public (`tensorflow/c/c_api.h`) and part of the wheel, but no header says in which
 library; hence this place. TensorFlow's own bindings of these calls hold Python's lock while they
-run, ctypes does not.
+run.
 """
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from strategy_core.private_tf import shared_libraries
 from strategy_core.private_tf.availability import has, lost
-
-_LIBRARIES = (
-    "libtensorflow_cc.so.2",
-    "libtensorflow_framework.so.2",
-    "libtensorflow_cc.2.dylib",
-    "libtensorflow_framework.2.dylib",
-)
 
 
 class Output(ctypes.Structure):
@@ -75,16 +68,16 @@ def library(cost: str) -> Any:
 
 @cache
 def _library() -> Any:
-    for name in _LIBRARIES:
-        try:
-            found = ctypes.CDLL(str(Path(tf.__file__).parent / name))
-            for function, (result, arguments) in _SIGNATURES.items():
-                getattr(found, function).restype = result
-                getattr(found, function).argtypes = arguments
-        except (OSError, AttributeError):
-            continue
-        return found
-    return None
+    found = shared_libraries.that_exports("TFE_ContextExportRunMetadata")
+    if found is None:
+        return None
+    try:
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(found, name)
+            function.restype, function.argtypes = result, arguments
+    except AttributeError:
+        return None
+    return found
 
 
 def run_metadata(context: Any) -> Any:

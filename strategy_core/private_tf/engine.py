@@ -11,14 +11,13 @@ import ctypes
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import keras
 import tensorflow as tf
 
+from strategy_core.private_tf import shared_libraries
 from strategy_core.private_tf.availability import has, lost, private, required, unavailable
 
 Pair = tuple[Any, Any]
@@ -255,18 +254,14 @@ _THREAD_POOL_CATEGORIES = (0, 1)
 """`tsl::tracing::EventCategory`: a closure is scheduled, a closure is run."""
 
 
-@cache
 def _exported(name: str, result: Any, *arguments: Any) -> Any:
     """A plain function that TensorFlow's library exports; None if it is not available."""
-    for library_name in ("libtensorflow_framework.so.2", "libtensorflow_framework.2.dylib"):
-        try:
-            library = ctypes.CDLL(str(Path(tf.__file__).parent / library_name))
-            function = library[name]
-        except (OSError, AttributeError):
-            continue
-        function.restype, function.argtypes = result, list(arguments)
-        return function
-    return None
+    library = shared_libraries.that_exports(name)
+    if library is None:
+        return None
+    function = library[name]
+    function.restype, function.argtypes = result, list(arguments)
+    return function
 
 
 def watch_peers(resolver: tf.distribute.cluster_resolver.ClusterResolver, timeout_s: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 NUM_OPS = 1500
 MOST_CALLS_PER_OP = 12

@@ -141,7 +141,7 @@ def test_another_thread_runs_while_the_graph_is_exported() -> None:
         sys.setswitchinterval(usual_s)
     (metadata,) = exported
     assert metadata.function_graphs
-    assert num_turns > 20
+    assert num_turns  # none while the lock is held; about 200 on a core that is free
 
 
 def test_the_next_collection_waits_for_the_export_of_the_last() -> None:

@@ -76,8 +76,9 @@ test-oldest: $(OLDEST)/.tests
 $(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
 	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12, and neither is installed. Install one, or set OLDEST_PYTHON."; exit 2; }
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint requirements-oldest.txt --editable .[test]
+		--constraint requirements-oldest.txt --group build --editable .[test]
 	@touch $@
 
 NIGHTLY := .venv-nightly

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.contest import Ratio, seconds_left
+from strategy_lab.profiles.sweep.record import LeftOut
 from strategy_lab.profiles.sweep.results import Estimate, Result, Results
 
 _NAMED = 3
@@ -104,6 +107,14 @@ def _whole_seconds(value_s: float) -> str:
 def why_text(item: Result) -> str:
     """A configuration's place in words, for a table."""
     return item.why or item.state
+
+
+def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
+    """The labels of the combinations that one reason leaves out, in the order of the sweep."""
+    found: dict[str, list[str]] = {}
+    for item in left_out:
+        found.setdefault(item.reason, []).append(item.label)
+    return found
 
 
 def _rank(found: Results) -> str:

@@ -311,18 +311,35 @@ def test_github_action_benchmark_has_its_fields(failed: GateReport) -> None:
 
 
 def test_bencher_metric_format_has_bounds_around_the_value(failed: GateReport) -> None:
-    (measures,) = bencher(failed).values()
-    step = measures["step-ms"]
+    found = bencher(failed)
+    step = found[f"{failed.title}: step"]["milliseconds"]
     assert step["lower_value"] < step["value"] < step["upper_value"]
-    assert measures["collectives-all-reduce-of-4-bytes-per-step"]["value"] == 3_262_144
+    moved = found[f"{failed.title}: collectives, all-reduce of 4, bytes per step"]
+    assert moved == {"bytes": {"value": 3_262_144}}
+
+
+def test_bencher_has_a_benchmark_for_each_number_under_a_name_that_it_takes(
+    failed: GateReport,
+) -> None:
+    """Bencher refuses the whole file for a measure of more than 64 characters."""
+    long = replace(failed.exact[0], group="copies", name=f"{'worker 1 ' * 20}, bytes", found=3.0)
+    other = replace(long, name=long.name.upper() + ", bytes", found=5.0)
+    found = bencher(replace(failed, exact=(*failed.exact, long, other)))
+    assert {name for measures in found.values() for name in measures} == {
+        "milliseconds",
+        "bytes",
+        "count",
+    }
+    assert len(found) == len(github_action_benchmark(failed)) + 2
+    assert all(len(name) <= 1024 for name in found)
 
 
 def test_other_tools_get_no_number_of_which_more_is_not_worse(failed: GateReport) -> None:
     """github-action-benchmark would alert about a run with more replicas."""
     names = [entry["name"] for entry in github_action_benchmark(failed)]
-    (measures,) = bencher(failed).values()
     assert any("memory, variables on" in name for name in names)
-    assert not [name for name in (*names, *measures) if re.search("number|ops on|placement", name)]
+    own = [name.removeprefix(failed.title) for name in (*names, *bencher(failed))]
+    assert not [name for name in own if re.search("number|ops on|placement", name)]
 
 
 def test_each_failure_is_one_workflow_command(failed: GateReport) -> None:

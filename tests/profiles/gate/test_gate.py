@@ -283,6 +283,15 @@ def test_markdown_shows_names_as_text(failed: GateReport) -> None:
     cells = {line.replace("\\|", "").count("|") for line in rows}
     assert cells == {6}
     assert "strategy-lab baseline b -o baseline.json" in text
+    assert "parts do not add up to the step" in text
+    without_times = markdown(replace(failed, times=None), 0.02, "strategy-lab baseline b")
+    assert "parts do not add up" not in without_times
+
+
+def test_a_change_of_bytes_is_written_as_people_read_it(failed: GateReport) -> None:
+    copied = replace(failed.exact[0], group="copies", name="bytes", accepted=32, found=65_600)
+    text = markdown(replace(failed, exact=(copied,)), 0.02, "strategy-lab baseline b")
+    assert "| 32 B | 65.6 kB | 2,050 times |" in text
 
 
 def test_times_against_the_other_side_name_no_command_that_accepts_them(

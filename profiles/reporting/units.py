@@ -92,7 +92,12 @@ def change(ratio: float) -> str:
 
 
 def change_between(before: float, after: float) -> str:
-    """A change as `+4.2 %`, or as a factor if it is more than tenfold: `2,050 times`."""
+    """A change as `+4.2 %`, or as a factor if it is more than tenfold: `2,050 times`.
+
+    `before` is not 0, unless both are.
+    """
+    if before == after:
+        return change(0.0)
     ratio = (after - before) / abs(before)
     return f"{after / before:,.0f} times" if abs(ratio) >= AS_FACTOR else change(ratio)
 

@@ -100,7 +100,13 @@ def test_shares_have_no_more_digits_than_a_person_reads(ratio: float | None, tex
 
 @pytest.mark.parametrize(
     ("before", "after", "text"),
-    [(201, 206, "+2.5 %"), (4, 2, "-50.0 %"), (1, 10, "+900.0 %"), (32, 65_600, "2,050 times")],
+    [
+        (201, 206, "+2.5 %"),
+        (4, 2, "-50.0 %"),
+        (1, 10, "+900.0 %"),
+        (32, 65_600, "2,050 times"),
+        (0, 0, "+0.0 %"),
+    ],
 )
 def test_a_change_of_more_than_tenfold_is_a_factor(before: float, after: float, text: str) -> None:
     assert units.change_between(before, after) == text

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from strategy_lab.profiles.analysis.compare.comparison import TimedRun
+from strategy_lab.profiles.analysis.compare.machine import Machine, machine_of
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
@@ -33,18 +34,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 MOST_BYTES = 10_000_000
 _ADVICE = "Write it with strategy-lab baseline RUN -o FILE"
-
-
-class Machine(msgspec.Struct, frozen=True):
-    """The machine that a run was recorded on."""
-
-    host: str | None = None
-    cpus: int | None = None
-    tensorflow: str | None = None
-
-    @property
-    def text(self) -> str:
-        return f"{self.host or 'an unknown host'} ({self.cpus or 'an unknown number of'} CPUs)"
 
 
 class GatedRun(msgspec.Struct, frozen=True):
@@ -96,15 +85,16 @@ def read_run(profile: Profile, segment: int | None = None) -> CheckedRun:
             advice="Check runs that have finished",
         )
     opened, timed = chosen_segment(profile, segment)
-    host = profile.environment.host if profile.environment else None
-    version = profile.environment.tensorflow if profile.environment else None
-    machine = Machine(host.name, host.cpus, version) if host else Machine()
     return CheckedRun(
         workload=_workload(profile),
         global_batch_size=opened.global_batch_size,
         exact=exact_facts(profile, opened),
         run=GatedRun(
-            profile.name, machine, timed.started_ns, timed.time, parts_of_step(profile, opened)
+            profile.name,
+            machine_of(profile),
+            timed.started_ns,
+            timed.time,
+            parts_of_step(profile, opened),
         ),
     )
 

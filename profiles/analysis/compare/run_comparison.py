@@ -15,6 +15,7 @@ from strategy_lab.profiles.analysis.compare.comparison import (
     TimedRun,
     compare_sides,
 )
+from strategy_lab.profiles.analysis.compare.machine import Machine, machine_of
 from strategy_lab.profiles.analysis.compare.metrics import (
     METRICS,
     MetricChange,
@@ -59,7 +60,7 @@ class ComparedRun:
     state: str
     """State of the run: `finished`, `stopped`, ..."""
     workload: str | None
-    host: str | None
+    machine: Machine
     global_batch_size: int | None
     has_spec: bool
     num_compiled: int | None
@@ -216,7 +217,7 @@ def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: boo
         timed=timed,
         state=run.status.state,
         workload=None if workload is None else program_name(str(workload)),
-        host=run.environment.host.name if run.environment else None,
+        machine=machine_of(run),
         global_batch_size=opened.global_batch_size,
         has_spec=run.spec is not None,
         num_compiled=num_compiled(run, opened.segment),
@@ -295,9 +296,12 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
             f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
             "not step times."
         )
-    hosts = dict.fromkeys(run.host for _, run in runs if run.host is not None)
+    hosts = dict.fromkeys(run.machine.text for _, run in runs if run.machine.host is not None)
     if len(hosts) > 1:
         found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
+    versions = dict.fromkeys(run.machine.tensorflow for _, run in runs)
+    if len(known := [version for version in versions if version is not None]) > 1:
+        found.append(f"The runs have different versions of TensorFlow ({' and '.join(known)}).")
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
         if run.state not in COMPLETE:

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.machine import Machine
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.gate.baseline import (
     CheckedRun,
     GatedRun,
-    Machine,
     accept,
     read_baseline,
     read_run,

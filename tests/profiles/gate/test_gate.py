@@ -32,6 +32,8 @@ from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import GateReport, gate
 from strategy_lab.profiles.gate.text import accept_command, head, open_questions
 from strategy_lab.profiles.gate.time_checks import time_checks
+from strategy_lab.profiles.imports.import_run import import_profile
+from tests.profiles.imports.made import gpu_profile
 from tests.synthetic import HOSTILE, write_run
 
 HERE = Machine("here", 2, "2.21.0")
@@ -144,6 +146,23 @@ def test_a_check_that_is_not_known_is_not_counted_as_beyond(tmp_path: Path) -> N
     num = {kind: sum(c.outcome == kind for c in report.exact) for kind in ("beyond", "unknown")}
     assert min(num.values()) > 0
     assert head(report).startswith(f"Beyond the baseline: {num['beyond']} of ")
+
+
+def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:
+    (tmp_path / "host.xplane.pb").write_bytes(gpu_profile())
+    folder = import_profile(tmp_path / "host.xplane.pb", tmp_path / "imported").folder
+    imported = read_run(profiles.load(folder))
+    assert {"memory", "retraces", "detours"} <= imported.exact.missing.keys()
+    assert not any("variables" in name for name in imported.exact.facts["placement"])
+    own = accept([imported])
+    assert own.is_imported
+    recorded = made(tmp_path / "recorded")
+    with pytest.raises(LabError, match="Run imported was imported, and the baseline was recorded"):
+        gate(accept([recorded]), [imported])
+    with pytest.raises(LabError, match="The baseline was imported, and run recorded was recorded"):
+        gate(own, [recorded])
+    with pytest.raises(LabError, match="imported"):
+        accept([imported, recorded])
 
 
 # Times

@@ -181,7 +181,7 @@ def _tell_run(found: Results) -> None:
     last = found.sweep.runs[-1]
     label = found.sweep.configurations[last.configuration].label
     if last.failure is not None:
-        said = f"failed: {last.failure}"
+        said = f"failed: {last.failure.rstrip('.')}"
     else:
         item = next(item for item in found.table if item.index == last.configuration)
         rate = interval_text(item.examples_per_second_at_median)

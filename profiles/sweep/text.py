@@ -105,8 +105,8 @@ def _whole_seconds(value_s: float) -> str:
 
 
 def why_text(item: Result) -> str:
-    """A configuration's place in words, for a table."""
-    return item.why or item.state
+    """A configuration's place in words, for a table; without the full stop of an error."""
+    return item.why.rstrip(".") or item.state
 
 
 def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:

@@ -70,6 +70,16 @@ class Baseline(msgspec.Struct, frozen=True):
         """Whether the accepted runs were recorded by another program."""
         return is_imported(self.exact)
 
+    @property
+    def unknown(self) -> list[str]:
+        """Facts (`group: name`) that no accepted run knows, such as bytes of an unknown size."""
+        return [
+            f"{group}: {name}"
+            for group, facts in self.exact.items()
+            for name, value in facts.items()
+            if value is None
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:

@@ -105,6 +105,8 @@ def _notes(baseline: Baseline, runs: Sequence[CheckedRun], only: Only | None) ->
         )
     if only != "times":
         found += [f"The baseline does not know its {k}: {v}." for k, v in baseline.missing.items()]
+        if unknown := baseline.unknown:
+            found.append(f"Not checked, as the accepted runs do not know it: {', '.join(unknown)}.")
         if baseline.varies:
             found.append(f"Not checked, as the accepted runs differ: {', '.join(baseline.varies)}.")
     return found

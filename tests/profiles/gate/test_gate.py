@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -146,6 +147,17 @@ def test_a_check_that_is_not_known_is_not_counted_as_beyond(tmp_path: Path) -> N
     num = {kind: sum(c.outcome == kind for c in report.exact) for kind in ("beyond", "unknown")}
     assert min(num.values()) > 0
     assert head(report).startswith(f"Beyond the baseline: {num['beyond']} of ")
+
+
+def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    name = "all-reduce of 4, bytes per step"
+    exact = baseline.exact | {"collectives": baseline.exact["collectives"] | {name: None}}
+    report = gate(
+        msgspec.structs.replace(baseline, exact=exact), [made(tmp_path / "b")], only="exact"
+    )
+    assert name not in {check.name for check in report.exact}
+    assert f"Not checked, as the accepted runs do not know it: collectives: {name}." in report.notes
 
 
 def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:

@@ -31,7 +31,13 @@ def headline(found: Results) -> str:
 
 def ratio_text(ratio: Ratio) -> str:
     """`1.31 times (1.24 to 1.39)`."""
-    return f"{ratio.middle:.2f} times ({ratio.low:.2f} to {ratio.high:.2f})"
+    middle, low, high = map(_factor, (ratio.middle, ratio.low, ratio.high))
+    return f"{middle} times ({low} to {high})"
+
+
+def _factor(value: float) -> str:
+    """A few runs that differ much have intervals up to thousands of times."""
+    return f"{value:.2f}" if value < 100 else units.number(value)
 
 
 def interval_text(estimate: Estimate | None) -> str:

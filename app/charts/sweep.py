@@ -17,6 +17,10 @@ _NAMED_BELOW = 0.9
 _UNITS: dict[Cost, str] = {"step_ms": "step time, ms", "num_replicas": "number of replicas"}
 
 
+_LONGEST_NAME = 24
+"""Letters: a longer name of the winner does not fit a narrow screen; the legend has its star."""
+
+
 def pareto(found: Results, cost: Cost) -> go.Figure:
     """Every configuration as a point with its interval; the front as a line, the winner named."""
     chart = figure(height=380, x_title=_UNITS[cost], y_title="examples/s")
@@ -49,7 +53,7 @@ def pareto(found: Results, cost: Cost) -> go.Figure:
     )
     top = _ROOM * max(_rate(item).middle for item in known)
     winner = next((item for item in known if item.state == "fastest"), None)
-    if winner is not None:
+    if winner is not None and len(winner.label) <= _LONGEST_NAME:
         chart.add_annotation(
             x=_x(winner, cost),
             y=min(_rate(winner).high or 0.0, _NAMED_BELOW * top) or _rate(winner).middle,

@@ -22,7 +22,7 @@ from strategy_lab.profiles.sweep import record
 from strategy_lab.profiles.sweep.contest import runs_left, sweep_progress
 from strategy_lab.profiles.sweep.record import Sweep
 from strategy_lab.profiles.sweep.results import Results, results
-from strategy_lab.profiles.sweep.text import headline
+from strategy_lab.profiles.sweep.text import by_reason, headline
 
 NEW = "New sweep"
 _CHOSEN = "sweep"
@@ -133,8 +133,9 @@ def _tell_plan(sweep: Sweep, known: list[str]) -> None:
         for index, item in enumerate(sweep.configurations):
             said = " (the default)" if index == sweep.reference else ""
             st.markdown(f"- {as_markdown(item.label)}{said}")
-        for out in sweep.left_out:
-            st.markdown(f"- :small[Left out: {as_markdown(out.label)}: {as_markdown(out.reason)}]")
+        for reason, labels in by_reason(sweep.left_out).items():
+            why = as_markdown(reason, 1_000)
+            st.markdown(f"- :small[Left out: {as_markdown(units.listed(labels), 2_000)}: {why}]")
 
 
 def _seconds_of_a_run(sweep: Sweep, known: list[str]) -> tuple[float, bool]:

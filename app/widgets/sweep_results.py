@@ -16,6 +16,7 @@ from strategy_lab.app.widgets.text import as_markdown, plain
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.formats import as_csv, as_json
 from strategy_lab.profiles.sweep.formats import as_markdown as as_report
+from strategy_lab.profiles.sweep.record import LeftOut
 from strategy_lab.profiles.sweep.results import (
     COST_NAMES,
     Cost,
@@ -24,7 +25,13 @@ from strategy_lab.profiles.sweep.results import (
     Results,
     cost_of,
 )
-from strategy_lab.profiles.sweep.text import ratio_text, verified_text, what_was_done, why_text
+from strategy_lab.profiles.sweep.text import (
+    by_reason,
+    ratio_text,
+    verified_text,
+    what_was_done,
+    why_text,
+)
 
 _NAMES_PX = (140, 380)
 """Least and largest width of the column of names."""
@@ -147,14 +154,16 @@ def _both(found: Results, item: Result) -> dict[str, Any]:
 
 
 def _show_left_out(found: Results) -> None:
-    left_out = [(item.label, item.reason) for item in found.sweep.left_out]
-    left_out += [(item.label, item.why) for item in found.table if item.state == "pruned"]
+    left_out = [
+        *found.sweep.left_out,
+        *(LeftOut(item.label, item.why) for item in found.table if item.state == "pruned"),
+    ]
     if not left_out:
         return
     with st.expander(f"{units.counted(len(left_out), 'combination')} left out"):
-        for label, reason in left_out:
-            why = reason.removeprefix("left out: ")
-            st.markdown(f"- **{as_markdown(label)}**: {as_markdown(why, 1_000)}")
+        for reason, labels in by_reason(left_out).items():
+            why = as_markdown(reason.removeprefix("left out: "), 1_000)
+            st.markdown(f"- **{as_markdown(units.listed(labels), 2_000)}**: {why}")
 
 
 def _ratio(item: Result, reference: int) -> str | None:

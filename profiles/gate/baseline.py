@@ -7,7 +7,7 @@ as its unit, as `compare` has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from strategy_lab.profiles.analysis.compare.comparison import TimedRun
+from strategy_lab.profiles.analysis.compare.machine import Machine, machine_of
 from strategy_lab.profiles.analysis.compare.partner import COMPLETE
 from strategy_lab.profiles.analysis.compare.run_comparison import chosen_segment, program_name
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import AnalysisError, SpecError
-from strategy_lab.profiles.gate.exact import GROUPS, ExactFacts, exact_facts
+from strategy_lab.profiles.gate.exact import GROUPS, ExactFacts, exact_facts, is_imported
 from strategy_lab.profiles.gate.times import parts_of_step
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.user_input.files import find_file
@@ -33,18 +34,6 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 MOST_BYTES = 10_000_000
 _ADVICE = "Write it with strategy-lab baseline RUN -o FILE"
-
-
-class Machine(msgspec.Struct, frozen=True):
-    """The machine that a run was recorded on."""
-
-    host: str | None = None
-    cpus: int | None = None
-    tensorflow: str | None = None
-
-    @property
-    def text(self) -> str:
-        return f"{self.host or 'an unknown host'} ({self.cpus or 'an unknown number of'} CPUs)"
 
 
 class GatedRun(msgspec.Struct, frozen=True):
@@ -76,6 +65,21 @@ class Baseline(msgspec.Struct, frozen=True):
     """Facts (`group: name`) in which the accepted runs differ."""
     runs: list[GatedRun]
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the accepted runs were recorded by another program."""
+        return is_imported(self.exact)
+
+    @property
+    def unknown(self) -> list[str]:
+        """Facts (`group: name`) that no accepted run knows, such as bytes of an unknown size."""
+        return [
+            f"{group}: {name}"
+            for group, facts in self.exact.items()
+            for name, value in facts.items()
+            if value is None
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedRun:
@@ -96,15 +100,16 @@ def read_run(profile: Profile, segment: int | None = None) -> CheckedRun:
             advice="Check runs that have finished",
         )
     opened, timed = chosen_segment(profile, segment)
-    host = profile.environment.host if profile.environment else None
-    version = profile.environment.tensorflow if profile.environment else None
-    machine = Machine(host.name, host.cpus, version) if host else Machine()
     return CheckedRun(
         workload=_workload(profile),
         global_batch_size=opened.global_batch_size,
         exact=exact_facts(profile, opened),
         run=GatedRun(
-            profile.name, machine, timed.started_ns, timed.time, parts_of_step(profile, opened)
+            profile.name,
+            machine_of(profile),
+            timed.started_ns,
+            timed.time,
+            parts_of_step(profile, opened),
         ),
     )
 
@@ -112,6 +117,7 @@ def read_run(profile: Profile, segment: int | None = None) -> CheckedRun:
 def accept(runs: Sequence[CheckedRun]) -> Baseline:
     """The baseline of these runs; raises AnalysisError if they are of different programs."""
     check_same([(item.run.run, item.workload, item.global_batch_size) for item in runs])
+    check_one_source({f"run {item.run.run}": item.exact.is_imported for item in runs})
     missing = {name: why for item in runs for name, why in item.exact.missing.items()}
     exact: dict[str, dict[str, float | str | None]] = {}
     varies = []
@@ -145,6 +151,22 @@ def check_same(runs: Sequence[tuple[str, str | None, int | None]]) -> None:
                 advice=f"Check runs of one {which}, or accept another baseline: "
                 "strategy-lab baseline RUN -o FILE",
             )
+
+
+def check_one_source(imported: Mapping[str, bool]) -> None:
+    """Raise AnalysisError if some runs (by name) were imported and others recorded by the lab.
+
+    A profile of another program lacks much of what the lab records: what is missing would count as
+    improved.
+    """
+    if len(set(imported.values())) > 1:
+        which = next(name for name, is_imported in imported.items() if is_imported)
+        other = next(name for name, is_imported in imported.items() if not is_imported)
+        raise AnalysisError(
+            f"{which[0].upper()}{which[1:]} was imported, and {other} was recorded by the lab, so "
+            "their counts have different sources",
+            advice="Check imported runs against a baseline of imported runs",
+        )
 
 
 def save(baseline: Baseline, file: Path) -> None:

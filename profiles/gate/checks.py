@@ -53,13 +53,13 @@ def _of_group(baseline: Baseline, group: str, runs: Sequence[CheckedRun]) -> Ite
     names = dict.fromkeys([*accepted, *(n for run in runs for n in run.exact.facts[group])])
     for name in names:
         known = accepted.get(name, 0)
+        if known is None:  # a note of the gate names it
+            continue
         found = [(run.exact.value(group, name), run.run.run) for run in runs]
         yield _one(group, name, known, found)
 
 
 def _one(group: str, name: str, accepted: Value, found: list[tuple[Value, str]]) -> ExactCheck:
-    if accepted is None:
-        return ExactCheck(group, name, None, found[0][0], found[0][1], "within")
     lost = next((run for value, run in found if value is None), None)
     if lost is not None:
         return ExactCheck(group, name, accepted, None, lost, "unknown", NOT_RECORDED)

@@ -6,6 +6,7 @@ others, any difference counts. A fact that a group does not name is 0 if the gro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from strategy_lab.profiles.analysis.placement import placement
 from strategy_lab.profiles.analysis.retracing import retracing
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
 from strategy_lab.profiles.reporting.device_names import short_names
+from strategy_lab.profiles.run.events import IMPORTED
 from strategy_lab.profiles.tables.columns import of_segment, texts
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ Value = float | str | None
 
 LESS_IS_BETTER = ("collectives", "copies", "retraces", "memory", "detours")
 GROUPS = ("replicas", "placement", *LESS_IS_BETTER)
+_TOPICS = {"memory": "variables", "retraces": "causes", "detours": "causes"}
+"""What an import has to tell for a group to be known (`Profile.unknown`)."""
 _NO_CAPTURE = "no step was captured in full"
 
 
@@ -39,9 +43,19 @@ class ExactFacts:
     missing: dict[str, str]
     """Why a group is not known, by group."""
 
+    @property
+    def is_imported(self) -> bool:
+        """Whether the run was recorded by another program."""
+        return is_imported(self.facts)
+
     def value(self, group: str, name: str) -> Value:
         """A fact; 0 if its group is known and does not name it."""
         return self.facts.get(group, {}).get(name, 0)
+
+
+def is_imported(facts: Mapping[str, Mapping[str, Value]]) -> bool:
+    """Whether facts by group and name are those of imported runs."""
+    return facts.get("replicas", {}).get("strategy") == IMPORTED
 
 
 def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
@@ -64,6 +78,10 @@ def exact_facts(profile: Profile, opened: SegmentOpened) -> ExactFacts:
     else:
         missing |= dict.fromkeys(("collectives", "copies", "detours"), _NO_CAPTURE)
     _add_placement(profile, opened, facts, missing)
+    for group, topic in _TOPICS.items():
+        if topic in profile.unknown:
+            facts.pop(group, None)
+            missing[group] = profile.unknown[topic]
     return ExactFacts(facts, missing)
 
 
@@ -151,7 +169,8 @@ def _add_placement(
     for item in found.devices:
         name = short[item.device]
         places[f"ops on {name}"] = item.num_ops
-        places[f"variables on {name}"] = item.num_variables
+        if "variables" not in profile.unknown:
+            places[f"variables on {name}"] = item.num_variables
         memory[f"variables on {name}, bytes"] = item.variable_bytes
     if opened.parameter_bytes is not None:
         memory["trainable variables, bytes of one copy"] = opened.parameter_bytes

@@ -10,7 +10,7 @@ from strategy_lab.profiles.gate.text import (
     exact_rows,
     head,
     open_questions,
-    planning,
+    remarks,
     time_rows,
 )
 from strategy_lab.profiles.reporting.markdown import as_text, code_block
@@ -32,7 +32,7 @@ def markdown(report: GateReport, least: float, accept: str) -> str:
     parts = [f"### Strategy Lab: {as_text(head(report))}"]
     parts += [_table(shown)] if shown else []
     parts += [f"- {as_text(text)}" for text in open_questions(report)]
-    parts += [as_text(text) for text in (planning(report, least), *report.notes) if text]
+    parts += [as_text(text) for text in remarks(report, least)]
     if report.can_be_accepted:
         parts.append(f"To accept these runs:\n\n{code_block(accept)}")
     if hidden:

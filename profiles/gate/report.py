@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.gate.baseline import Baseline, CheckedRun, check_same
+from strategy_lab.profiles.gate.baseline import Baseline, CheckedRun, check_one_source, check_same
 from strategy_lab.profiles.gate.checks import ExactCheck, exact_checks
 from strategy_lab.profiles.gate.time_checks import LEAST, Times, time_checks
 
@@ -76,6 +76,10 @@ def gate(
         raise AnalysisError("A run is named twice", advice="Name each run once")
     accepted = ("the baseline", baseline.workload, baseline.global_batch_size)
     check_same([accepted, *((i.run.run, i.workload, i.global_batch_size) for i in runs)])
+    check_one_source(
+        {"the baseline": baseline.is_imported}
+        | {f"run {item.run.run}": item.exact.is_imported for item in runs}
+    )
     strategy = runs[0].exact.facts["replicas"]["strategy"]
     times = None
     if only != "exact":
@@ -101,6 +105,8 @@ def _notes(baseline: Baseline, runs: Sequence[CheckedRun], only: Only | None) ->
         )
     if only != "times":
         found += [f"The baseline does not know its {k}: {v}." for k, v in baseline.missing.items()]
+        if unknown := baseline.unknown:
+            found.append(f"Not checked, as the accepted runs do not know it: {', '.join(unknown)}.")
         if baseline.varies:
             found.append(f"Not checked, as the accepted runs differ: {', '.join(baseline.varies)}.")
     return found

@@ -79,7 +79,21 @@ def open_questions(report: GateReport) -> list[str]:
     return found
 
 
-def planning(report: GateReport, least: float) -> str:
+def remarks(report: GateReport, least: float) -> list[str]:
+    """What a reader has to know about the checks."""
+    return [text for text in (_planning(report, least), _parts(report), *report.notes) if text]
+
+
+def accept_command(runs: Sequence[str], file: str) -> str:
+    """The command that accepts these runs (paths) as the baseline.
+
+    A shell's pattern gives them in the order of text, `x-a-10` before `x-a-2`.
+    """
+    in_order = shlex.join(sorted(runs, key=natural))
+    return f"strategy-lab baseline {in_order} -o {shlex.quote(file)}"
+
+
+def _planning(report: GateReport, least: float) -> str:
     """How many repetitions the checks have and need; empty if no times were checked."""
     times = report.times
     if times is None or times.step.low is None or times.step.runs_needed is None:
@@ -96,13 +110,14 @@ def planning(report: GateReport, least: float) -> str:
     return f"{text}."
 
 
-def accept_command(runs: Sequence[str], file: str) -> str:
-    """The command that accepts these runs (paths) as the baseline.
-
-    A shell's pattern gives them in the order of text, `x-a-10` before `x-a-2`.
-    """
-    in_order = shlex.join(sorted(runs, key=natural))
-    return f"strategy-lab baseline {in_order} -o {shlex.quote(file)}"
+def _parts(report: GateReport) -> str:
+    """Why the parts of a step do not add up to it; empty if no part was checked."""
+    if report.times is None or len(report.times.checks) < 2:
+        return ""
+    return (
+        "The step is the median of all steady steps; each part is a mean, of the captured steps if "
+        "there are any. So parts do not add up to the step."
+    )
 
 
 def _undecided_step(times: Times) -> str:
@@ -151,13 +166,13 @@ def _change(accepted: Value, found: Value) -> str:
         return "" if accepted == found else "differs"
     if accepted == found:
         return ""
-    return f"{(found - accepted) / abs(accepted):+.1%}" if accepted else "new"
+    return units.change_between(accepted, found) if accepted else "new"
 
 
 def _time_row(check: TimeCheck) -> Row:
-    change = f"{check.growth:+.1%} of the step"
+    change = f"{units.change(check.growth)} of the step"
     if check.low is not None and check.high is not None:
-        change += f" ({check.low:+.1%} to {check.high:+.1%})"
+        change += f" ({units.change(check.low)} to {units.change(check.high)})"
     reason = None
     if check.outcome == "undecided" and check.runs_needed is not None:
         reason = f"needs {check.runs_needed:,} runs"

@@ -25,9 +25,6 @@ from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
 from strategy_lab.profiles.run.manifest import create_run_file
 from strategy_lab.profiles.spec.limits import LARGEST, MOST_REPLICAS
 
-STRATEGY = "imported"
-"""In place of the strategy's name, which a profile does not have."""
-
 
 def write_run(
     run: Path, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: ImportNotes
@@ -119,7 +116,7 @@ def _segment(
     number = hosts[0].steps.number
     return events.SegmentOpened(
         segment=0,
-        strategy=STRATEGY,
+        strategy=events.IMPORTED,
         num_replicas=max(len(replicas), 1),
         num_workers=len(hosts),
         global_batch_size=None,

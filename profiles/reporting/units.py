@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 MISSING = "–"
 _SIZES = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+AS_FACTOR = 10
+"""Changes by more than this many times are written as factors."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -79,6 +81,25 @@ def share(ratio: float | None) -> str:
     if abs(percent) >= 1000:
         return f"{float(f'{percent:.3g}'):,.0f} %"
     return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 9.95 else f"{percent:.1f} %"
+
+
+def change(ratio: float) -> str:
+    """A change as signed per cent: `+2.5 %`; from 1,000 % on to three significant digits."""
+    percent = ratio * 100
+    if abs(percent) >= 1000:
+        return f"{float(f'{percent:.3g}'):+,.0f} %"
+    return f"{percent:+.1f} %"
+
+
+def change_between(before: float, after: float) -> str:
+    """A change as `+4.2 %`, or as a factor if it is more than tenfold: `2,050 times`.
+
+    `before` is not 0, unless both are.
+    """
+    if before == after:
+        return change(0.0)
+    ratio = (after - before) / abs(before)
+    return f"{after / before:,.0f} times" if abs(ratio) >= AS_FACTOR else change(ratio)
 
 
 def rate(per_second: float | None, what: str = "") -> str:

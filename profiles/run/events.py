@@ -562,6 +562,8 @@ class Imported(Recorded, frozen=True, tag="imported"):
     stop."""
 
 
+IMPORTED = "imported"
+"""The strategy of an imported run, which does not name its own."""
 OWN_PROFILER = "own_profiler"
 """Field of a note: the first and the last step in which the program's own profiler was on."""
 

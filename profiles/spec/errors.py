@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.user_input.text import shown
@@ -31,17 +31,31 @@ _KINDS = {
 """Keys are the first word of pydantic's error type: `int_parsing`, `int_type`, `int_from_float`."""
 
 
-def spec_error(error: ValidationError, fields: Iterable[str]) -> SpecError:
-    """Return the first error as a SpecError; `fields` are those of a RunSpec."""
+def spec_error(error: ValidationError, spec: type[BaseModel]) -> SpecError:
+    """Return the first error as a SpecError; `spec` is the model that was validated."""
     first: Mapping[str, Any] = error.errors(include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = ", ".join(sorted(fields))
-        return SpecError(f"A run has no field '{path}'", advice=f"Fields: {known}", field=path)
+        group = ".".join(str(part) for part in first["loc"][:-1])
+        known = ", ".join(sorted(_fields(spec, first["loc"][:-1])))
+        where = f" of {group}" if group else ""
+        return SpecError(
+            f"A run has no field '{path}'", advice=f"Fields{where}: {known}", field=path
+        )
     if first["type"] == "missing":
         return SpecError(f"{path} is missing: it has no default", field=path)
     said = f"{path}={shown(first['input'])}" if path else shown(first["input"])
     return SpecError(f"{said} is not valid: {_takes(first)}", field=path)
+
+
+def _fields(spec: type[BaseModel], groups: Sequence[int | str]) -> Iterable[str]:
+    """The names of the fields of a group, or of an item of a list, within a model."""
+    for name in groups:
+        if isinstance(name, int):
+            continue
+        inner = spec.model_fields[name].annotation
+        spec = next(each for each in (inner, *get_args(inner)) if hasattr(each, "model_fields"))
+    return spec.model_fields
 
 
 def _takes(found: Mapping[str, Any]) -> str:

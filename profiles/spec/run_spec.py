@@ -262,7 +262,7 @@ def parse_spec(document: Mapping[str, Any]) -> RunSpec:
     try:
         return RunSpec.model_validate(dict(document))
     except ValidationError as error:
-        raise spec_error(error, RunSpec.model_fields) from None
+        raise spec_error(error, RunSpec) from None
 
 
 def load_spec(path: str | Path) -> RunSpec:

@@ -15,6 +15,7 @@ from strategy_lab.profiles.reporting.markdown import as_text
 from strategy_lab.profiles.sweep.contest import Ratio
 from strategy_lab.profiles.sweep.results import COST_NAMES, Estimate, Result, Results
 from strategy_lab.profiles.sweep.text import (
+    by_reason,
     headline,
     interval_text,
     ratio_text,
@@ -80,7 +81,10 @@ def as_markdown(found: Results) -> str:
         lines += ["", f"Pareto front, throughput against {name}: {as_text(front)}."]
     if found.sweep.left_out:
         lines += ["", "Left out:", ""]
-        lines += [f"- {as_text(f'{item.label}: {item.reason}')}" for item in found.sweep.left_out]
+        lines += [
+            f"- {as_text(f'{units.listed(labels)}: {reason}')}"
+            for reason, labels in by_reason(found.sweep.left_out).items()
+        ]
     return "\n".join(lines) + "\n"
 
 

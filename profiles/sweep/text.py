@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.sweep.contest import Ratio, seconds_left
+from strategy_lab.profiles.sweep.record import LeftOut
 from strategy_lab.profiles.sweep.results import Estimate, Result, Results
 
 _NAMED = 3
@@ -28,7 +31,13 @@ def headline(found: Results) -> str:
 
 def ratio_text(ratio: Ratio) -> str:
     """`1.31 times (1.24 to 1.39)`."""
-    return f"{ratio.middle:.2f} times ({ratio.low:.2f} to {ratio.high:.2f})"
+    middle, low, high = map(_factor, (ratio.middle, ratio.low, ratio.high))
+    return f"{middle} times ({low} to {high})"
+
+
+def _factor(value: float) -> str:
+    """A few runs that differ much have intervals up to thousands of times."""
+    return f"{value:.2f}" if value < 100 else units.number(value)
 
 
 def interval_text(estimate: Estimate | None) -> str:
@@ -102,8 +111,16 @@ def _whole_seconds(value_s: float) -> str:
 
 
 def why_text(item: Result) -> str:
-    """A configuration's place in words, for a table."""
-    return item.why or item.state
+    """A configuration's place in words, for a table; without the full stop of an error."""
+    return item.why.rstrip(".") or item.state
+
+
+def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
+    """The labels of the combinations that one reason leaves out, in the order of the sweep."""
+    found: dict[str, list[str]] = {}
+    for item in left_out:
+        found.setdefault(item.reason, []).append(item.label)
+    return found
 
 
 def _rank(found: Results) -> str:

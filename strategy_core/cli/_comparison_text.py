@@ -33,6 +33,8 @@ def print_comparison(compared: RunComparison, checks: Sequence[LimitCheck]) -> N
     out = Console()
     for side, runs in (("A", compared.a), ("B", compared.b)):
         out.print(plain_text(f"{side}: {_names(runs)}"))
+    if changes := compared.spec_changes:
+        out.print(plain_text(f"B differs in: {', '.join(changes)}"))
     verdict, rest = answer(compared)
     out.print(Text(plain(verdict), style="bold") + Text(plain(rest)))
     for sentence in evidence(compared):

@@ -12,7 +12,7 @@ from strategy_lab.profiles.gate.text import (
     exact_rows,
     head,
     open_questions,
-    planning,
+    remarks,
     time_rows,
 )
 
@@ -24,9 +24,8 @@ def print_gate(report: GateReport, least: float, accept: str) -> None:
     out = Console()
     style = {"within": "bold green", "beyond": "bold red"}.get(report.outcome, "bold yellow")
     out.print(plain_text(head(report), style))
-    for sentence in (*open_questions(report), planning(report, least), *report.notes):
-        if sentence:
-            out.print(plain_text(sentence))
+    for sentence in (*open_questions(report), *remarks(report, least)):
+        out.print(plain_text(sentence))
     exact, times = exact_rows(report), time_rows(report)
     other = [row for row in exact if row.outcome != "within"]
     if exact:

@@ -19,7 +19,6 @@ from strategy_lab.profiles.sweep.text import (
     ratio_text,
     verified_text,
     what_was_done,
-    why_text,
 )
 
 
@@ -32,6 +31,9 @@ def print_sweep(found: Results, runs: Path) -> None:
         out.print(plain_text(checked))
     # At the full width Rich cuts the last characters of this box off.
     out.print(_table(found), width=out.width - 2)
+    for item in found.table:
+        if item.why:  # too long for a cell
+            out.print(plain_text(f"{item.label}: {item.why}"))
     for cost, name in COST_NAMES.items():
         front = [item.label for item in found.table if item.index in found.pareto(cost)]
         said = f"Pareto front, throughput against {name}: {', '.join(front)}"
@@ -78,5 +80,5 @@ def _cells(found: Results, item: Result) -> tuple[str, ...]:
         interval_text(item.step_ms),
         str(len(item.runs)),
         "1" if item.index == found.sweep.reference else of_reference,
-        why_text(item),
+        item.state,
     )

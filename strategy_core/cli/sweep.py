@@ -26,7 +26,7 @@ from strategy_lab.profiles.sweep.contest import MOST_ROUNDS
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_lab.profiles.sweep.record import Budget, Sweep, load
 from strategy_lab.profiles.sweep.results import Results, results
-from strategy_lab.profiles.sweep.text import interval_text, time_left
+from strategy_lab.profiles.sweep.text import by_reason, interval_text, time_left
 from strategy_lab.profiles.user_input.files import write_text
 
 HELP = "find the fastest configuration of a workload on this machine"
@@ -167,8 +167,10 @@ def _planned(args: argparse.Namespace) -> Sweep:
 
 
 def _tell_plan(sweep: Sweep) -> None:
-    for item in sweep.left_out:
-        _say(f"Left out {item.label}: {item.reason}")
+    for reason, left_out in by_reason(sweep.left_out).items():
+        more = len(left_out) - 1
+        others = f" and {units.counted(more, 'other')}" if more else ""
+        _say(f"Left out {left_out[0]}{others}: {reason}")
     labels = [item.label for item in sweep.configurations]
     _say(f"{sweep.name}: {len(labels)} configurations: {', '.join(labels)}")
     _say(f"Compared with {labels[sweep.reference]}, the spec as given")
@@ -179,7 +181,7 @@ def _tell_run(found: Results) -> None:
     last = found.sweep.runs[-1]
     label = found.sweep.configurations[last.configuration].label
     if last.failure is not None:
-        said = f"failed: {last.failure}"
+        said = f"failed: {last.failure.rstrip('.')}"
     else:
         item = next(item for item in found.table if item.index == last.configuration)
         rate = interval_text(item.examples_per_second_at_median)

@@ -260,12 +260,16 @@ def _opened(folder: Path) -> Profile | None:
 
 
 def put_aside(folder: Path, state: str) -> None:
-    """Keep an unfinished run under another name, so that it can be recorded again."""
+    """Keep an unfinished run under another name, so that it can be recorded again.
+
+    The new name begins differently: `x-a-*` must not match it, by which people and CI files name
+    the runs of a side.
+    """
     if state == "running":
         raise RunFolderError(
             f"{folder} is still being recorded", advice="Wait until it ends, or stop it"
         )
     number = 1
-    while (aside := folder.with_name(f"{folder.name}-{state}-{number}")).exists():
+    while (aside := folder.with_name(f"{state}-{number}-{folder.name}")).exists():
         number += 1
     rename_run(folder, aside.name)

@@ -134,7 +134,7 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     if reference is None:
         reference = len(kept)
         planned = plan(base, inventory)
-        label = _base_label(base, named, planned)
+        label = _base_label(base, named, planned, inventory)
         kept.append((Configuration(label, {}, planned.num_replicas), base, planned))
     if len(kept) > MOST_CONFIGURATIONS:
         raise SpecError(
@@ -218,10 +218,24 @@ def _check_axes(base: RunSpec, axes: Axes, inventory: Inventory) -> None:
             )
         num *= len(values)
         for value in values:
+            if field == "devices":
+                _check_number(value)
             changed = base.with_changes(fields_of(base, {field: value}, inventory))
             strategy_catalog.row(changed.strategy)
     if num > MOST_COMBINATIONS:
         raise SpecError(f"{num:,} combinations are too many", advice="Give fewer values")
+
+
+def _check_number(value: Any) -> None:
+    """Raise SpecError for a plain number that is no count; `cpu:0` would be the first CPU."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not isinstance(value, str) and not is_count:
+        raise SpecError(
+            f"{shown(value)} is not a number of devices",
+            advice="Give whole numbers from 1, such as devices=1,2,4, or names such as "
+            "devices=cpu:2",
+            field="devices",
+        )
 
 
 def fields_of(base: RunSpec, asked: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
@@ -288,9 +302,15 @@ def _place_of(
     return None
 
 
-def _base_label(base: RunSpec, axes: Sequence[str], planned: DevicePlan) -> str:
+def _base_label(
+    base: RunSpec, named: Sequence[str], planned: DevicePlan, inventory: Inventory
+) -> str:
+    """The base in the words of the other labels: its devices as a number where that means them."""
     document = flatten(base.to_json())
-    values = {field: document.get(field) for field in axes}
-    if "devices" in values and base.device_request.kind == "auto":
-        values["devices"] = len(planned.indices)
+    values = {field: document.get(field) for field in named}
+    number = planned.num_replicas
+    if "devices" in values and number is not None:
+        means = base.with_changes(fields_of(base, {"devices": number}, inventory))
+        if means == base or base.device_request.kind == "auto":
+            values["devices"] = number
     return label_of(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -76,6 +77,20 @@ def test_a_front_of_one_configuration_is_no_line_in_the_legend() -> None:
     # The first configuration has the shortest steps, the second the most examples per second.
     two = pareto(results(played(made_sweep(2), lambda run: 100.0 + run.configuration)), "step_ms")
     assert [points.mode for points in two.data].count("lines") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "is_written"),
+    [("mirrored batch 512", True), ("mirrored 1 device packs 1 xla off batch 512", False)],
+)
+def test_a_name_that_does_not_fit_a_narrow_screen_is_not_in_the_chart(
+    name: str, is_written: bool
+) -> None:
+    made = made_sweep(2)
+    named = [msgspec.structs.replace(each, label=name) for each in made.configurations]
+    sweep = msgspec.structs.replace(made, configurations=named)
+    chart = pareto(results(played(sweep, lambda run: 100.0 + run.configuration)), "step_ms")
+    assert [each.text for each in chart.layout.annotations] == [f"<b>{name}</b>"] * is_written
 
 
 def test_an_axis_of_few_steps_marks_no_half_steps() -> None:

@@ -53,6 +53,7 @@ def comparison_document(compared: RunComparison, checks: Sequence[LimitCheck]) -
             }
             for check in checks
         ],
+        "spec_changes": list(compared.spec_changes),
         "explanation": compared.explanation,
         "warnings": list(compared.warnings),
     }

@@ -5,7 +5,7 @@ Of each run one segment is compared: the one asked for, else the one with the mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,11 @@ from strategy_lab.profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
     compare_sides,
+)
+from strategy_lab.profiles.analysis.compare.machine import (
+    Machine,
+    different_machines,
+    machine_of,
 )
 from strategy_lab.profiles.analysis.compare.metrics import (
     METRICS,
@@ -30,6 +35,7 @@ from strategy_lab.profiles.analysis.summary import segment_numbers, summarize_se
 from strategy_lab.profiles.analysis.xla import compiled_on_one_side, num_compiled
 from strategy_lab.profiles.errors import AnalysisError
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.reporting.spec_changes import describe
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -59,9 +65,10 @@ class ComparedRun:
     state: str
     """State of the run: `finished`, `stopped`, ..."""
     workload: str | None
-    host: str | None
+    machine: Machine
     global_batch_size: int | None
-    has_spec: bool
+    spec: Mapping[str, Any] | None = field(repr=False)
+    """Of the segment, or that the run began with; None for a run of another program."""
     num_compiled: int | None
     """Functions that XLA compiles; None if that is not recorded."""
     load: MachineLoad | None
@@ -107,7 +114,13 @@ class RunComparison:
     @property
     def has_specs(self) -> bool:
         """Whether the lab can repeat the runs: those of other programs have no spec."""
-        return all(run.has_spec for run in (*self.a, *self.b))
+        return all(run.spec is not None for run in (*self.a, *self.b))
+
+    @property
+    def spec_changes(self) -> tuple[str, ...]:
+        """What the spec of the first run of B differs in: `devices cpu:1 → cpu:2`."""
+        before, after = self.a[0].spec, self.b[0].spec
+        return () if before is None or after is None else tuple(describe(before, after))
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -216,9 +229,9 @@ def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: boo
         timed=timed,
         state=run.status.state,
         workload=None if workload is None else program_name(str(workload)),
-        host=run.environment.host.name if run.environment else None,
+        machine=machine_of(run),
         global_batch_size=opened.global_batch_size,
-        has_spec=run.spec is not None,
+        spec=None if run.spec is None else opened.spec or run.spec,
         num_compiled=num_compiled(run, opened.segment),
         load=machine_load(run, opened.segment),
         numbers=run.once((read.__name__, opened.segment), lambda: read(run, opened)),
@@ -289,15 +302,25 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
     found = []
     runs = [("A", run) for run in a] + [("B", run) for run in b]
     several = len(runs) > 2
-    batches = {str(run.global_batch_size): None for _, run in runs}
-    if len(batches) > 1:
+    batches = dict.fromkeys(
+        "unknown" if run.global_batch_size is None else str(run.global_batch_size)
+        for _, run in runs
+    )
+    if len(batches) > 1 and "unknown" in batches:
+        found.append(
+            "The global batch of a run is unknown: its step times mean something only if it is "
+            "that of the others."
+        )
+    elif len(batches) > 1:
         found.append(
             f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
             "not step times."
         )
-    hosts = dict.fromkeys(run.host for _, run in runs if run.host is not None)
-    if len(hosts) > 1:
-        found.append(f"The runs are from different machines ({' and '.join(hosts)}).")
+    if machines := different_machines([run.machine for _, run in runs]):
+        found.append(f"The runs are from different machines ({' and '.join(machines)}).")
+    versions = dict.fromkeys(run.machine.tensorflow for _, run in runs)
+    if len(known := [version for version in versions if version is not None]) > 1:
+        found.append(f"The runs have different versions of TensorFlow ({' and '.join(known)}).")
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
         if run.state not in COMPLETE:
@@ -313,6 +336,6 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
             )
     if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
         found.append(busier)
-    if not all(run.has_spec for _, run in runs):
+    if not all(run.spec is not None for _, run in runs):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found

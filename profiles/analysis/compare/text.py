@@ -22,7 +22,6 @@ SQRT_2 = 2**0.5
 _EQUAL = 5e-4
 SAME_BATCH = 0.01
 """Greatest difference in examples per step that a smaller last batch may cause."""
-_AS_FACTOR = 10.0
 TOO_MANY = 100
 """Runs a side that are more than anyone records: the advice is another one then."""
 _AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
@@ -93,9 +92,7 @@ def change_text(item: MetricChange) -> str:
     """Return the change as `+4.2 %`, or as a factor if it exceeds ten."""
     if item.change is None or item.a is None or item.b is None:
         return units.MISSING
-    if abs(item.change) >= _AS_FACTOR:
-        return f"{item.b / item.a:,.0f} times"
-    return f"{100 * item.change:+.1f} %"
+    return units.change_between(item.a, item.b)
 
 
 def change_interval(item: MetricChange) -> str:
@@ -103,7 +100,7 @@ def change_interval(item: MetricChange) -> str:
 
     Also empty if it has no width, as of bytes that are the same in every run.
     """
-    if item.interval is None or abs(item.change or 0.0) >= _AS_FACTOR:
+    if item.interval is None or abs(item.change or 0.0) >= units.AS_FACTOR:
         return ""
     low, high = (f"{100 * end:+.1f}" for end in item.interval)
     return "" if low == high else f"{low} to {high} %"
@@ -235,7 +232,7 @@ def _lengths(times: Comparison) -> str:
 def _interval(times: Comparison) -> str:
     assert times.low is not None
     assert times.high is not None
-    low, high = (f"{100 * (end - 1):+.1f} %" for end in (times.low, times.high))
+    low, high = (units.change(end - 1) for end in (times.low, times.high))
     return f"the 95 % confidence interval is {low} to {high}"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,6 +70,35 @@ def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> 
     _, rest = answer(compare_runs(small, large))
     assert "The batches differ: B trains 100 % more examples per second than A" in rest
     assert "batches" not in answer(compare_runs(small, other))[1]
+
+
+def test_another_tensorflow_or_number_of_cpus_is_a_warning(tmp_path: Path) -> None:
+    here = write_run(tmp_path / "here", steps=30, windows=0)
+    same = write_run(tmp_path / "same", steps=30, windows=0, seed=1)
+    assert not any("different" in said for said in warnings_of(here, same))
+    change_environment(same, lambda found: found | {"tensorflow": "2.20.0"})
+    assert "The runs have different versions of TensorFlow (2.21.0 and 2.20.0)." in warnings_of(
+        here, same
+    )
+    change_environment(
+        same, lambda found: found | {"tensorflow": "", "host": found["host"] | {"cpus": None}}
+    )
+    assert not any("different" in said for said in warnings_of(here, same)), "it is not known"
+    change_environment(same, lambda found: found | {"host": found["host"] | {"cpus": 64}})
+    (said,) = (said for said in warnings_of(here, same) if "machines" in said)
+    assert said.endswith("and synthetic (64 CPUs)).")
+
+
+def change_environment(run: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    (file,) = run.rglob("events.jsonl")
+    records = read_records(file)
+    write_records(
+        file, [change(each) if each["kind"] == "environment" else each for each in records]
+    )
+
+
+def warnings_of(*runs: Path) -> tuple[str, ...]:
+    return compare_runs(*(profiles.load(run) for run in runs)).warnings
 
 
 def test_runs_in_turns_that_all_differ_have_an_answer() -> None:
@@ -254,7 +285,7 @@ def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path
     a, b = (profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab")
     compared = compare_runs(a, b)
     assert "strategy-lab run A.yaml --interleave" in " ".join(evidence(compared))
-    traced = replace(compared, a=tuple(replace(run, has_spec=False) for run in compared.a))
+    traced = replace(compared, a=tuple(replace(run, spec=None) for run in compared.a))
     told = " ".join(evidence(traced))
     assert "strategy-lab trace -o A-1 program.py" in told
     assert "--interleave" not in told

@@ -8,18 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from strategy_lab import profiles
+from strategy_lab.profiles.analysis.compare.machine import Machine
 from strategy_lab.profiles.analysis.compare.run_time import RunTime
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.gate.baseline import (
     CheckedRun,
     GatedRun,
-    Machine,
     accept,
     read_baseline,
     read_run,
@@ -32,6 +33,8 @@ from strategy_lab.profiles.gate.markdown import markdown
 from strategy_lab.profiles.gate.report import GateReport, gate
 from strategy_lab.profiles.gate.text import accept_command, head, open_questions
 from strategy_lab.profiles.gate.time_checks import time_checks
+from strategy_lab.profiles.imports.import_run import import_profile
+from tests.profiles.imports.made import gpu_profile
 from tests.synthetic import HOSTILE, write_run
 
 HERE = Machine("here", 2, "2.21.0")
@@ -144,6 +147,34 @@ def test_a_check_that_is_not_known_is_not_counted_as_beyond(tmp_path: Path) -> N
     num = {kind: sum(c.outcome == kind for c in report.exact) for kind in ("beyond", "unknown")}
     assert min(num.values()) > 0
     assert head(report).startswith(f"Beyond the baseline: {num['beyond']} of ")
+
+
+def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Path) -> None:
+    baseline = accept([made(tmp_path / "a")])
+    name = "all-reduce of 4, bytes per step"
+    exact = baseline.exact | {"collectives": baseline.exact["collectives"] | {name: None}}
+    report = gate(
+        msgspec.structs.replace(baseline, exact=exact), [made(tmp_path / "b")], only="exact"
+    )
+    assert name not in {check.name for check in report.exact}
+    assert f"Not checked, as the accepted runs do not know it: collectives: {name}." in report.notes
+
+
+def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:
+    (tmp_path / "host.xplane.pb").write_bytes(gpu_profile())
+    folder = import_profile(tmp_path / "host.xplane.pb", tmp_path / "imported").folder
+    imported = read_run(profiles.load(folder))
+    assert {"memory", "retraces", "detours"} <= imported.exact.missing.keys()
+    assert not any("variables" in name for name in imported.exact.facts["placement"])
+    own = accept([imported])
+    assert own.is_imported
+    recorded = made(tmp_path / "recorded")
+    with pytest.raises(LabError, match="Run imported was imported, and the baseline was recorded"):
+        gate(accept([recorded]), [imported])
+    with pytest.raises(LabError, match="The baseline was imported, and run recorded was recorded"):
+        gate(own, [recorded])
+    with pytest.raises(LabError, match="imported"):
+        accept([imported, recorded])
 
 
 # Times
@@ -283,6 +314,15 @@ def test_markdown_shows_names_as_text(failed: GateReport) -> None:
     cells = {line.replace("\\|", "").count("|") for line in rows}
     assert cells == {6}
     assert "strategy-lab baseline b -o baseline.json" in text
+    assert "parts do not add up to the step" in text
+    without_times = markdown(replace(failed, times=None), 0.02, "strategy-lab baseline b")
+    assert "parts do not add up" not in without_times
+
+
+def test_a_change_of_bytes_is_written_as_people_read_it(failed: GateReport) -> None:
+    copied = replace(failed.exact[0], group="copies", name="bytes", accepted=32, found=65_600)
+    text = markdown(replace(failed, exact=(copied,)), 0.02, "strategy-lab baseline b")
+    assert "| 32 B | 65.6 kB | 2,050 times |" in text
 
 
 def test_times_against_the_other_side_name_no_command_that_accepts_them(
@@ -311,18 +351,35 @@ def test_github_action_benchmark_has_its_fields(failed: GateReport) -> None:
 
 
 def test_bencher_metric_format_has_bounds_around_the_value(failed: GateReport) -> None:
-    (measures,) = bencher(failed).values()
-    step = measures["step-ms"]
+    found = bencher(failed)
+    step = found[f"{failed.title}: step"]["milliseconds"]
     assert step["lower_value"] < step["value"] < step["upper_value"]
-    assert measures["collectives-all-reduce-of-4-bytes-per-step"]["value"] == 3_262_144
+    moved = found[f"{failed.title}: collectives, all-reduce of 4, bytes per step"]
+    assert moved == {"bytes": {"value": 3_262_144}}
+
+
+def test_bencher_has_a_benchmark_for_each_number_under_a_name_that_it_takes(
+    failed: GateReport,
+) -> None:
+    """Bencher refuses the whole file for a measure of more than 64 characters."""
+    long = replace(failed.exact[0], group="copies", name=f"{'worker 1 ' * 20}, bytes", found=3.0)
+    other = replace(long, name=long.name.upper() + ", bytes", found=5.0)
+    found = bencher(replace(failed, exact=(*failed.exact, long, other)))
+    assert {name for measures in found.values() for name in measures} == {
+        "milliseconds",
+        "bytes",
+        "count",
+    }
+    assert len(found) == len(github_action_benchmark(failed)) + 2
+    assert all(len(name) <= 1024 for name in found)
 
 
 def test_other_tools_get_no_number_of_which_more_is_not_worse(failed: GateReport) -> None:
     """github-action-benchmark would alert about a run with more replicas."""
     names = [entry["name"] for entry in github_action_benchmark(failed)]
-    (measures,) = bencher(failed).values()
     assert any("memory, variables on" in name for name in names)
-    assert not [name for name in (*names, *measures) if re.search("number|ops on|placement", name)]
+    own = [name.removeprefix(failed.title) for name in (*names, *bencher(failed))]
+    assert not [name for name in own if re.search("number|ops on|placement", name)]
 
 
 def test_each_failure_is_one_workflow_command(failed: GateReport) -> None:

@@ -96,3 +96,22 @@ def test_a_column_uses_the_unit_of_its_largest_size(num_bytes: float, unit: str)
 )
 def test_shares_have_no_more_digits_than_a_person_reads(ratio: float | None, text: str) -> None:
     assert units.share(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (201, 206, "+2.5 %"),
+        (4, 2, "-50.0 %"),
+        (1, 10, "+900.0 %"),
+        (32, 65_600, "2,050 times"),
+        (0, 0, "+0.0 %"),
+    ],
+)
+def test_a_change_of_more_than_tenfold_is_a_factor(before: float, after: float, text: str) -> None:
+    assert units.change_between(before, after) == text
+
+
+def test_a_large_change_has_no_more_digits_than_a_person_reads() -> None:
+    assert units.change(-0.4123) == "-41.2 %"
+    assert units.change(168.4813) == "+16,800 %"

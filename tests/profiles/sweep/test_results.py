@@ -13,10 +13,17 @@ import pytest
 
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.sweep import record
+from strategy_lab.profiles.sweep.contest import Ratio
 from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_lab.profiles.sweep.record import Budget, Configuration, LeftOut, Sweep
 from strategy_lab.profiles.sweep.results import results
-from strategy_lab.profiles.sweep.text import headline, time_left, what_was_done
+from strategy_lab.profiles.sweep.text import (
+    headline,
+    ratio_text,
+    time_left,
+    what_was_done,
+    why_text,
+)
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 RATES = {0: 100.0, 1: 150.0, 2: 149.0, 3: 40.0}
@@ -176,3 +183,13 @@ def test_a_sweep_that_is_not_there_and_a_wrong_index_are_refused(
     record.save(msgspec.structs.replace(done, reference=9), tmp_path)
     with pytest.raises(LabError, match="configurations that it does not have"):
         record.load(tmp_path, "sweep-1")
+
+
+def test_the_reason_of_a_failure_has_no_full_stop_to_which_another_is_added() -> None:
+    found = results(played(made_sweep(3), lambda turn: 9.0 if turn.configuration else "Too large."))
+    assert why_text(next(item for item in found.table if item.index == 0)) == "failed: Too large"
+
+
+def test_a_wide_ratio_has_no_more_digits_than_a_person_reads() -> None:
+    assert ratio_text(Ratio(1.52, 0.0004, 96212.81, 3)) == "1.52 times (0.00 to 96,213)"
+    assert ratio_text(Ratio(2.7089, 0.3, 24.5459, 3)) == "2.71 times (0.30 to 24.55)"

@@ -118,6 +118,8 @@ def test_a_quoted_value_is_short() -> None:
         ({"inject": 3}, "inject=3 is not valid: it must be a list."),
         ({"devices": "cpu:" + "9" * 5000}, "is not valid. Write 'auto'"),
         ({"nope": 1}, "A run has no field 'nope'. Fields: bytes_per_pack, capture,"),
+        ({"tpu": {"cores": 2}}, "'tpu.cores'. Fields of tpu: cores_per_replica, split_axis,"),
+        ({"inject": [{"replica": 0, "ms": 3, "at": 1}]}, "Fields of inject.0: kind, ms, replica,"),
     ],
 )
 def test_an_error_names_the_wrong_field_and_its_value(

@@ -114,6 +114,16 @@ def test_runs_of_one_speed_are_within(tmp_path: Path, capsys: Captured) -> None:
     assert re.search(r"A step takes 0\.\d % (longer|less) in B than in A in these two runs", text)
 
 
+def test_a_comparison_says_in_what_the_specs_differ(tmp_path: Path, capsys: Captured) -> None:
+    a, b = make(tmp_path, "a", replicas=2), make(tmp_path, "b", replicas=4)
+    assert main(["compare", a, b]) == 0
+    assert "B differs in: devices cpu:2 → cpu:4 " in one_line(capsys)
+    assert main(["compare", a, b, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["spec_changes"] == ["devices cpu:2 → cpu:4"]
+    assert main(["compare", a, a]) == 0
+    assert "differs in" not in one_line(capsys)
+
+
 def test_one_run_a_side_never_says_which_is_faster(tmp_path: Path, capsys: Captured) -> None:
     a, b = make(tmp_path, "a"), make(tmp_path, "b", step_ms=40.0)
     assert main(["compare", a, b]) == 0

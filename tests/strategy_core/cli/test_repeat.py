@@ -73,7 +73,8 @@ def test_ctrl_c_keeps_what_is_there_and_the_same_command_goes_on(
     )
     again = [*ASKED, "2", "--steps", "20", "-o", str(tmp_path / "x")]
     assert main(again) == 0
-    assert folders(tmp_path) == ["x-a-1", "x-a-1-stopped-1", "x-a-2"]
+    assert folders(tmp_path) == ["stopped-1-x-a-1", "x-a-1", "x-a-2"]
+    assert len(list(tmp_path.glob("x-a-*"))) == 2, "runs of the side, as a shell finds them"
 
 
 def test_a_name_that_another_command_takes_meanwhile_is_left_to_it(

@@ -85,6 +85,17 @@ def test_a_dry_run_lists_what_would_be_done(
     assert not list(tmp_path.iterdir())
 
 
+def test_combinations_that_one_reason_leaves_out_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    axes = ("--vary", "strategy=mirrored,one-device", "--vary", "devices=2,3,4")
+    more = ("--vary", "batch=12,24")
+    assert main([*ASKED, *axes, *more, "--runs", str(tmp_path), "--dry-run"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "Left out" in line]
+    assert len(lines) == 3  # one for each number of devices
+    assert lines[0].startswith("Left out one-device 2 devices batch 12 and 1 other: one-device")
+
+
 def test_the_recipe_compares_both_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = [*ASKED, "--recipe", "fit-or-loop", "--runs", str(tmp_path), "--dry-run"]
     assert main(asked) == 0

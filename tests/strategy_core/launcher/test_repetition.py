@@ -81,7 +81,7 @@ def test_the_same_request_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert sorted(machine.names) == sorted(
         [*(f"x-{side}-{n}" for side in "ab" for n in (1, 2, 3)), stopped]
     )
-    assert (tmp_path / f"{stopped}-stopped-1").is_dir()
+    assert (tmp_path / f"stopped-1-{stopped}").is_dir()
 
 
 def test_a_failed_run_is_named_and_the_others_go_on(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def test_a_cancelled_sweep_goes_on_with_the_run_that_it_was_at(tmp_path: Path) -
     assert machine.names[3] == cancelled
     made = [run.run for run in second.sweep.runs]
     assert len(set(made)) == len(made)
-    assert (tmp_path / f"{cancelled}-stopped-1").is_dir()
+    assert (tmp_path / f"stopped-1-{cancelled}").is_dir()
 
 
 def test_a_killed_sweep_makes_no_finished_run_again(tmp_path: Path) -> None:

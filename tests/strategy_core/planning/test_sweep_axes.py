@@ -57,6 +57,23 @@ def test_the_base_is_added_if_the_axes_do_not_have_it() -> None:
     assert found.configurations[found.reference].changes == {}
 
 
+def test_the_added_base_is_named_as_the_others_are() -> None:
+    assert labels(BASE, "devices=1,2", "batch=128")[-1] == "2 devices batch 64"
+    assert labels(BASE.with_changes({"devices": "cpu:0,cpu:1"}), "devices=1,4") == [
+        "1 device",
+        "4 devices",
+        "cpu:0,cpu:1",
+    ]
+    workers = {"strategy": "multi-worker-mirrored", "devices": "cpu:1", "workers": 2}
+    assert labels(BASE.with_changes(workers), "devices=1,4")[-1] == "2 devices"
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "true"])
+def test_a_number_of_devices_is_a_whole_number_from_1(value: str) -> None:
+    with pytest.raises(SpecError, match="is not a number of devices"):
+        combine(BASE, read_axes([f"devices={value},2"]), CPU)
+
+
 def test_what_is_the_same_in_all_configurations_is_not_in_their_names() -> None:
     own = ("strategy=mirrored", "devices=2", "batch=64", "loop=custom,fit")
     assert labels(BASE, *own) == ["loop custom", "loop fit"]
@@ -64,7 +81,7 @@ def test_what_is_the_same_in_all_configurations_is_not_in_their_names() -> None:
     assert labels(BASE, *other) == [
         "1 device loop custom",
         "1 device loop fit",
-        "cpu:2 loop custom",
+        "2 devices loop custom",
     ]
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
+from strategy_lab.profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.columns import (
     Floats,
@@ -128,8 +129,17 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     if profile.is_lost("replica_steps"):
         return StepBreakdown(segment.segment, _unknown(segment), None, LOST)
     is_captured = bool(steps.captured.any())
-    reason = profile.unknown.get("replicas", NO_OPS if is_captured else NO_DATA)
+    reason = profile.unknown.get("replicas", _no_ops(profile, segment) if is_captured else NO_DATA)
     return StepBreakdown(segment.segment, _unknown(segment), None, reason)
+
+
+def _no_ops(profile: Profile, segment: SegmentOpened) -> str:
+    """Why the captures hold no op of a replica, as far as the recorder has noted it."""
+    for note in profile.events(Note):
+        why = note.fields.get(WHY_NO_OPS)
+        if isinstance(why, str) and note.fields.get(NO_OPS_IN) == segment.segment:
+            return f"{NO_OPS}, because {why}"
+    return NO_OPS
 
 
 def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:

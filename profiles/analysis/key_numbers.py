@@ -138,7 +138,8 @@ def exposed(facts: Facts) -> KeyNumber:
     wall = facts.breakdown.mean_ms("wall")
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
     note += _length_of_unlike(facts) if note else ""
-    reason = NO_OPS if facts.breakdown.reason == NO_OPS else NO_SPANS
+    why = facts.breakdown.reason or ""
+    reason = why if why.startswith(NO_OPS) else NO_SPANS
     return _number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 

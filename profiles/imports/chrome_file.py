@@ -6,6 +6,7 @@ capture began, stays unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ MOST_BYTES = 256 << 20
 _MOST_CUTS = 40
 _LONGEST_EVENT_BYTES = 1 << 16
 _LARGEST = 2**62
+_NO_NUMBER = re.compile(rb"([:\[,]\s*)(?:NaN|-?Infinity)(?=\s*[,\]}])")
+"""Python's `json`, of which PyTorch's traces are made, writes them; JSON does not have them."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -84,13 +87,20 @@ def _decode(data: bytes, found: Recording) -> list[_Event]:
         except (msgspec.DecodeError, RecursionError, ValueError):
             continue
         return decoded.traceEvents if isinstance(decoded, _Trace) else decoded
-    found.problems[-1] = "The file is not JSON, so no event could be read"
+    found.problems[:] = ["It is no Chrome trace: it is not JSON, or has no list of events"]
     return []
 
 
 def _candidates(data: bytes, found: Recording) -> Iterator[bytes]:
-    """Yield the whole text, then the text up to its last whole events."""
+    """Yield the whole text, that without NaN, and then the text up to its last whole events."""
     yield data
+    data, num_replaced = _NO_NUMBER.subn(rb"\1null", data)
+    if num_replaced:
+        found.problems.append(
+            f"{num_replaced:,} values of the trace are NaN or infinite: events whose begin or "
+            "length is such a value are not read"
+        )
+        yield data
     found.problems.append(
         "The trace is damaged or cut off: what follows its last whole event is not read"
     )

@@ -67,13 +67,21 @@ def _in_folder(folder: Path) -> FoundFiles:
 
 
 def _profiles_in(folder: Path) -> tuple[Path, ...]:
-    """Return the profiles in a folder; Chrome traces only if it has no others."""
-    names = sorted(path for path in folder.iterdir() if path.is_file())[: 4 * _MOST_HOSTS]
+    """Return the profiles in a folder; Chrome traces only if it has no others.
+
+    A link to a file that is gone counts: the host is missing from the run, which a note says.
+    """
+    names = sorted(path for path in folder.iterdir() if path.is_file() or _is_gone(path))
+    names = names[: 4 * _MOST_HOSTS]
     for suffixes in (XPLANE_SUFFIXES, CHROME_SUFFIXES):
         found = tuple(path for path in names if path.name.endswith(suffixes))
         if found:
             return found[:_MOST_HOSTS]
     return ()
+
+
+def _is_gone(path: Path) -> bool:
+    return path.is_symlink() and not path.exists()
 
 
 def _sessions_below(folder: Path) -> list[Path]:

@@ -16,7 +16,7 @@ from strategy_lab.profiles.imports.host_names import distinct_names
 from strategy_lab.profiles.imports.host_profile import read_host
 from strategy_lab.profiles.imports.notes import what_is_known
 from strategy_lab.profiles.imports.recording import Recording
-from strategy_lab.profiles.imports.unpacked import unpacked
+from strategy_lab.profiles.imports.unpacked import is_packed, unpacked
 from strategy_lab.profiles.imports.write_run import write_run
 from strategy_lab.profiles.imports.xplane_file import read_xplane
 from strategy_lab.profiles.run.manifest import check_is_free
@@ -25,6 +25,7 @@ REWRITTEN = (
     "The file was rewritten as text: its bytes that are no UTF-8 were replaced, and what they said "
     "is lost; copy the original again as binary (in git: `*.pb binary` in .gitattributes)"
 )
+PACKED_TWICE = "It was packed with gzip twice; unpack it once (`gunzip`)"
 _UTF8_REPLACEMENT = b"\xef\xbf\xbd"
 _FEW = 20
 _HEAD_BYTES = 1 << 20
@@ -68,17 +69,19 @@ def import_profile(path: Path, run: Path | None = None) -> ImportedRun:
 
 
 def _read(file: Path) -> Recording:
-    """Read one file, whichever of the formats it has."""
+    """Read one file, whichever of the formats it has. A file that cannot be read has no events."""
     try:
         with unpacked(file) as content:
-            if looks_like_chrome_trace(content.path):
+            if content.path != file and is_packed(content.path):
+                found = Recording(host_of(file), problems=[PACKED_TWICE])
+            elif looks_like_chrome_trace(content.path):
                 found = read_chrome_trace(content.path, host_of(file))
             elif _is_rewritten_as_text(content.path):
                 found = Recording(host_of(file), problems=[REWRITTEN])
             else:
                 found = read_xplane(content.path, host_of(file))
     except OSError as error:
-        raise LabError(f"{file} cannot be read: {error.strerror}") from error
+        return Recording(host_of(file), problems=[error.strerror or str(error)])
     if content.problem:
         found.problems.append(content.problem)
     return found

@@ -36,9 +36,7 @@ class Unpacked:
 @contextmanager
 def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
     """Yield the unpacked file, or `path` itself if it is not packed. Raises OSError."""
-    with path.open("rb") as file:
-        is_packed = file.read(len(_MAGIC)) == _MAGIC
-    if not is_packed:
+    if not is_packed(path):
         yield Unpacked(path)
         return
     with tempfile.NamedTemporaryFile(prefix="strategy-lab-import-") as target:
@@ -46,6 +44,12 @@ def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
         problem = _unpack(path, target, most_bytes)
         target.flush()
         yield Unpacked(Path(target.name), problem)
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file begins as gzip does. Raises OSError."""
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:

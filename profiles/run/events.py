@@ -568,6 +568,13 @@ OWN_PROFILER = "own_profiler"
 """Field of a note: the first and the last step in which the program's own profiler was on."""
 
 
+WHY_NO_OPS = "why_no_ops"
+"""Field of a note: why the captures of a segment may hold no op, without a full stop."""
+
+NO_OPS_IN = "segment"
+"""Field of the same note: the number of that segment."""
+
+
 class Note(Recorded, frozen=True, tag="note"):
     """Something a reader of the run should know; `level` is `info` or `warning`."""
 

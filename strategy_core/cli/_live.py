@@ -20,7 +20,9 @@ def open_live_page(run: Path) -> None:
     """
     runs, shown = run.resolve().parent, {"run": run.name}
     address = address_of(runs)
+    when = ""
     if address is None:
+        when = " (once its server has started, in some seconds)"
         options = ["--run", run.name]
         if has_browser(os.environ):
             options.append("--open-browser")
@@ -31,4 +33,4 @@ def open_live_page(run: Path) -> None:
         webbrowser.open(f"{address.partition('?')[0]}?{urlencode(shown)}")
     joint = "&" if "?" in address else "?"
     told = f"{address}{joint}{urlencode(shown)}"
-    print(f"strategy-lab: live at {told}", file=sys.stderr, flush=True)
+    print(f"strategy-lab: live at {told}{when}", file=sys.stderr, flush=True)

@@ -82,6 +82,22 @@ def python_function(function: Any) -> Callable[..., Any]:
     return found
 
 
+def is_compiled(function: Any) -> bool:
+    """Whether XLA compiles a `tf.function` as a whole (`jit_compile=True`)."""
+    return getattr(function, "_jit_compile", None) is True
+
+
+def leave_out_of_tracebacks(path: str, module: str) -> None:
+    """Have the filter of tracebacks in `module` of TensorFlow or Keras remove the files of `path`.
+
+    The filter keeps the frame that raised if all frames are its own. A frame of the lab between
+    them would be kept instead, and the lab removes that at the end: the line that raised is lost.
+    """
+    filtering = private(f"{module}:", cost := "a traceback may end before the line that raised")
+    if filtering is not None and has(filtering, "_EXCLUDED_PATHS", cost):
+        filtering._EXCLUDED_PATHS = (*filtering._EXCLUDED_PATHS, path)
+
+
 def begin_graph_collection() -> bool:
     """Have the runtime keep the placed graph of each function that is instantiated from now on.
 

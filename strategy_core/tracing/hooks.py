@@ -24,6 +24,7 @@ from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.own_profiler import watch_graph_traces, watch_profiler
 from strategy_core.tracing.scheduled import watch_coordinators
 from strategy_core.tracing.session import Session
+from strategy_core.tracing.tracebacks import FOLDER
 from strategy_core.tracing.units import Unit
 
 Method = Callable[..., Any]
@@ -32,6 +33,7 @@ Method = Callable[..., Any]
 def install(session: Session) -> None:
     """Install the hooks, for the rest of the process."""
     hooks = _Hooks(session)
+    private_tf.leave_out_of_tracebacks(FOLDER, "tensorflow.python.util.traceback_utils")
     if session.is_idle:
         session.keep_graphs(FirstGraphs())
     _FunctionCall(session, private_tf.Function, "__call__")
@@ -65,6 +67,7 @@ class _FunctionCall(Lookup):
         unit = session.units.known.get(weakref.ref(function))
         if unit is None:
             unit = session.units.of(function, private_tf.python_function)
+            unit.is_compiled = private_tf.is_compiled(function)
         return functools.partial(outermost_call, session, unit, method)
 
 
@@ -139,6 +142,7 @@ def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwarg
     unit = session.unit_of_run(function, strategy)
     if unit is None:
         return method(*args, **kwargs)
+    unit.is_compiled = private_tf.is_compiled(function)
     return outermost_call(session, unit, method, *args, **kwargs)
 
 

@@ -22,6 +22,7 @@ from strategy_core.tracing.fit import Fit
 from strategy_core.tracing.hooks import outermost_call
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
+from strategy_core.tracing.tracebacks import FOLDER
 
 Method = Callable[..., Any]
 
@@ -29,6 +30,7 @@ Method = Callable[..., Any]
 def install(session: Session) -> None:
     """Install the hooks, for the rest of the process. Called once Keras is imported."""
     hooks = _Hooks(session)
+    private_tf.leave_out_of_tracebacks(FOLDER, "keras.src.utils.traceback_utils")
     kind = sys.modules["keras"].callbacks.CallbackList
     for phase in ("train", "test", "predict"):
         Lookup(kind, f"on_{phase}_begin", functools.partial(hooks.begin, phase))

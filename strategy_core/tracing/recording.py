@@ -31,7 +31,14 @@ from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.step_calls import StepCalls, read_loss
 from strategy_core.tracing.units import Unit
-from strategy_lab.profiles.run.events import MADE_AGAIN, OWN_PROFILER, Note, Retraced
+from strategy_lab.profiles.run.events import (
+    MADE_AGAIN,
+    NO_OPS_IN,
+    OWN_PROFILER,
+    WHY_NO_OPS,
+    Note,
+    Retraced,
+)
 from strategy_lab.profiles.spec.run_spec import Capture
 
 MOST_SWITCHES = 16
@@ -75,6 +82,8 @@ class Recording:
         """Of the segment in force."""
         self._has_begun = False
         """Whether a step of the segment in force has begun."""
+        self._num_without_batch = 0
+        """Steps of the segment in force for which no batch was taken."""
         self._num_switches = 0
         self._turns = Turns()
         self._round: Round | None = None
@@ -181,6 +190,7 @@ class Recording:
         same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
         self._num_workers, self._has_begun = segment.num_workers, False
+        self._num_without_batch = 0
         self._calls = StepCalls(self._num_workers)
         size = self._of_all_workers(batch_size)
         segment = msgspec.structs.replace(segment, global_batch_size=size)
@@ -253,6 +263,8 @@ class Recording:
             self._num_steps, self._is_updated = 1, False
             if unit.num_calls == 1 and self._has_begun and self._num_made >= FEWEST_MADE:
                 self._note_made_again(unit, step)
+            if not self._has_begun:
+                self._note_no_ops(unit)
             self._has_begun = True
             if not fetched or fetched[-1].step is not step:  # else it began with its batch
                 self._begin_before(step, call)
@@ -262,6 +274,32 @@ class Recording:
                     self.step.asked(each.took_ns)
         if call.iterations is None and unit.may_loop and unit.num_calls > 1:
             call.iterations = iterations(unit.optimizer)
+
+    def _note_no_ops(self, unit: Unit) -> None:
+        """Note what keeps the ops of a segment out of its captures, at its first step."""
+        if unit.is_compiled:
+            why = f"XLA compiled {_place(unit)} as a whole (`jit_compile=True`)"
+            advice = "run it once without `jit_compile`"
+        elif not unit.is_eager and tf.config.functions_run_eagerly():
+            why = f"{_place(unit)} ran op by op (`tf.config.run_functions_eagerly(True)`)"
+            advice = "remove that call"
+        else:
+            return
+        self.note(
+            f"{why}: the times of its replicas, and its collectives, are not known. To have them, "
+            f"{advice}",
+            **{WHY_NO_OPS: why, NO_OPS_IN: self._segment},
+        )
+
+    def _note_no_batch(self) -> None:
+        """Note that the step has no batch whose examples could be counted."""
+        self._num_without_batch += 1
+        if self._num_without_batch == 2:  # the first may be a call to build the model
+            self.note(
+                f"The number of examples in a step of {_place(self._called[0])} is unknown: no "
+                "batch is taken from a `tf.data` dataset, outside of functions, before its call. "
+                "To have it, iterate over a dataset and call the function with its batches"
+            )
 
     def _note_made_again(self, unit: Unit, step: RecordedStep) -> None:
         if unit is self._newest:
@@ -444,6 +482,8 @@ class Recording:
         elif calls and calls[0].fetched:
             examples = calls[0].fetched[0].num_examples
             step.examples = None if examples is None else examples * self._num_workers
+        elif calls:
+            self._note_no_batch()
         step.ended_ns = self._ended_ns
         self.recorder.leave_step(step, _NOT_RAISED)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-_HERE = str(Path(__file__).resolve().parent)
+FOLDER = str(Path(__file__).resolve().parent)
+"""Of the frames that the program does not have when it runs alone."""
 
 Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
@@ -50,4 +51,4 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _is_ours(trace: TracebackType) -> bool:
-    return trace.tb_frame.f_code.co_filename.startswith(_HERE)
+    return trace.tb_frame.f_code.co_filename.startswith(FOLDER)

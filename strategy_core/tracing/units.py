@@ -24,6 +24,8 @@ class Unit:
         """Whether it calls `strategy.run`."""
         self.may_loop = False
         """Whether one call may do several steps: replicas or gradients in a loop, or repeatedly."""
+        self.is_compiled = False
+        """Whether XLA compiles it as a whole."""
         self.num_calls = 0
         self.returns_loss: bool | None = None
         """Whether it returns one floating-point number; None before its first call."""

@@ -182,7 +182,26 @@ PROGRAMS = {
         limits=("between-steps", "dispatch", "short-steps"),
         says=r"most of it at train_on_batch\.py:1[4-7]|TensorFlow's Python|the Python .*that start",
     ),
-    "jit_compile": Expected(8, **UNSPREAD, **STARTED),
+    "jit_compile": Expected(
+        8,
+        notes=(
+            "XLA compiled `train_step` (jit_compile.py:13) as a whole (`jit_compile=True`): the",
+        ),
+        **UNSPREAD,
+        **STARTED,
+    ),
+    "functions_run_eagerly": Expected(
+        10,
+        batch=None,
+        notes=(
+            "`train_step` (functions_run_eagerly.py:13) ran op by op",
+            "The number of examples in a step of `train_step` (functions_run_eagerly.py:13) is",
+        ),
+        **UNSPREAD,
+        limits=("eager-step", "between-steps", "none"),
+        says=r"because `train_step` \(functions_run_eagerly\.py:13\) ran op by op|"
+        "op by op, not as a graph|Between two steps",
+    ),
     "mixed_precision": Expected(12, **UNSPREAD, **STARTED),
     "threads_that_train": Expected(
         10,
@@ -244,7 +263,7 @@ PROGRAMS = {
         10,
         collective_bytes=8 * 3 * 4,
         limits=("input-bound",),
-        says=r"for its batch.* is the Python generator \(from_generator\)",
+        says=r"for its batch.* is the Python generator \(from_generator, PyDataset\)",
     ),
     "python_numbers": Expected(
         10,
@@ -260,7 +279,7 @@ PROGRAMS = {
         says=r"Between two steps .* most of it at slow_callback\.py:29 \(`np\.savetxt",
     ),
 }
-FAILING = ("exception_in_step_7", "jit_compile_mirrored", "tpu_strategy")
+FAILING = ("exception_in_step_7", "exception_in_callback", "jit_compile_mirrored", "tpu_strategy")
 
 
 def limit_of(profile: Profile, segment: int = -1) -> tuple[str, str]:
@@ -296,6 +315,14 @@ def test_a_program_that_fails_does_so_under_trace_as_well(programs: Runner, name
     assert message.partition(":")[0] in plain.errors
     saved = [ran.folder.joinpath("weights.npy").exists() for ran in (plain, traced)]
     assert saved == [name == "exception_in_step_7"] * 2
+
+
+def test_the_line_that_raised_is_in_the_traceback_if_keras_filters_all_others(
+    programs: Runner,
+) -> None:
+    plain, traced = both(programs, "exception_in_callback")
+    assert "in _on_train_batch_end" in plain.errors
+    assert traced.errors == plain.errors
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -126,7 +126,7 @@ def test_a_slow_generator_under_fit_is_named_as_the_limiting_stage(
     told = first(recorded(kind))
     assert told.key == "input-bound"
     assert "reads inside the step" in told.sentence
-    assert "The limiting stage is the Python generator (from_generator)" in told.sentence
+    assert "The limiting stage is the Python generator (from_generator, PyDataset)" in told.sentence
     assert told.evidence["stage_ms"] >= 50.0
     assert ("Prefetch > Rebatch > Prefetch" in told.sentence) == (kind == "generator-prefetched")
 

@@ -104,3 +104,20 @@ def test_the_whole_events_of_a_cut_trace_are_read(tmp_path: Path) -> None:
     assert profile.table("spans").num_rows == 8
     levels = {note["level"]: note["message"] for note in profile.summary()["notes"]}
     assert levels["warning"].startswith("The trace is damaged or cut off")
+
+
+def test_a_value_that_is_not_a_number_costs_its_event_and_no_other(tmp_path: Path) -> None:
+    """`json` of Python, and so PyTorch, writes NaN and Infinity, which JSON does not have."""
+    whole = json.dumps({"traceEvents": xprof_trace()})
+    damaged = xprof_trace()
+    ops = [event for event in damaged if event["ph"] == "X"]
+    ops[0] |= {"ts": float("nan"), "args": {"of": [float("nan"), 1]}}
+    profile = opened(tmp_path, json.dumps({"traceEvents": damaged}))
+    (tmp_path / "whole").mkdir()
+    expected = opened(tmp_path / "whole", whole).table("spans").num_rows
+    assert profile.table("spans").num_rows >= expected - 1
+    warnings = [
+        note["message"] for note in profile.summary()["notes"] if note["level"] == "warning"
+    ]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("2 values of the trace are NaN or infinite")

@@ -198,6 +198,19 @@ def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
     assert profile.table("steps").num_rows == 4
 
 
+def test_a_host_whose_file_is_gone_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    """A profile that was copied without what its links point to."""
+    session = tmp_path / "session"
+    session.mkdir()
+    (session / "a.xplane.pb").symlink_to(tmp_path / "gone")
+    with pytest.raises(LabError, match=r"Nothing in .*a\.xplane\.pb can be read: no such file"):
+        import_profile(session, tmp_path / "none")
+    (session / "b.xplane.pb").write_bytes(gpu_profile())
+    notes = profiles.load(import_profile(session, tmp_path / "run").folder).summary()["notes"]
+    (warning,) = [note["message"] for note in notes if note["level"] == "warning"]
+    assert "a.xplane.pb can be read: no such file" in warning
+
+
 @pytest.mark.parametrize(
     ("own", "shown"),
     [
@@ -290,6 +303,8 @@ def test_a_file_rewritten_as_text_says_so(tmp_path: Path) -> None:
         (lambda path: path.write_bytes(b""), "has no event"),
         (lambda path: path.write_bytes(b"not a profile"), "damaged"),
         (lambda path: path.write_bytes(b"this is a text"), "it is no XPlane file"),
+        (lambda path: path.write_bytes(b'{"traceEvents": {}}'), "or has no list of events"),
+        (lambda path: path.write_bytes(gzip.compress(gzip.compress(gpu_profile()))), "gzip twice"),
         (lambda _path: None, "There is nothing at"),
     ],
 )

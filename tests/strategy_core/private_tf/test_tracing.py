@@ -23,6 +23,24 @@ def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
     assert "reset" in vars(private_tf.epoch_iterator_type())
 
 
+@pytest.mark.parametrize(
+    "module", ["tensorflow.python.util.traceback_utils", "keras.src.utils.traceback_utils"]
+)
+def test_a_folder_is_left_out_of_filtered_tracebacks(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import importlib
+
+    from strategy_core.private_tf import tracing as private_tf
+
+    filtering = importlib.import_module(module)
+    monkeypatch.setattr(filtering, "_EXCLUDED_PATHS", filtering._EXCLUDED_PATHS)
+    assert filtering.include_frame("/of/the/lab/hooks.py")
+    private_tf.leave_out_of_tracebacks("/of/the/lab", module)
+    assert not filtering.include_frame("/of/the/lab/hooks.py")
+    assert filtering.include_frame("/of/the/program.py")
+
+
 def test_keras_reports_batches_through_its_list_of_callbacks() -> None:
     import keras
 

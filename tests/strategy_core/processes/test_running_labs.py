@@ -53,3 +53,14 @@ def test_the_live_page_is_that_of_the_lab_that_runs_already(
     with registered(tmp_path / "runs", ADDRESS):
         _live.open_live_page(tmp_path / "runs" / "mine")
     assert capsys.readouterr().err == f"strategy-lab: live at {ADDRESS}&run=mine\n"
+
+
+def test_the_address_of_a_new_server_is_said_to_answer_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A click on it before that is refused: the server starts beside the program."""
+    monkeypatch.setenv("CI", "1")  # no browser
+    monkeypatch.setattr(_live, "start_server", lambda *_asked: ADDRESS)
+    _live.open_live_page(tmp_path / "runs" / "mine")
+    said = capsys.readouterr().err
+    assert said.startswith(f"strategy-lab: live at {ADDRESS}&run=mine (once its server has started")

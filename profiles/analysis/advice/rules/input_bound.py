@@ -63,11 +63,11 @@ _REPEAT = (
 )
 _STAGES = {
     "Generator": (
-        "the Python generator (from_generator)",
+        "the Python generator (from_generator, PyDataset)",
         (
             "It makes one batch at a time under Python's GIL, so prefetch cannot speed it up. "
-            "Do less in it, interleave several generators, or replace it with tf.data "
-            "operations."
+            "Do less in it, interleave several generators (workers of a PyDataset), or replace it "
+            "with tf.data operations."
         ),
     ),
     "Map": (

@@ -47,7 +47,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     num_steps = facts.steps.num_warm_up
     what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
     waited_ms = float(np.nan_to_num(facts.steps.input_ms[0]))
-    why = ", because it traces and compiles the program."
+    why = ", because it includes what is done only once, such as tracing and compiling."
     advice = "Record more steps: a long first step is normal, and its share falls."
     if waited_ms >= MOST_OF_STEP * first:
         why = (

@@ -32,6 +32,10 @@ from strategy_lab.profiles.replay.sentences import error_sentence
 from strategy_lab.profiles.reporting import units
 
 LOOK_EVERY_S = 0.5
+_INTERVALS = (
+    "The predicted interval is that of the recorded steps: because the runs are made in turns, "
+    "what runs of one spec differ by does not count."
+)
 _HELP = (
     f"Runs the spec of this run and the changed one {MIN_PAIRS} times each, in turns, for a few "
     "seconds, as new runs. Then shows prediction and measurement side by side."
@@ -154,7 +158,7 @@ def _show_result(begun: TryingOut, found: Agreement) -> None:
     st.markdown(f"**{as_markdown(found.sentence)}**")
     st.html(_side_by_side(found, begun.tried.num_pairs))
     if begun.tried.predicted is not None:
-        st.caption(as_markdown(error_sentence(begun.tried.predicted), 400))
+        st.caption(as_markdown(f"{error_sentence(begun.tried.predicted)} {_INTERVALS}", 500))
     why = begun.tried.why_no_prediction
     if why is not None:
         st.caption(as_markdown(f"No prediction. {why}", 400))
@@ -178,7 +182,7 @@ def _side_by_side(found: Agreement, num_pairs: int) -> str:
     rows = [
         ("Without the change", *(units.milliseconds(each.without_ms) for each in sides.values())),
         ("With it", *(units.milliseconds(each.with_ms) for each in sides.values())),
-        ("Interval", *(each.between or units.MISSING for each in sides.values())),
+        ("Its interval", *(each.between or units.MISSING for each in sides.values())),
         ("With / without", *(written(each.ratio, "%.2f") for each in sides.values())),
     ]
     return html_table(["A step", *sides], rows, texts=["A step"], name="Prediction and measurement")

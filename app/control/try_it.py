@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,9 +22,9 @@ from strategy_lab.app.server import state
 from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.server.tried_changes import TryingOut
 from strategy_lab.app.widgets.copy_as import offer_copy
+from strategy_lab.app.widgets.html_table import html_table, written
 from strategy_lab.app.widgets.links import page_link
-from strategy_lab.app.widgets.table import number, show_table, text
-from strategy_lab.app.widgets.text import as_markdown, plain
+from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.agreement import Agreement
@@ -33,6 +32,10 @@ from strategy_lab.profiles.replay.sentences import error_sentence
 from strategy_lab.profiles.reporting import units
 
 LOOK_EVERY_S = 0.5
+_INTERVALS = (
+    "The predicted interval is that of the recorded steps: because the runs are made in turns, "
+    "what runs of one spec differ by does not count."
+)
 _HELP = (
     f"Runs the spec of this run and the changed one {MIN_PAIRS} times each, in turns, for a few "
     "seconds, as new runs. Then shows prediction and measurement side by side."
@@ -53,7 +56,7 @@ def offer_try(opened: OpenRun, segment: int, changes: Mapping[str, Any], key: st
         st.fragment(_progress, run_every=LOOK_EVERY_S)(begun, key)
         return
     if begun is not None:
-        _show_end(begun, key)
+        _show_end(begun)
     label = "Try it" if begun is None else "Try it again"
     reason = _why_not_now(opened, segment, changes)
     num_pairs = MIN_PAIRS
@@ -142,35 +145,20 @@ def _progress(begun: TryingOut, key: str) -> None:
         st.caption("Ends after the current step.")
 
 
-def _show_end(begun: TryingOut, key: str) -> None:
+def _show_end(begun: TryingOut) -> None:
     if begun.error is not None:
         st.error(as_markdown(begun.error))
     elif begun.found is None:
         st.caption("Cancelled. The runs that were finished are kept.")
     else:
-        _show_result(begun, begun.found, key)
+        _show_result(begun, begun.found)
 
 
-def _show_result(begun: TryingOut, found: Agreement, key: str) -> None:
+def _show_result(begun: TryingOut, found: Agreement) -> None:
     st.markdown(f"**{as_markdown(found.sentence)}**")
-    steps = [(f"Measured, {begun.tried.num_pairs} runs each", found.measured)]
-    if found.predicted is not None:
-        steps.insert(0, (_predicted_title(begun), found.predicted))
-    show_table(
-        f"tried_{key}",
-        steps,
-        {
-            "what": text("A step", lambda row: plain(row[0]), width="large"),
-            "without": number(
-                "Without the change, ms", lambda row: row[1].without_ms, format="%.1f"
-            ),
-            "with": number("With it, ms", lambda row: row[1].with_ms, format="%.1f"),
-            "interval": text("Interval", lambda row: row[1].between or None),
-            "ratio": number("With / without", lambda row: _finite(row[1].ratio), format="%.2f"),
-        },
-    )
+    st.html(_side_by_side(found, begun.tried.num_pairs))
     if begun.tried.predicted is not None:
-        st.caption(as_markdown(error_sentence(begun.tried.predicted), 400))
+        st.caption(as_markdown(f"{error_sentence(begun.tried.predicted)} {_INTERVALS}", 500))
     why = begun.tried.why_no_prediction
     if why is not None:
         st.caption(as_markdown(f"No prediction. {why}", 400))
@@ -186,10 +174,15 @@ def _show_result(begun: TryingOut, found: Agreement, key: str) -> None:
     page_link("compare", "Open in Compare", query=query)
 
 
-def _predicted_title(begun: TryingOut) -> str:
-    edits = begun.tried.predicted.edits if begun.tried.predicted else ()
-    return f"Predicted {units.listed(edits)}"
-
-
-def _finite(ratio: float) -> float | None:
-    return ratio if math.isfinite(ratio) else None
+def _side_by_side(found: Agreement, num_pairs: int) -> str:
+    """The prediction beside the measurement, narrow enough for the card of a finding."""
+    sides = {f"Measured, {num_pairs} runs each": found.measured}
+    if found.predicted is not None:
+        sides = {"Predicted": found.predicted} | sides
+    rows = [
+        ("Without the change", *(units.milliseconds(each.without_ms) for each in sides.values())),
+        ("With it", *(units.milliseconds(each.with_ms) for each in sides.values())),
+        ("Its interval", *(each.between or units.MISSING for each in sides.values())),
+        ("With / without", *(written(each.ratio, "%.2f") for each in sides.values())),
+    ]
+    return html_table(["A step", *sides], rows, texts=["A step"], name="Prediction and measurement")

@@ -33,10 +33,10 @@ from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.replay.edit_text import text_of
 from strategy_lab.profiles.replay.recording import why_no_replay
 from strategy_lab.profiles.replay.sentences import (
-    MAY_CHANGE_NOTHING,
     between,
     error_sentence,
     in_another_run,
+    may_change_nothing,
     spread_sentence,
     unlike_sentence,
 )
@@ -138,11 +138,10 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
     if found is None:
         st.caption(as_markdown(f"No prediction. {why}", 300))
         return
-    same = f" {MAY_CHANGE_NOTHING}"
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** "
         f"({in_another_run(found)}) instead of "
-        f"{units.milliseconds(found.measured_ms)}." + (same if found.is_within_error else "")
+        f"{units.milliseconds(found.measured_ms)}. {may_change_nothing(found)}"
     )
     for advice in found.advice:
         st.caption(as_markdown(advice, 300))

@@ -19,7 +19,7 @@ from strategy_lab.profiles.replay.other_algorithm import other_algorithm
 from strategy_lab.profiles.replay.overlapped import overlapped
 from strategy_lab.profiles.replay.recording import ReplayError
 from strategy_lab.profiles.replay.replays import replays
-from strategy_lab.profiles.replay.sentences import MAY_CHANGE_NOTHING, in_another_run, times_as_fast
+from strategy_lab.profiles.replay.sentences import in_another_run, may_change_nothing, times_as_fast
 from strategy_lab.profiles.replay.spec_edits import refused_xla
 from strategy_lab.profiles.replay.straggler import average_straggler
 from strategy_lab.profiles.replay.what_if import WhatIf, what_if
@@ -109,11 +109,9 @@ def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) 
         st.caption(as_markdown(error, 300))
         return None
     title = plain(units.listed(found.edits))
-    same = f" {MAY_CHANGE_NOTHING}"
     st.markdown(
         f"Predicted **{units.milliseconds(found.predicted_ms)}** ({in_another_run(found)}) "
-        f"{as_markdown(title, 300)}: {times_as_fast(found)}."
-        + (same if found.is_within_error else "")
+        f"{as_markdown(title, 300)}: {times_as_fast(found)}. {may_change_nothing(found)}"
     )
     for advice in found.advice:
         st.caption(as_markdown(advice, 300))

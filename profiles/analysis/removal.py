@@ -18,7 +18,7 @@ class Removal:
 
     change: Change
     kind_of_op: str = ""
-    """Of `free-ops`: a type of op or `communication`."""
+    """Of `free-ops`: a type of op, `communication` or `tf.print`."""
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Of `spec`: values of RunSpec fields by dotted path."""
     is_bound: bool = False

@@ -110,7 +110,10 @@ def shared_cores_of(runs: Sequence[Profile], segments: Sequence[int]) -> SharedC
     for profile, item in zip(runs, opened, strict=True):
         step_ms = step_times(profile, item.segment).median_ms
         if step_ms is None:
-            raise PredictionError(f"No step of run {profile.name} is timed")
+            raise PredictionError(
+                f"No step of run {profile.name} is timed",
+                advice="Record it again with 10 steps or more",
+            )
         measured.append(MeasuredStep(item.num_replicas, step_ms))
     most = max(range(len(runs)), key=lambda at: opened[at].num_replicas)
     try:

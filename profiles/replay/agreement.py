@@ -116,7 +116,10 @@ def _compare_intervals(
     assert expected.high is not None
     error = expected.ratio / measured.ratio - 1
     side = "longer" if error >= 0 else "shorter"
-    off = f"the predicted step is {units.share(abs(error))} {side} than the measured one"
+    off = (
+        f"relative to a step without the change, the predicted one is {units.share(abs(error))} "
+        f"{side} than the measured one"
+    )
     if expected.high < measured.low or measured.high < expected.low:
         return (
             "disagree",

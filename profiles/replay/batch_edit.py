@@ -29,6 +29,12 @@ RECORD_ANOTHER = (
     "A recording of one batch does not tell how much of an op's time grows with the examples. "
     "Change the batch while a run trains, so that both are captured: the interval is then narrower."
 )
+MOST_CHECKED = 8
+"""Times the recorded batch, or a part of it, that predictions were compared with."""
+NOT_CHECKED = (
+    f"This is arithmetic on paper: no prediction of a batch more than {MOST_CHECKED} times as "
+    "large or as small was checked against a measurement."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,13 @@ class OtherBatch:
     source: str = ""
     """Where the fixed time comes from, if it is not the usual one."""
     extremes: tuple[Edit, ...] = ()
-    advice: str = RECORD_ANOTHER
+    what_to_record: str = RECORD_ANOTHER
+
+    @property
+    def advice(self) -> str:
+        times = max(self.times_examples, 1 / self.times_examples)
+        far = NOT_CHECKED if times > MOST_CHECKED else ""
+        return f"{far} {self.what_to_record}".strip()
 
     @property
     def title(self) -> str:

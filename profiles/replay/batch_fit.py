@@ -82,11 +82,11 @@ def fitted(edit: OtherBatch, known: Replays, other: Replays) -> OtherBatch:
     too_short = math.log(min(reached_ms) / measured_ms)
     too_long = math.log(measured_ms / max(reached_ms))
     if max(too_short, too_long) > _FARTHEST * noise:
-        return replace(edit, advice="")
+        return replace(edit, what_to_record="")
     least_ns, fixed_ns, most_ns = _likely_fixed_ns(reached_ms, measured_ms, noise)
     both = sorted(each.recording.segment.segment for each in (known, other))
     source = f"from segments {both[0]} and {both[1]}"
-    found = replace(edit, fixed_ns=fixed_ns, source=source, extremes=(), advice="")
+    found = replace(edit, fixed_ns=fixed_ns, source=source, extremes=(), what_to_record="")
     return replace(
         found,
         extremes=(

@@ -29,9 +29,13 @@ LEADER = 0
 """The worker whose ops are recorded."""
 FEWEST_STEPS = 3
 """A launch gap comes from other steps than the replayed one: two of them, at least."""
-_MORE_STEPS = (
+_CAPTURE_MORE = (
     "Record the run again with “Capture every step in full” (in the Lab; "
     "--set capture.every_step=true)"
+)
+_TRAIN_LONGER = (
+    "Record the run again with 10 steps or more: it captured every step that it could, and none is "
+    "captured while the program traces and warms up"
 )
 _ANY_STEP = "Run it again, and let it do some steps"
 _TABLES = ("spans", "transfers", "collectives")
@@ -108,14 +112,15 @@ def _read(profile: Profile, segment: int) -> Recording:
     if profile.is_imported:
         raise ReplayError(
             "An imported profile has no graph of its program: which op waits for which other is "
-            "not recorded"
+            "not recorded",
+            advice="Record the program with the lab: strategy-lab trace SCRIPT",
         )
     _check_kind(opened)
     bounds = _bounds(profile, segment)
     if len(bounds) < FEWEST_STEPS:
         raise ReplayError(
             _too_few(profile, segment, len(bounds)),
-            advice=_MORE_STEPS if step_times(profile, segment).count else _ANY_STEP,
+            advice=_more_steps(opened) if step_times(profile, segment).count else _ANY_STEP,
         )
     timed: Timed = {}
     if opened.num_workers > 1:
@@ -154,9 +159,15 @@ def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> T
         raise ReplayError(
             f"Of {units.counted(len(steps), 'captured step')}, {len(whole)} have timestamps of all "
             f"replicas, and a replay needs {FEWEST_STEPS}",
-            advice=_MORE_STEPS,
+            advice=_more_steps(opened),
         )
     return whole
+
+
+def _more_steps(opened: SegmentOpened) -> str:
+    """Return how to have more captured steps. Of other programs the choice of steps is unknown."""
+    captured_all = opened.spec.get("capture", {}).get("every_step", False)
+    return _TRAIN_LONGER if captured_all else _CAPTURE_MORE
 
 
 def _warm_from(profile: Profile, segment: int) -> int:

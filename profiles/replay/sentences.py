@@ -9,10 +9,6 @@ from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.replay.what_if import WhatIf
 from strategy_lab.profiles.reporting import units
 
-MAY_CHANGE_NOTHING = (
-    "The difference is within the error of the replay: the change may have no effect."
-)
-
 
 def error_sentence(found: WhatIf) -> str:
     """`24 captured steps replayed: ...`, with what the replay does not explain."""
@@ -50,6 +46,22 @@ def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
         f"Steps without a capture take {units.milliseconds(median_ms)}, the replayed ones "
         f"{units.milliseconds(found.measured_ms)}: compare how many times as fast a step becomes, "
         "not its length."
+    )
+
+
+def may_change_nothing(found: WhatIf) -> str:
+    """That the change may have no effect; empty if the recorded steps show that it has one."""
+    if not found.is_within_error:
+        return ""
+    same_ms = units.milliseconds(found.same_ms)
+    now = (
+        f"the measured {same_ms}"
+        if found.times_examples == 1.0
+        else f"{same_ms}, with which a step has as many examples per second as now"
+    )
+    return (
+        f"The interval of the recorded steps, {_in_this_run(found)}, includes {now}: the change "
+        "may have no effect."
     )
 
 

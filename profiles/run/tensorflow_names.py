@@ -13,7 +13,10 @@ PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Types of the ops that run Python inside a graph: `tf.numpy_function`, `tf.py_function`."""
 
 PRINTING_OPS = frozenset({"Print", "PrintV2", "StringFormat"})
-"""Types of the ops of `tf.print`."""
+"""Types of the ops of `tf.print`: one makes the text, another prints it."""
+
+PRINT = "tf.print"
+"""In a what-if, all of these ops."""
 
 CHECK_OF_EACH_OP = "DebugNumericSummaryV2"
 """Type of the ops of `tf.debugging.enable_check_numerics`, which checks every op."""

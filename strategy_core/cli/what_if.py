@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KIND=2",
-        help="ops of this kind are 2 times as fast: a type of op such as Conv2D, compute, or "
-        "communication; KIND=inf: they take no time; repeatable",
+        help="ops of this kind are 2 times as fast: a type of op such as Conv2D, compute, "
+        "communication, or tf.print; KIND=inf: they take no time; repeatable",
     )
     parser.add_argument(
         "--link",
@@ -213,9 +213,9 @@ def _faster(text: str) -> Edit:
 def _print(name: str, found: WhatIf, median_ms: float | None) -> None:
     """Print how well the replay reproduces the step and, with edits, the step it predicts."""
     from strategy_lab.profiles.replay.sentences import (
-        MAY_CHANGE_NOTHING,
         error_sentence,
         in_another_run,
+        may_change_nothing,
         spread_sentence,
         times_as_fast,
         unlike_sentence,
@@ -229,10 +229,7 @@ def _print(name: str, found: WhatIf, median_ms: float | None) -> None:
     what = units.listed(found.edits)
     predicted = units.milliseconds(found.predicted_ms)
     print(plain(f"Predicted: {predicted} {what} ({in_another_run(found)})."))
-    if found.is_within_error:
-        print(MAY_CHANGE_NOTHING)
-    else:
-        print(f"That is {times_as_fast(found)}.")
+    print(plain(may_change_nothing(found) or f"That is {times_as_fast(found)}."))
     print(plain(spread_sentence(found)))
     for advice in found.advice:
         print(advice)

@@ -59,6 +59,9 @@ def test_a_delay_is_removed_and_measured(
     # How well they agree depends on the machine.
     told = re.compile("Prediction and measurement (dis)?agree|Whether they agree is not known")
     expect(page.get_by_text(told).first).to_be_visible()
+    table = page.locator(".lab-table[aria-label='Prediction and measurement']")
+    expect(table.get_by_text("With / without")).to_be_visible()
+    assert table.evaluate("each => each.scrollWidth <= each.clientWidth"), "numbers out of sight"
     runs = [path for path in server.runs.glob(f"{late.name}-try-no-delay-1-*") if path.is_dir()]
     loaded = [profiles.load(path) for path in runs]
     assert [run.status.state for run in loaded] == 6 * ["finished"]

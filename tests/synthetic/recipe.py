@@ -59,6 +59,8 @@ class Recipe:
     """Fields of `EpochEnded` beside its segment and start. Steps follow each other nevertheless."""
     threads: Threads | None = None
     """TensorFlow's thread pools; None as in runs of earlier versions."""
+    every_step: bool = False
+    """What the spec says of it; `windows` is what was captured."""
     windows: int = 3
     """Capture windows per segment."""
     window_steps: int = 10
@@ -118,6 +120,7 @@ def spec_of(recipe: Recipe) -> RunSpec:
             "global_batch_size": recipe.global_batch_size,
             "steps": max(1, recipe.steps),
             "seed": recipe.seed,
+            "capture": {"every_step": recipe.every_step},
             "inject": [{"kind": "delay", **delay} for delay in recipe.inject],
         }
     )

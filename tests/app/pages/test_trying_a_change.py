@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
@@ -13,6 +14,7 @@ from strategy_lab import profiles
 from strategy_lab.app.server import state
 from strategy_lab.app.widgets.text import as_markdown
 from strategy_lab.profiles.replay.what_if import WhatIf
+from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import begin_run
@@ -51,8 +53,9 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
     assert begun.found is not None
     assert as_markdown(begun.found.sentence) in text_of(shown)
     assert "No prediction" in text_of(shown)
-    table = next(each.value for each in shown.dataframe if "without" in each.value)
-    assert table["with"].tolist() == [pytest.approx(begun.found.measured.with_ms)]
+    assert f">{units.milliseconds(begun.found.measured.with_ms)}</td>".replace(
+        "\u00a0", " "
+    ) in _side_by_side(shown)
     assert shown.button(key=BUTTON).label == "Try it again"
     assert not state.lab().launcher.active
 
@@ -69,9 +72,20 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     begun = state.lab().tried.active
     assert begun is not None
     assert begun.wait(MAX_WAIT_S)
-    shown = text_of(rerun(page)).replace("\\", "")
+    page = rerun(page)
+    shown = text_of(page).replace("\\", "")
     assert "24 captured steps replayed" in shown
     assert "Replay error 1.2 %" in shown
+    table = _side_by_side(page)
+    assert table.index(">Predicted</th>") < table.index(">Measured, 3 runs each</th>")
+    assert table.index(">10.0") < table.index("</td>", table.index(">With it</th>"))
+
+
+def _side_by_side(page: AppTest) -> str:
+    tables = [each.proto.body for each in page.get("html")]
+    return next(each for each in tables if "Prediction and measurement" in each).replace(
+        "\u00a0", " "
+    )
 
 
 def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:

@@ -535,6 +535,7 @@ def test_a_prediction_comes_from_the_evidence_of_a_finding(ill: Callable[[str], 
         ("communication-exposed", Removal("free-ops", "communication", is_bound=True)),
         ("small-collective", Removal("free-ops", "communication", is_bound=True)),
         ("python-op", Removal("free-ops", "EagerPyFunc", is_bound=True)),
+        ("debugging-ops", Removal("free-ops", "tf.print")),
         ("tiny-batch", Removal("spec", changes={"global_batch_size": 64})),
         (
             "other-algorithm",

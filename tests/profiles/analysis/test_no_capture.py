@@ -36,6 +36,16 @@ def test_a_run_without_captures_is_to_be_captured(tmp_path: Path) -> None:
     assert "Capture every step in full" in str(refusal.value.advice)
 
 
+def test_a_run_that_captured_all_its_steps_is_to_train_longer(tmp_path: Path) -> None:
+    """To capture every step is what it did."""
+    run = write_run(tmp_path / "run", steps=4, windows=0, every_step=True)
+    profile = profiles.load(run)
+    with pytest.raises(ReplayError, match="no captured step") as refusal:
+        read_recording(profile, 0)
+    assert "10 steps or more" in str(refusal.value.advice)
+    assert "every_step" not in str(refusal.value.advice)
+
+
 @pytest.mark.parametrize("lost", ["replica_steps", "spans"])
 @pytest.mark.parametrize("is_deleted", [True, False])
 def test_captures_whose_files_are_lost_are_not_said_to_be_missing(

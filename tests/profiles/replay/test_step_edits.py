@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 from strategy_lab import profiles
 from strategy_lab.profiles.replay import spec_edits
-from strategy_lab.profiles.replay.batch_edit import RECORD_ANOTHER, OtherBatch, other_batch
+from strategy_lab.profiles.replay.batch_edit import (
+    NOT_CHECKED,
+    RECORD_ANOTHER,
+    OtherBatch,
+    other_batch,
+)
 from strategy_lab.profiles.replay.batch_fit import fitted
 from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
 from strategy_lab.profiles.replay.edits import Edit
@@ -192,6 +197,16 @@ def at_batch(known: Replays, batch: int, fixed_us: float, share: float = 1.0) ->
     return Replays(replace(known.recording, segment=opened), tuple(steps))
 
 
+@pytest.mark.parametrize(
+    ("batch", "is_checked"), [(8, True), (6, False), (512, True), (514, False)]
+)
+def test_a_batch_far_from_the_recorded_one_is_arithmetic(
+    batch: int, is_checked: bool, known: Replays
+) -> None:
+    (advice,) = predict(known, [other_batch(known, batch)]).advice
+    assert advice == (RECORD_ANOTHER if is_checked else f"{NOT_CHECKED} {RECORD_ANOTHER}")
+
+
 @pytest.mark.parametrize("fixed_us", [15, 150])
 @pytest.mark.parametrize("other", [32, 128])
 def test_a_second_recorded_batch_tells_the_fixed_time(fixed_us: int, other: int) -> None:
@@ -231,7 +246,7 @@ def test_a_second_batch_that_no_fixed_time_explains_changes_nothing(known: Repla
     opened = msgspec.structs.replace(known.recording.segment, segment=1, global_batch_size=128)
     elsewhere = Replays(replace(known.recording, segment=opened), tuple(steps))
     usual = other_batch(known, 256)
-    assert fitted(usual, known, elsewhere) == replace(usual, advice="")
+    assert fitted(usual, known, elsewhere) == replace(usual, what_to_record="")
 
 
 def test_what_the_recording_does_not_tell_is_refused() -> None:

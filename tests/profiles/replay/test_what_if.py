@@ -19,6 +19,7 @@ from strategy_lab.profiles.replay.replays import Replays, replay_graphs
 from strategy_lab.profiles.replay.sentences import (
     finding_sentence,
     gain_sentence,
+    may_change_nothing,
     spread_sentence,
     times_as_fast,
     unlike_sentence,
@@ -119,6 +120,22 @@ def test_without_its_python_ops_the_host_has_more_time() -> None:
     assert half.predicted_ms == half.most_ms == pytest.approx(3 + 10 + 5)
 
 
+def test_without_tf_print_no_op_waits_for_its_core() -> None:
+    """3 ms of the host's Python, 20 ms of `tf.print` in two ops, and one of 5 ms beside these that
+    starts 12 ms late."""
+    drawn = [(3 * MS, ()), (15 * MS, (0,)), (5 * MS, (1,)), (5 * MS, (0,)), (10 * MS, (2, 3))]
+    categories = ["host", *["compute"] * 4]
+    steps = [step_of(drawn, 2.0, categories, step=n) for n in range(6)]
+    for step in steps:
+        step.nodes.op[1:3] = ["StringFormat", "PrintV2"]
+        step.nodes.start_ns[3] += 12 * MS
+        step.nodes.end_ns[3] += 12 * MS
+    found = predict(replays_of(steps), [Faster("tf.print", np.inf)])
+    assert found.measured_ms == pytest.approx(3 + 15 + 5 + 10)
+    assert found.predicted_ms == pytest.approx(1.5 + 5 + 10)
+    assert (found.least_ms, found.most_ms) == pytest.approx((0.35 * 3 + 15, 3 + 12 + 5 + 10))
+
+
 def test_another_run_may_differ_more_than_the_steps_of_this_one(known: Replays) -> None:
     assumed = predict(known, [AverageReplica(1)])
     assert assumed.least_ms == assumed.most_ms == pytest.approx(17.0)
@@ -204,6 +221,14 @@ def test_a_gain_smaller_than_the_error_is_not_told() -> None:
     found = predict(replays_of(uneven), [Faster("communication", 2)])
     assert found.is_within_error
     assert "cannot be predicted from this recording" in gain_sentence(found)
+
+
+def test_that_a_change_may_have_no_effect_is_said_with_the_interval(known: Replays) -> None:
+    assert not may_change_nothing(predict(known, [RemoveDelay()]))
+    uneven = [late_step(number, gap_ns=number % 3 * 9 * MS) for number in range(9)]
+    found = predict(replays_of(uneven), [Faster("communication", 2)])
+    said = may_change_nothing(found).replace("\u00a0", " ")
+    assert f"{found.least_ms:.0f} to {found.most_ms:.0f} ms, includes the measured 92.0 ms:" in said
 
 
 @pytest.mark.parametrize(

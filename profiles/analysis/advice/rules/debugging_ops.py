@@ -41,6 +41,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.tensorflow_names import (
     CHECK_OF_EACH_OP,
     CHECKING_OPS,
+    PRINT,
     PRINTING_OPS,
     SUMMARY_OPS,
 )
@@ -141,7 +142,9 @@ def _most_on_a_device(found: list[Cause], value: Callable[[Cause], float]) -> fl
 
 
 def removal(_facts: Facts, found: Finding) -> Removal | str:
-    """With the op that takes most of the time for free; not of checks, without which TensorFlow
-    would fuse the ops that are checked."""
+    """With `tf.print`, or the summary op that takes most of the time, for free; not of checks,
+    without which TensorFlow would fuse the ops that are checked."""
     op = found.evidence["op"]
-    return NOT_FUSED if op in CHECKING_OPS else Removal("free-ops", kind_of_op=op)
+    if op in CHECKING_OPS:
+        return NOT_FUSED
+    return Removal("free-ops", kind_of_op=PRINT if op in PRINTING_OPS else op)

@@ -16,6 +16,8 @@ from strategy_lab.profiles.replay.step_graph import ENTER, HOST, StepGraph
 from strategy_lab.profiles.tables.columns import Floats
 
 LAUNCH = "launch gap"
+LATE = "late start"
+"""Another worker began its step so much later than the one whose ops are recorded."""
 TRANSFER = "transfer"
 _KINDS = {"collective": TRANSFER, HOST: "input"}
 
@@ -27,7 +29,8 @@ class Piece:
     start_ns: float
     end_ns: float
     kind: str
-    """`compute`, `delay`, `transfer`, `input`, `other`, or `launch gap`: before the op starts."""
+    """`compute`, `delay`, `transfer`, `input`, `other`; `launch gap`, before the op starts, or
+    `late start`, before another worker does."""
     op: str
     name: str
     replica: int | None
@@ -70,7 +73,8 @@ def critical_path(graph: StepGraph) -> tuple[Piece, ...]:
         if kind != ENTER:
             found.append(_piece(graph, at, begun, until, _KINDS.get(kind, kind)))
             until = begun
-        found.append(_piece(graph, at, min(ready, until), until, LAUNCH))
+        gap = LATE if before is None and graph.is_timed[at] else LAUNCH
+        found.append(_piece(graph, at, min(ready, until), until, gap))
         until, at = min(ready, until), before
     return tuple(piece for piece in reversed(found) if piece.length_ns > 0)
 

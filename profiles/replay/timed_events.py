@@ -17,7 +17,7 @@ def timed_events(replicas: Sequence[TimedReplica], begin: int) -> list[Event]:
     """
     found: list[Event] = []
     for each in replicas:
-        op = f"phase of worker {each.worker}"
+        op = f"worker {each.worker}"
         computed = each.gradients_ns - each.delay_ns
         pieces = [
             ("input", each.start_ns, each.start_ns + each.input_ns, WAKE),

@@ -37,6 +37,8 @@ TERMS: dict[str, str] = {
     "global batch": "The examples of one step, over all replicas. Each replica of a synchronous "
     "strategy gets an equal share.",
     "host": "A machine, or one with TPU cores in a pod. Processes on one host share its clock.",
+    "late start": "On the critical path: how much later another worker begins its step than the "
+    "one whose ops are recorded.",
     "launch gap": "The time from the end of the last op that an op depends on until it starts.",
     "leader": "Worker 0 of a cluster. Its steps are the run's, and it saves checkpoints.",
     "marks": "Timestamps inside the graph, on every step of each replica: inputs ready, gradients "

@@ -243,6 +243,12 @@ def _print_path(path: Sequence[PathShare]) -> None:
         print(
             f"  {units.share(item.share):>6}  {_ms(item.total_ms):>9}  {item.num:4} x {name}{spare}"
         )
+    others = path[MOST_ROWS:]
+    if others:
+        share = units.share(sum(item.share for item in others))
+        total = _ms(sum(item.total_ms for item in others))
+        kinds = units.counted(len(others), "other kind")
+        print(f"  {share:>6}  {total:>9}         {kinds}; --json has all of them")
 
 
 def _print_slowdowns(found: Slowdowns) -> None:

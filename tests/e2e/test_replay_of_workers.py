@@ -43,7 +43,7 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_delay_of_another_worker_is_on_the_critical_path(run: Path) -> None:
     graph = replays(profiles.load(run), 0).middle.graph
     longest = path_table(graph)[0]
-    assert (longest.kind, longest.op) == ("delay", "phase of worker 1")
+    assert (longest.kind, longest.op) == ("delay", "worker 1")
     assert longest.total_ms == pytest.approx(DELAY_MS, rel=0.2)
 
 

@@ -1,7 +1,7 @@
-// The critical path of a step: bars below its ops, thin lines where the next op is not yet launched.
+// The critical path of a step: bars below its ops, thin lines where the next one has not begun.
 
 const BAR = 3;
-const GAP = "launch gap";
+const GAPS = new Set(["launch gap", "late start"]);
 
 export function drawPath(context, { viewport: v, theme, path }) {
   if (!path?.length) return;
@@ -10,17 +10,18 @@ export function drawPath(context, { viewport: v, theme, path }) {
   let last = null;
   for (const { row, from_ns: from, to_ns: to, kind } of path) {
     if (row === null) continue;
+    const isGap = GAPS.has(kind);
     const [x1, x2, y] = [v.x(from), v.x(to), foot(row)];
     context.globalAlpha = 0.9;
-    if (kind === GAP || (last && last.row !== row)) {
+    if (isGap || (last && last.row !== row)) {
       context.beginPath();
       context.setLineDash([3, 3]);
       context.moveTo(x1, last ? foot(last.row) : y);
-      context.lineTo(kind === GAP ? x2 : x1, y);
+      context.lineTo(isGap ? x2 : x1, y);
       context.stroke();
       context.setLineDash([]);
     }
-    if (kind !== GAP) context.fillRect(x1, y - BAR / 2, Math.max(x2 - x1, 1.5), BAR);
+    if (!isGap) context.fillRect(x1, y - BAR / 2, Math.max(x2 - x1, 1.5), BAR);
     last = { row };
   }
   context.globalAlpha = 1;

@@ -30,7 +30,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         "input-free",
         "faster:Conv2D=2",
         "faster:communication=inf",
-        "faster:phase of worker 1=1.5",
+        "faster:worker 1=1.5",
         "remove-delay,input-free,faster:_FusedMatMul=0.5",
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.profiles.replay.batch_edit import OtherBatch
 from strategy_lab.profiles.replay.build import StepBuilder
+from strategy_lab.profiles.replay.critical_path import path_table
 from strategy_lab.profiles.replay.edits import AverageReplica, Faster, RemoveDelay, Times
 from strategy_lab.profiles.replay.recording import (
     Recording,
@@ -102,6 +103,14 @@ def test_the_all_reduce_of_the_gradients_waits_for_another_worker(captured: Capt
     for at in exits:
         awaited = graph.nodes.replica[list(graph.waits_for[at])]
         assert sorted(awaited.tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_what_a_worker_begins_later_is_its_late_start_on_the_critical_path(
+    captured: Captured,
+) -> None:
+    graph = with_worker(captured, 104, 110)  # the last replica of the first is there at 109.5 ms
+    shares = {(item.kind, item.op): item.total_ms for item in path_table(graph)}
+    assert shares["late start", "worker 1"] == pytest.approx(102)
 
 
 def test_workers_on_one_host_share_its_cores(captured: Captured) -> None:

@@ -15,6 +15,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import ValidationError
 
+from strategy_lab.profiles.user_input.wrong_field import what_it_takes
+
 
 class StrictServer(MCPServer[Any]):
     """Checks the arguments of a call against the tool's schema."""
@@ -54,7 +56,7 @@ def _without_blanks(answer: Any) -> Any:
 
 def _sentence(item: Any) -> str:
     where = ".".join(str(part) for part in item["loc"])
-    return f"{where}: {item['msg']}"
+    return f"{where}: {what_it_takes(item)}"
 
 
 def _what_it_takes(tool: Tool) -> str:

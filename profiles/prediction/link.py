@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.user_input.wrong_field import what_it_takes
 
 READY = Path(__file__).parent / "interconnects"
 MOST_BYTES = 65_536
@@ -114,9 +115,13 @@ def text_of_link(link: Link) -> str:
 def _problems(error: ValidationError) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in error.errors():
-        message = each["msg"].removeprefix("Value error, ")
+        message = what_it_takes(each)
+        if message.startswith("it "):
+            message = f"I{message[1:]}"  # a sentence of its own, below the field
         if each["type"] in _NEEDED:
             message = "No value is given"
+        elif each["type"] == "extra_forbidden":
+            message = f"A link has no such field; it has {', '.join(Link.model_fields)}"
         found.setdefault(".".join(map(str, each["loc"])), message)
     return found
 

@@ -9,26 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from strategy_lab.profiles.errors import SpecError
 from strategy_lab.profiles.user_input.text import shown
-
-_BOUNDS = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "more than"),
-    "less_than_equal": ("le", "at most"),
-    "less_than": ("lt", "less than"),
-}
-_KINDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "finite_number": "a finite number",
-    "bool": "true or false",
-    "string": "text",
-    "dict": "a mapping of fields",
-    "mapping": "a mapping of fields",
-    "model": "a mapping of fields",
-    "tuple": "a list",
-    "list": "a list",
-}
-"""Keys are the first word of pydantic's error type: `int_parsing`, `int_type`, `int_from_float`."""
+from strategy_lab.profiles.user_input.wrong_field import what_it_takes
 
 
 def spec_error(error: ValidationError, spec: type[BaseModel]) -> SpecError:
@@ -45,7 +26,7 @@ def spec_error(error: ValidationError, spec: type[BaseModel]) -> SpecError:
     if first["type"] == "missing":
         return SpecError(f"{path} is missing: it has no default", field=path)
     said = f"{path}={shown(first['input'])}" if path else shown(first["input"])
-    return SpecError(f"{said} is not valid: {_takes(first)}", field=path)
+    return SpecError(f"{said} is not valid: {what_it_takes(first)}", field=path)
 
 
 def _fields(spec: type[BaseModel], groups: Sequence[int | str]) -> Iterable[str]:
@@ -56,18 +37,3 @@ def _fields(spec: type[BaseModel], groups: Sequence[int | str]) -> Iterable[str]
         inner = spec.model_fields[name].annotation
         spec = next(each for each in (inner, *get_args(inner)) if hasattr(each, "model_fields"))
     return spec.model_fields
-
-
-def _takes(found: Mapping[str, Any]) -> str:
-    """Return what the field accepts."""
-    kind, limits = str(found["type"]), found.get("ctx", {})
-    if kind in _BOUNDS:
-        key, words = _BOUNDS[kind]
-        return f"it must be {words} {limits[key]}"
-    if kind == "literal_error":
-        return f"it must be one of {limits['expected'].replace(' or ', ', ')}"
-    taken = _KINDS.get(kind) or _KINDS.get(kind.partition("_")[0])
-    if taken is not None:
-        return f"it must be {taken}"
-    message = str(found["msg"])
-    return message[:1].lower() + message[1:]

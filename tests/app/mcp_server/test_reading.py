@@ -153,10 +153,10 @@ def test_a_comparison_is_the_one_of_the_command_line(
         (
             "summary",
             {},
-            "summary was called wrongly: run: Field required. It takes run, details (optional).",
+            "run: it has no value, and no default. It takes run, details (optional).",
         ),
-        ("list_runs", {"limit": 0}, "limit: Input should be greater than or equal to 1"),
-        ("list_runs", {"limit": "all"}, "limit: Input should be a valid integer"),
+        ("list_runs", {"limit": 0}, "limit: it must be at least 1"),
+        ("list_runs", {"limit": "all"}, "limit: it must be a whole number"),
     ],
 )
 def test_what_cannot_be_answered_is_a_sentence(

@@ -37,8 +37,8 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     [
         (TEXT + "latency_us = 3\n", "latency_us needs latency_source"),
         (TEXT + "device_times_as_fast = 2\n", "device_times_as_fast needs device_source"),
-        (TEXT.replace("2.5", "-1"), "bandwidth_gbps: Input should be greater than 0"),
-        (TEXT + "speed = 3\n", "speed: Extra inputs"),
+        (TEXT.replace("2.5", "-1"), "bandwidth_gbps: It must be more than 0"),
+        (TEXT + "speed = 3\n", "speed: A link has no such field; it has name, bandwidth_gbps"),
         ("name = ", "does not describe a link"),
     ],
 )
@@ -76,4 +76,4 @@ def test_each_wrong_field_has_its_problem() -> None:
     assert isinstance(found, dict)
     assert found.keys() == {"bandwidth_gbps", "bandwidth_source", "latency_us", "device_source"}
     assert found["bandwidth_gbps"] == found["bandwidth_source"] == "No value is given"
-    assert "greater than or equal to 0" in found["latency_us"]
+    assert found["latency_us"] == "It must be at least 0"

@@ -454,7 +454,7 @@ def test_the_stage_of_the_input_that_limits_is_named(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "input_ms": 10.0, "causes": [row]}
     found = found_in(tmp_path / "run", **options)["input-bound"]
     assert "The limiting stage is the function of map(), Prefetch > Rebatch" in found.sentence
-    assert "12.0 ms for each element" in found.sentence
+    assert "12.0 ms for each element in captured steps (mean)" in found.sentence
 
 
 def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_path: Path) -> None:

@@ -171,7 +171,9 @@ def _limit(stage: Cause | None) -> str:
     named = f"{known[0]}, " if known else ""
     path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
     each = units.milliseconds(stage.each_ms)
-    return f" The limiting stage is {named}{path}: {each} for each element."
+    return (
+        f" The limiting stage is {named}{path}: {each} for each element in captured steps (mean)."
+    )
 
 
 def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:

@@ -92,7 +92,7 @@ def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) ->
     assert tracing.cost.share_text.endswith("of the time of all steps of segment 1")
     for place, text in everywhere(run).items():
         assert tracing.cost.share_text in text, place
-        assert "all steps of segment 1, because it traces" in text, place
+        assert "all steps of segment 1, because it includes" in text, place
 
 
 @pytest.mark.slow

@@ -15,8 +15,6 @@ _ROOM = 1.4
 _NAMED_BELOW = 0.9
 """Share of the chart's height below which the winner's name is, however wide its interval."""
 _UNITS: dict[Cost, str] = {"step_ms": "step time, ms", "num_replicas": "number of replicas"}
-
-
 _LONGEST_NAME = 24
 """Letters: a longer name of the winner does not fit a narrow screen; the legend has its star."""
 

@@ -9,7 +9,7 @@ from strategy_lab.app.server.opened import OpenRun
 from strategy_lab.app.widgets.links import page_link
 from strategy_lab.app.widgets.table import number, show_selectable_table, text
 from strategy_lab.app.widgets.text import as_markdown, plain
-from strategy_lab.profiles.replay.critical_path import LATE, LAUNCH, PathShare, path_table
+from strategy_lab.profiles.replay.critical_path import GAPS, PathShare, path_table
 from strategy_lab.profiles.replay.replays import replays
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.store import Profile
@@ -65,7 +65,7 @@ def _label(timeline: Timeline, part: PathPart) -> str:
     track = next(each for each in timeline.tracks if part.row in each.rows)
     where = "the host" if track.replica is None else f"replica {track.replica}"
     length = units.milliseconds((part.to_ns - part.from_ns) / 1e6)
-    before = "before " if part.kind in (LAUNCH, LATE) else ""
+    before = "before " if part.kind in GAPS else ""
     return f"→ {length} {before}{as_markdown(part.name, 80)}, {where}"
 
 

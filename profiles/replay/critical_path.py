@@ -18,6 +18,8 @@ from strategy_lab.profiles.tables.columns import Floats
 LAUNCH = "launch gap"
 LATE = "late start"
 """Another worker began its step so much later than the one whose ops are recorded."""
+GAPS = (LAUNCH, LATE)
+"""The kinds in which nothing of the path runs: the piece after them has not begun."""
 TRANSFER = "transfer"
 _KINDS = {"collective": TRANSFER, HOST: "input"}
 

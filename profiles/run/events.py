@@ -564,9 +564,9 @@ class Imported(Recorded, frozen=True, tag="imported"):
 
 IMPORTED = "imported"
 """The strategy of an imported run, which does not name its own."""
+
 OWN_PROFILER = "own_profiler"
 """Field of a note: the first and the last step in which the program's own profiler was on."""
-
 
 WHY_NO_OPS = "why_no_ops"
 """Field of a note: why the captures of a segment may hold no op, without a full stop."""

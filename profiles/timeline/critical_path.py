@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.replay.build import StepBuilder
-from strategy_lab.profiles.replay.critical_path import LATE, LAUNCH, Piece, critical_path
+from strategy_lab.profiles.replay.critical_path import GAPS, Piece, critical_path
 from strategy_lab.profiles.replay.recording import Recording, ReplayError, read_recording, read_rows
 from strategy_lab.profiles.tables.store import Profile
 from strategy_lab.profiles.timeline.layout import Timeline
@@ -73,7 +73,7 @@ def _part(
     start, end = round(begin_ns + piece.start_ns), round(begin_ns + piece.end_ns)
     rows = rows_of.get((piece.replica, piece.device or ""), [])
     # A gap ends where its op begins.
-    at_ns = end if piece.kind in (LAUNCH, LATE) else start
+    at_ns = end if piece.kind in GAPS else start
     row, span_ns = _span_around(timeline, rows, at_ns, piece.name) or (None, None)
     return PathPart(row, start, end, piece.kind, piece.name or piece.op, piece.op, span_ns)
 

@@ -11,6 +11,7 @@ import ctypes
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -254,6 +255,7 @@ _THREAD_POOL_CATEGORIES = (0, 1)
 """`tsl::tracing::EventCategory`: a closure is scheduled, a closure is run."""
 
 
+@cache
 def _exported(name: str, result: Any, *arguments: Any) -> Any:
     """A plain function that TensorFlow's library exports; None if it is not available."""
     library = shared_libraries.that_exports(name)

@@ -67,7 +67,6 @@ class _FunctionCall(Lookup):
         unit = session.units.known.get(weakref.ref(function))
         if unit is None:
             unit = session.units.of(function, private_tf.python_function)
-            unit.is_compiled = private_tf.is_compiled(function)
         return functools.partial(outermost_call, session, unit, method)
 
 
@@ -142,7 +141,6 @@ def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwarg
     unit = session.unit_of_run(function, strategy)
     if unit is None:
         return method(*args, **kwargs)
-    unit.is_compiled = private_tf.is_compiled(function)
     return outermost_call(session, unit, method, *args, **kwargs)
 
 

@@ -6,16 +6,21 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from strategy_core.private_tf.tracing import is_compiled
 from strategy_core.runtime.source_place import source_place
 
 
 class Unit:
     """A `tf.function`, a function that runs eagerly in `strategy.run`, or an eager tape."""
 
-    def __init__(self, name: str, line: str, *, is_eager: bool = False) -> None:
+    def __init__(
+        self, name: str, line: str, *, is_eager: bool = False, is_compiled: bool = False
+    ) -> None:
         self.name = name
         self.is_eager = is_eager
         """Whether it is the place of a tape outside of functions."""
+        self.is_compiled = is_compiled
+        """Whether XLA compiles it as a whole."""
         self.line = line
         """`train.py:34`, where it is defined; empty if that is unknown."""
         self.trains = False
@@ -24,8 +29,6 @@ class Unit:
         """Whether it calls `strategy.run`."""
         self.may_loop = False
         """Whether one call may do several steps: replicas or gradients in a loop, or repeatedly."""
-        self.is_compiled = False
-        """Whether XLA compiles it as a whole."""
         self.num_calls = 0
         self.returns_loss: bool | None = None
         """Whether it returns one floating-point number; None before its first call."""
@@ -75,7 +78,8 @@ class Units:
         """The unit of a function; `python_function` returns what has its name and code."""
         unit = self.known.get(weakref.ref(function))
         if unit is None:
-            unit = self._add(function, Unit(*_described(python_function(function))))
+            name, line = _described(python_function(function))
+            unit = self._add(function, Unit(name, line, is_compiled=is_compiled(function)))
         return unit
 
     def of_optimizer(self, optimizer: Any) -> Unit:

@@ -91,7 +91,10 @@ def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
     measured = f"<b>{as_html(units.milliseconds(base.measured_ms))}</b>"
     best = next((item for item in found if not item.is_within_error), None)
     if best is None:
-        which = " No change that was tried differs by more than the error of the replay."
+        which = (
+            " No change that was tried is sure to have an effect: the interval of each includes "
+            "the measured step."
+        )
         return f"A captured step takes {measured}.{which if found else ''}"
     return (
         f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
@@ -112,7 +115,7 @@ def _show_predictions(found: tuple[WhatIf, ...]) -> None:
             "times": number("Times as fast", lambda item: item.speedup, format="%.2f"),
             "told": text(
                 "May change nothing",
-                lambda item: "within the error" if item.is_within_error else "",
+                lambda item: "yes" if item.is_within_error else "",
             ),
         },
     )

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from strategy_core.private_tf.tracing import is_compiled
 from strategy_core.runtime.source_place import source_place
 
 
@@ -78,6 +77,8 @@ class Units:
         """The unit of a function; `python_function` returns what has its name and code."""
         unit = self.known.get(weakref.ref(function))
         if unit is None:
+            from strategy_core.private_tf.tracing import is_compiled  # imports TensorFlow
+
             name, line = _described(python_function(function))
             unit = self._add(function, Unit(name, line, is_compiled=is_compiled(function)))
         return unit

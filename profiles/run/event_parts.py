@@ -51,6 +51,42 @@ class Host(Struct, frozen=True):
     """System and processor architecture."""
 
 
+class StackFrame(Struct, frozen=True):
+    """A line of the program on a thread's stack."""
+
+    file: Name
+    """Path of the source file."""
+    line: Count
+    """Line number, from 1."""
+    function: Name
+    """Name of the function that the line is in."""
+    text: Name = ""
+    """The line itself."""
+
+
+class StackPlace(Struct, frozen=True):
+    """What a thread was doing when its stack was sampled."""
+
+    doing: Name
+    """As in `profiles.reporting.account_rows`; `python` is the program's own code."""
+    within: Name = ""
+    """`validation`, `predict`, `checkpoint` or `callback`, if it was a part of such a call."""
+    call: Name = ""
+    """Function of a library that the program's line had called; of a callback, its class."""
+    frames: Annotated[list[StackFrame], Meta(max_length=64)] = []
+    """The lines of the program, the outermost first."""
+
+
+class Loop(Struct, frozen=True):
+    """An outermost `for` or `while` statement of the program."""
+
+    file: Name
+    first: Count
+    """Number of its first line."""
+    last: Count
+    """Number of its last line."""
+
+
 class Threads(Struct, frozen=True):
     """The sizes of TensorFlow's thread pools as the program set them; 0: TensorFlow's choice, one
     thread for each CPU."""

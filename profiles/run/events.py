@@ -24,9 +24,11 @@ from strategy_lab.profiles.run.event_parts import (
     ImportedFile,
     InterfaceCounts,
     LinkCounts,
+    Loop,
     ProcessUse,
     ServedVariable,
     Server,
+    StackPlace,
     TableFile,
     Threads,
     TpuFinding,
@@ -387,6 +389,23 @@ class MemorySampled(Recorded, frozen=True, gc=False, tag="memory"):
     """`tensorflow-allocator` or `process-resident`."""
 
 
+class StacksSampled(Recorded, frozen=True, tag="stacks"):
+    """Where the thread that trains was, sampled at random intervals. In `stacks.jsonl`."""
+
+    program_ns: TimeNs
+    """When the process started, by the wall clock."""
+    since_ns: TimeNs
+    """When the sampling of this event began, by the wall clock."""
+    after_us: Annotated[list[Count], Meta(max_length=MOST_ITEMS)]
+    """Time from each sample, or from the begin, to the next, in microseconds."""
+    place: Annotated[list[Small], Meta(max_length=MOST_ITEMS)]
+    """By sample the number of its place in `places`."""
+    places: Annotated[list[StackPlace], Meta(max_length=MOST_ITEMS)]
+    """The places of this event's samples."""
+    loops: Annotated[list[Loop], Meta(max_length=MOST_ITEMS)] = []
+    """The loops of the program's files that were seen; with the last event only."""
+
+
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):
     """What the run's processes and all programs of this machine used of its CPUs.
 
@@ -605,6 +624,7 @@ Event: TypeAlias = (
     | VariablesServed
     | MemorySampled
     | LinkBytes
+    | StacksSampled
     | ResourcesSampled
     | ClockMeasured
     | CommandSent

@@ -8,6 +8,7 @@ RUN/
                                     asked to do, one file each
   worker-0-0/                       worker 0, generation 0: one folder per process
     events.jsonl                    its events
+    stacks.jsonl                    where the thread that trains was, by samples
     events.columns                  copies of these, most of them as columns, to read faster
     placement-000.parquet           one per segment
     graph-000.parquet               the same graph with its edges, for `profiles.capture`
@@ -33,6 +34,7 @@ from pathlib import Path
 RUN_FILE = "run.json"
 LAUNCHER_EVENTS = "launcher.jsonl"
 WORKER_EVENTS = "events.jsonl"
+WORKER_STACKS = "stacks.jsonl"
 COLUMNS_FILE = "events.columns"
 XPLANE_FOLDER = "xplane"
 COMMANDS_FOLDER = "commands"
@@ -53,6 +55,10 @@ class WorkerFolder:
     @property
     def events(self) -> Path:
         return self.path / WORKER_EVENTS
+
+    @property
+    def stacks(self) -> Path:
+        return self.path / WORKER_STACKS
 
     @property
     def xplane(self) -> Path:

@@ -25,6 +25,7 @@ from strategy_core.recorder.examples import num_examples
 from strategy_core.recorder.failure import failed_by
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
+from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
 from strategy_lab.profiles.errors import LabError
@@ -135,13 +136,14 @@ class ProgramRecorder:
         self.recorder.close(status)
 
 
-def join_run(run: Path, capture: Capture | None) -> Recorder:
+def join_run(run: Path, capture: Capture | None, stacks: StackSampler | None = None) -> Recorder:
     """A recorder for this process of a program, in a run folder that exists or will.
 
     Starts TensorFlow's runtime, so create logical devices first.
     """
     folder = worker_folder(run, worker_number())
-    recorder = Recorder(folder, capture=capture, log=EventLog(folder.events), is_guest=True)
+    log = EventLog(folder.events)
+    recorder = Recorder(folder, capture=capture, log=log, stacks=stacks, is_guest=True)
     recorder.write(environment())
     place = _place()
     if place is not None and len(place.cluster) > 1:

@@ -15,6 +15,7 @@ from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_core.recorder import memory
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
+from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.recorder.step_writer import StepWriter
 from strategy_core.recorder.tracing_watch import TracingWatch
@@ -32,6 +33,7 @@ from strategy_lab.profiles.run.events import (
     WorkerStarted,
 )
 from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.run.liveness import process_started_ns
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.run.topology import has_coordinator, is_pod
 from strategy_lab.profiles.spec.run_spec import Capture
@@ -39,6 +41,13 @@ from strategy_lab.profiles.spec.run_spec import Capture
 _NO_SEGMENT = "Recorder.step comes after Recorder.open_segment."
 SAMPLE_EVERY_NS = 1_000_000_000
 """Interval at which memory and link traffic are sampled, at the end of a step."""
+
+
+def begin_stacks() -> StackSampler:
+    """Begin to sample the calling thread of this process."""
+    sampler = StackSampler(process_started_ns(os.getpid()) or 0)
+    sampler.start()
+    return sampler
 
 
 class Recorder:
@@ -52,6 +61,7 @@ class Recorder:
       folder: the worker's folder; created if missing.
       capture: how much to record; may be replaced before `open_segment`.
       log: an event log that the caller has already opened.
+      stacks: samples the program's stack already; by default a sampler of this thread is started.
       is_guest: True in a program outside of the lab. A failed write to the disk then ends the
         recording with one warning, not the training. Otherwise it raises RunFolderError.
     """
@@ -62,6 +72,7 @@ class Recorder:
         *,
         capture: Capture | None = None,
         log: EventLog | None = None,
+        stacks: StackSampler | None = None,
         is_guest: bool = False,
     ) -> None:
         self.folder = folder
@@ -102,6 +113,8 @@ class Recorder:
         self._is_closed = False
         clocks = time.time_ns(), time.monotonic_ns()
         self._wall_clock = WallClock(*clocks)
+        self._stacks = stacks or begin_stacks()
+        self._stacks.write_to(folder.stacks)
         self.write(WorkerStarted(folder.worker, os.getpid(), *clocks, uid_of(folder.path.parent)))
 
     def write(self, event: Event) -> None:
@@ -303,6 +316,7 @@ class Recorder:
         if self._is_closed:
             return
         self._is_closed = True
+        self._stacks.stop()
         self.leave_ahead()
         self._write_all(self._windows.finish())
         self._write_all(self._count_links())

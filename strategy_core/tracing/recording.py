@@ -21,6 +21,7 @@ from strategy_core.recorder.program import (
     segment_of,
 )
 from strategy_core.recorder.recorder import Recorder
+from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep, StepResult
 from strategy_core.tracing.calls import Call, Fetched
 from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
@@ -62,9 +63,14 @@ _GRAPHS_LEFT = "The program's own `tf.summary.trace_on` collected the graph"
 class Recording:
     """Writes the steps of one thread. A segment has one strategy and the functions of its step."""
 
-    def __init__(self, settings: Settings, graphs: FirstGraphs | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        graphs: FirstGraphs | None = None,
+        stacks: StackSampler | None = None,
+    ) -> None:
         capture = Capture.model_validate(settings.capture)
-        self.recorder: Recorder = join_run(Path(settings.run), capture)
+        self.recorder: Recorder = join_run(Path(settings.run), capture, stacks)
         self.iterators: set[weakref.ref[Any]] = set()
         """Iterators whose batches were used in steps, as long as they live."""
         self._graphs = graphs

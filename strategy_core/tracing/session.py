@@ -26,6 +26,7 @@ from strategy_core.tracing.tracebacks import Tracebacks
 from strategy_core.tracing.units import Unit, Units
 
 if TYPE_CHECKING:
+    from strategy_core.recorder.stack_sampler import StackSampler
     from strategy_core.tracing.first_graphs import FirstGraphs
     from strategy_core.tracing.recording import Recording
     from strategy_lab.profiles.run.layout import WorkerFolder
@@ -84,6 +85,8 @@ class Session:
         """Whether the program's own `tf.summary.trace_on` is on."""
         self.own_record: str | None = None
         """The run folder into which the program records itself."""
+        self.stacks: StackSampler | None = None
+        """Samples the program from the import of TensorFlow on."""
         self.evaluations: dict[str, list[int]] = {}
         """How long each call of `evaluate` and `predict` took, in ns, by what is said of it."""
 
@@ -573,7 +576,7 @@ class Session:
         if self._recording is None:
             from strategy_core.tracing.recording import Recording
 
-            self._recording = Recording(self.settings, self._graphs)
+            self._recording = Recording(self.settings, self._graphs, self.stacks)
             self.when_recording()
             if self._is_profiled:
                 self._recording.yield_profiler()

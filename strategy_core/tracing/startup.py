@@ -67,6 +67,10 @@ def _hook_tensorflow(session: Session) -> None:
     from strategy_core.tracing.hooks import install
 
     install(session)
+    if not session.is_idle:
+        from strategy_core.recorder.recorder import begin_stacks
+
+        session.stacks = begin_stacks()
 
 
 def _hook_keras(session: Session) -> None:

@@ -1,0 +1,139 @@
+"""Divides the time of the thread that trains: before the loop, its steps, between them, after it.
+
+Where steps begin and end is measured. What happens elsewhere is sampled: each region's length is
+known, and its samples say what it was spent on. The intervals between samples are random, so the
+share of samples is an unbiased estimate of the share of time.
+
+The loop of a program begins before its first step: with the making of the iterator, and with what
+Keras's `fit` does before. A sample belongs to the loop if it is in the outermost `for` or `while`
+statement around the line that does the steps, or on that line itself (`model.fit(...)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.run.event_parts import Loop, StackPlace
+from strategy_lab.profiles.run.stacks import Stacks
+from strategy_lab.profiles.tables.columns import Bools, Floats, Ints
+
+Line = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Begin and end of the loop, and which samples are where. Times are in ms."""
+
+    stacks: Stacks
+    program_ms: float | None
+    """From the start of the process to the last sample; None if nothing was sampled."""
+    before_ms: float | None
+    loop_ms: float
+    after_ms: float | None
+    first_ms: float
+    """The first call, and the loop before it."""
+    steps_ms: float
+    is_before: Bools
+    is_first: Bools
+    is_step: Bools
+    is_between: Bools
+    is_after: Bools
+
+    @property
+    def between_ms(self) -> float:
+        return max(0.0, self.loop_ms - self.first_ms - self.steps_ms)
+
+
+def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
+    """Divide the time around the steps of a segment; None without a step."""
+    if not steps.count:
+        return None
+    end_ns = steps.start_ns + (steps.wall_ms * 1e6).astype(np.int64)
+    first_end_ns = int(end_ns[: max(steps.num_warm_up, 1)].max())
+    begin_ns, over_ns = int(steps.start_ns[0]), int(end_ns.max())
+    is_in_step = _inside(stacks.at_ns, steps.start_ns, end_ns)
+    belongs = _belongs(stacks, is_in_step)
+    begin_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
+    over_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
+    steps_ms = float(steps.wall_ms[max(steps.num_warm_up, 1) :].sum())
+    last_ns = int(stacks.at_ns[-1]) if stacks.count else None
+    at = stacks.at_ns
+    is_first = (at >= begin_ns) & (at < first_end_ns)
+    is_later = (at >= first_end_ns) & (at < over_ns)
+    began_ns = stacks.program_ns
+    return Regions(
+        stacks=stacks,
+        program_ms=None if began_ns is None or last_ns is None else (last_ns - began_ns) / 1e6,
+        before_ms=None if began_ns is None else max(0, begin_ns - began_ns) / 1e6,
+        loop_ms=(over_ns - begin_ns) / 1e6,
+        after_ms=None if last_ns is None else max(0, last_ns - over_ns) / 1e6,
+        first_ms=(first_end_ns - begin_ns) / 1e6,
+        steps_ms=steps_ms,
+        is_before=at < begin_ns,
+        is_first=is_first,
+        is_step=is_later & is_in_step,
+        is_between=is_later & ~is_in_step,
+        is_after=at >= over_ns,
+    )
+
+
+def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
+    """Which times are within one of the intervals, which are in order and do not overlap."""
+    place = np.searchsorted(start_ns, at_ns, side="right") - 1
+    found: Bools = (place >= 0) & (at_ns < end_ns[place.clip(min=0)])
+    return found
+
+
+def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
+    """Which samples are in the loop that does the steps, by the program's lines."""
+    used = set(stacks.place[is_in_step].tolist())
+    lines = {line for place in used for line in _lines(stacks.places[place])}
+    loops = [loop for loop in stacks.loops if any(_is_in(line, loop) for line in lines)]
+    inside = [_is_of(place, loops, lines) for place in stacks.places]
+    found: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
+    return found
+
+
+def _is_of(place: StackPlace, loops: Sequence[Loop], lines: Collection[Line]) -> bool:
+    own = _lines(place)
+    if any(_is_in(line, loop) for line in own for loop in loops):
+        return True
+    return not loops and any(line in lines for line in own)
+
+
+def _lines(place: StackPlace) -> list[Line]:
+    return [(frame.file, frame.line) for frame in place.frames]
+
+
+def _is_in(line: Line, loop: Loop) -> bool:
+    return loop.file == line[0] and loop.first <= line[1] <= loop.last
+
+
+def _extended(at_ns: Ints, belongs: Bools, edge_ns: int, *, forward: bool) -> int:
+    """Move an end of the loop outwards over the samples next to it that belong to it."""
+    outside = np.flatnonzero(at_ns > edge_ns if forward else at_ns < edge_ns)
+    for place in outside if forward else outside[::-1]:
+        if not belongs[place]:
+            break
+        edge_ns = int(at_ns[place])
+    return edge_ns
+
+
+def split(stacks: Stacks, chosen: Bools, total_ms: float) -> list[tuple[StackPlace, float, int]]:
+    """Divide a length among the places of the chosen samples: place, ms and samples of each."""
+    weights: Floats = np.bincount(
+        stacks.place[chosen], stacks.for_ms[chosen], minlength=len(stacks.places)
+    )
+    counts = np.bincount(stacks.place[chosen], minlength=len(stacks.places))
+    whole = float(weights.sum())
+    if not whole:
+        return []
+    return [
+        (place, float(weight) * total_ms / whole, int(count))
+        for place, weight, count in zip(stacks.places, weights, counts, strict=True)
+        if count
+    ]

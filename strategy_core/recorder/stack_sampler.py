@@ -1,0 +1,231 @@
+"""Samples the stack of the thread that trains, from TensorFlow's import to the program's end.
+
+Steps are timed by the recorder; what happens before, between and after them leaves no event. So a
+thread looks at the stack of the training thread 50 times a second, keeps what it was doing and for
+which line of the program, and writes it to a file of its own (`stacks.jsonl`). The program may be
+in one call for minutes, so nothing is left to the program's own thread.
+
+- Intervals are random, because steps of a multiple of a fixed interval would be seen at one place.
+- A thread that runs Python keeps the interpreter's lock for up to the switch interval (5 ms), and
+  what is sampled is where it lets go: often the next call of TensorFlow. A shorter interval during
+  the last millisecond before a sample keeps that error below a millisecond. For the whole time it
+  would make programs whose threads compete for the lock switch more often.
+- A sample takes about 10 microseconds of the lock (`benchmarks.stack_sampler`).
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import linecache
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
+from strategy_core.runtime.gc_control import postponed
+from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_lab.profiles.run.events import StacksSampled
+
+EVERY_S = 0.02
+"""Mean interval between two samples."""
+_AHEAD_S = 0.001
+_SWITCH_S = 0.0005
+"""Switch interval during the last `_AHEAD_S` before a sample."""
+_WRITE_EVERY_S = 2.0
+_MAX_FRAMES = 400
+_MOST_LINES = 8
+"""Frames of the program that a place keeps: the outermost ones, and the innermost."""
+_LONGEST_LINE = 120
+_LARGEST_FILE = 1 << 20
+"""Bytes of a source file whose loops are looked for."""
+_NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
+"""As in `python_sampler`: Python 3.11 may collect garbage while it makes a thread's frames."""
+_STRONG = ("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording")
+"""What these functions do, they do as a whole: the outermost of them counts."""
+
+
+class Stack(NamedTuple):
+    """A stack, reduced to what the account tells apart."""
+
+    doing: str
+    within: str
+    call: str
+    lines: tuple[tuple[str, int, str], ...]
+    """File, line and function of the program's frames, the outermost first."""
+
+
+class StackSampler:
+    """Samples one thread from `start` to `stop`; writes once it is told where (`write_to`)."""
+
+    def __init__(self, program_ns: int, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+        """`program_ns` is when the process started, by the wall clock."""
+        self._program_ns = program_ns
+        self._now_ns = now_ns
+        self._thread = threading.get_ident()
+        self._path: Path | None = None
+        self._log: EventLog | None = None
+        self._stopping = threading.Event()
+        self._sampler = threading.Thread(target=self._run, daemon=True, name="stack-sampler")
+        self._last_ns = self._since_ns = now_ns()
+        self._after_us: list[int] = []
+        self._place: list[int] = []
+        self._stacks: dict[Stack, int] = {}
+        self._roles: dict[CodeType, Role] = {}
+        self._files: set[str] = set()
+
+    def start(self) -> None:
+        self._sampler.start()
+
+    def watch(self, thread: int) -> None:
+        """Sample another thread from now on: the one that trains."""
+        self._thread = thread
+
+    def write_to(self, path: Path) -> None:
+        """Write what was sampled so far, and what will be, to this file."""
+        self._path = path
+
+    def stop(self) -> None:
+        """Stop, and write the last samples. Does nothing in a forked child."""
+        if self._stopping.is_set() or not self._sampler.is_alive():
+            return
+        self._stopping.set()
+        self._sampler.join()
+        with suppress(LabError, OSError):  # without them the run is still complete
+            self._write(self._loops())
+            if self._log is not None:
+                self._log.close()
+
+    # -- the thread
+
+    def _run(self) -> None:
+        choose = random.Random()  # the program's own numbers stay as they are
+        written_s = time.monotonic()
+        with suppress(LabError, OSError):
+            while not self._stopping.wait(choose.uniform(0.5, 1.5) * EVERY_S - _AHEAD_S):
+                self.look()
+                if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
+                    written_s = time.monotonic()
+                    self._write()
+
+    def look(self) -> None:
+        """Take one sample."""
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH_S, usual_s))
+        try:
+            time.sleep(_AHEAD_S)
+            with _NO_COLLECTION:
+                frame = sys._current_frames().get(self._thread)
+                stack = None if frame is None else self._reduced(frame)
+                del frame
+        finally:
+            if sys.getswitchinterval() <= _SWITCH_S:  # unless the program has set another one
+                sys.setswitchinterval(usual_s)
+        if stack is not None:
+            self._add(stack, self._now_ns())
+
+    def _add(self, stack: Stack, now_ns: int) -> None:
+        place = self._stacks.setdefault(stack, len(self._stacks))
+        self._after_us.append(max(0, (now_ns - self._last_ns) // 1000))
+        self._last_ns += self._after_us[-1] * 1000
+        self._place.append(place)
+
+    def _reduced(self, frame: FrameType) -> Stack:
+        roles, lines = [], []
+        current: FrameType | None = frame
+        for _ in range(_MAX_FRAMES):
+            if current is None:
+                break
+            code = current.f_code
+            role = self._roles.get(code)
+            if role is None:
+                role = self._roles[code] = role_of(code)
+            if role.origin == "program":
+                # The line is None at an instruction that belongs to none (`co_lines`).
+                lines.append((code.co_filename, current.f_lineno or code.co_firstlineno, role.name))
+            roles.append(role)
+            current = current.f_back
+        return reduced(roles[::-1], lines[::-1])
+
+    def _write(self, loops: Sequence[Loop] = ()) -> None:
+        if self._path is None or not (self._place or loops):
+            return
+        if self._log is None:
+            self._log = EventLog(self._path)
+        stacks, self._stacks = self._stacks, {}
+        event = StacksSampled(
+            program_ns=self._program_ns,
+            since_ns=self._since_ns,
+            after_us=self._after_us,
+            place=self._place,
+            places=[_place(stack) for stack in stacks],
+            loops=list(loops),
+        )
+        self._since_ns, self._after_us, self._place = self._last_ns, [], []
+        self._files.update(line[0] for stack in stacks for line in stack.lines)
+        self._log.write(event)
+
+    def _loops(self) -> list[Loop]:
+        seen = {line[0] for stack in self._stacks for line in stack.lines}
+        return [loop for file in sorted(self._files | seen) for loop in outermost_loops(file)]
+
+
+def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
+    """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
+    within = next((role.within for role in roles if role.within), "")
+    strong = next((role.does for role in roles if role.does in _STRONG), "")
+    last = max((i for i, role in enumerate(roles) if role.origin == "program"), default=-1)
+    inside = roles[last + 1 :]
+    call = next((role.name for role in inside if role.name), "")
+    if within == "callback":
+        call = _callback(roles) or call
+    does = {role.does for role in roles} - set(WITHIN)
+    if strong or "function" in does or "op" in does:
+        doing = strong or ("function" if "function" in does else "op")
+    else:
+        doing = "call" if any(role.origin != "library" for role in inside) else "python"
+    kept = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
+    return Stack(doing, within, call, tuple(kept))
+
+
+def _callback(roles: Sequence[Role]) -> str:
+    """The class whose method Keras's list of callbacks calls."""
+    called = itertools.dropwhile(lambda role: role.within != "callback", roles)
+    names = (role.name.rpartition(".")[0] for role in called if ".on_" in role.name)
+    return next((name for name in names if name != "CallbackList"), "")
+
+
+def _place(stack: Stack) -> StackPlace:
+    frames = [
+        StackFrame(file, line, function, linecache.getline(file, line).strip()[:_LONGEST_LINE])
+        for file, line, function in stack.lines
+    ]
+    return StackPlace(stack.doing, stack.within, stack.call, frames)
+
+
+def outermost_loops(file: str) -> Iterator[Loop]:
+    """The loops of a source file that are in no other loop of the same function."""
+    text = "".join(linecache.getlines(file))
+    if not text or len(text) > _LARGEST_FILE:
+        return
+    with suppress(SyntaxError, ValueError, RecursionError):
+        yield from (
+            Loop(file, node.lineno, node.end_lineno or node.lineno)
+            for node in _loops_in(ast.parse(text))
+        )
+
+
+def _loops_in(node: ast.AST) -> Iterator[ast.For | ast.While | ast.AsyncFor]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.For | ast.While | ast.AsyncFor):
+            yield child
+        else:
+            yield from _loops_in(child)

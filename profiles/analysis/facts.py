@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.account.account import Account, account
+from strategy_lab.profiles.analysis.account.op_time import OpTime, op_times
 from strategy_lab.profiles.analysis.all_idle import all_idle_ms
 from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_lab.profiles.analysis.capture_cost import CaptureCost, capture_cost
 from strategy_lab.profiles.analysis.causes import SegmentCauses, held_up
 from strategy_lab.profiles.analysis.communication import Communication, communication
-from strategy_lab.profiles.analysis.cost import ANY_STEP, CAPTURED_STEP, Cost, Source
+from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.element_types import (
     FLOAT16,
     FLOAT64,
@@ -93,6 +95,8 @@ class Facts:
 
     segment: SegmentOpened
     environment: Environment | None
+    account: Account
+    """The time of the loop, divided once: what a finding costs is a part of it."""
     steps: StepTimes
     between: BetweenSteps
     epoch_ends: EpochEnds
@@ -103,6 +107,8 @@ class Facts:
     capture: CaptureCost
     held_up: SegmentCauses
     retracing: Retracing
+    ops: tuple[OpTime, ...]
+    """The computation of the typical captured steps, by layer and type of op."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -174,6 +180,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
     return Facts(
         segment=segment,
         environment=profile.environment,
+        account=account(profile, segment),
         steps=step_times(profile, number),
         between=between_steps(profile, number),
         epoch_ends=epoch_ends(profile, number),
@@ -184,6 +191,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         capture=capture_cost(profile, number),
         held_up=held_up(profile, number),
         retracing=retracing(profile, number),
+        ops=op_times(profile, number),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),
@@ -229,36 +237,18 @@ def finding(
     return Finding(key, facts.segment.segment, sentence, advice, cost, evidence)
 
 
-def per_step(
-    facts: Facts,
-    ms: float,
-    step_ms: float,
-    source: Source = "measured",
-    *,
-    step: str = ANY_STEP,
-) -> Cost | None:
-    """The cost of what takes `ms` of every step but the first; `step` says which step that is."""
-    total = facts.total_ms
-    if not step_ms or not total:
+def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured") -> Cost | None:
+    """The cost of what takes `ms` of each usual step of `step_ms`."""
+    steps = facts.account.row("loop/steps")
+    if not step_ms or steps is None:
         return None
-    share = ms / step_ms
-    others = float(np.nansum(facts.steps.wall_ms[facts.steps.num_warm_up :])) / total
-    return Cost("step", ms, share, share * others, source, facts.all_steps, step)
-
-
-def per_typical_step(
-    facts: Facts, ms: float, wall_ms: float, source: Source = "measured"
-) -> Cost | None:
-    """The same, of a typical step of the breakdown."""
-    return per_step(facts, ms, wall_ms, source, step=_step_of_breakdown(facts))
+    captured = facts.held_up.num_steps if facts.breakdown.source == "measured" else 0
+    return facts.account.cost(ms / step_ms * steps.total_ms, source, captured or None)
 
 
 def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:
     """The cost of what takes `ms` in all."""
-    total = facts.total_ms
-    if not total:
-        return None
-    return Cost("all steps", ms, ms / total, ms / total, source, facts.all_steps, ANY_STEP)
+    return facts.account.cost(ms, source)
 
 
 def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
@@ -267,13 +257,11 @@ def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
     Both are means over the typical steps of the breakdown. A worker's own step at parameter servers
     is longer than the time from result to result.
     """
-    which = {CAPTURED_STEP: "a typical captured step", ANY_STEP: "a typical step"}
-    step = _step_of_breakdown(facts)
     lengths = f"{units.number(part_ms)} of {units.milliseconds(wall_ms)}"
-    return f"{units.share(part_ms / wall_ms)} of {which.get(step, step)} ({lengths})"
+    return f"{units.share(part_ms / wall_ms)} of {_step_of_breakdown(facts)} ({lengths})"
 
 
 def _step_of_breakdown(facts: Facts) -> str:
     if not facts.breakdown.is_in_sync:
         return "a worker's step"
-    return CAPTURED_STEP if facts.breakdown.source == "measured" else ANY_STEP
+    return "a captured step" if facts.breakdown.source == "measured" else "a step"

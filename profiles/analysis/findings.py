@@ -1,7 +1,8 @@
 """Why is it slow? Each finding is one sentence with its cost, its evidence, and what to try.
 
-A finding comes from a rule (`advice`), a function of the facts of a segment; the order is by cost,
-the largest first.
+A finding comes from a rule (`advice`), a function of the facts of a segment. Its cost is a part of
+the rows of the account that its rule names, and no two findings have the same milliseconds. The
+order is by cost, the largest first; the first finding is the headline.
 """
 
 from __future__ import annotations
@@ -10,20 +11,26 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from strategy_lab.profiles.analysis.account.account import Account
 from strategy_lab.profiles.analysis.advice.registry import RULES
-from strategy_lab.profiles.analysis.cost import cost_order
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain, gather_facts
 
 __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
-NO_REASON = ("costly-capture", "tracing", "unsteady")
-"""Findings that do not say why a usual step takes as long as it does."""
+ASIDE = ("costly-capture", "unsteady")
+"""Findings that do not say why a usual step takes as long as it does: they come last."""
 WRONG = ("shared-collective-key", "xla-across-devices", "variables-in-first-step", "loss-lost")
 """Findings that say that the run itself is of no use; they come first."""
+ONCE = "tracing"
+"""The finding on the first step, which a longer run does not repeat."""
+LEFT_OVER = "computation"
+"""The finding on what is left if no remedy gains much."""
 WORTH_SAYING = 0.1
-"""Least share of a step that a finding must explain to be named in a headline."""
+"""Least share of the usual loop that a finding must explain to be named in a headline."""
 Predict = Callable[[Finding], Gain | str]
 """What a step would gain without a finding; a sentence if that is not known."""
+Claim = tuple[tuple[str, ...], Finding]
+"""A finding with the rows of the account that its cost is a part of."""
 
 
 def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...]:
@@ -32,7 +39,8 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
     Args:
       predict: adds to each finding what a step would gain without it.
     """
-    found = ranked([item for rule in RULES for item in rule.findings(facts)])
+    claims = [(rule.rows, item) for rule in RULES for item in rule.findings(facts)]
+    found = ranked(within_rows(facts.account, claims))
     return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
 
 
@@ -42,37 +50,79 @@ def _with_gain(item: Finding, gain: Gain | str) -> Finding:
     return replace(item, gain=gain)
 
 
+def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
+    """Limit each cost to what its rows have left, the largest cost first.
+
+    So two findings never have the same time, and none has more than the account knows of.
+    """
+    left = {row.row: row.total_ms for row in account.rows if row.row.count("/") == 2}
+    ordered = sorted(claims, key=lambda claim: (claim[1].key == LEFT_OVER, _order(claim[1])))
+    return [_limited(account, left, rows, item) for rows, item in ordered]
+
+
+def _limited(
+    account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
+) -> Finding:
+    own = [path for path in left if any(path == row or path.startswith(f"{row}/") for row in rows)]
+    if item.cost is None or not own:
+        return item
+    claimed_ms = item.cost.ms * account.num_steps
+    available_ms = sum(left[path] for path in own)
+    taken_ms = min(claimed_ms, available_ms)
+    for path in own:
+        left[path] -= taken_ms * left[path] / available_ms if available_ms else 0.0
+    if claimed_ms <= available_ms:
+        return item
+    return replace(item, cost=account.cost(taken_ms, item.cost.source, item.cost.num_steps))
+
+
+def _order(item: Finding) -> float:
+    return 1.0 if item.cost is None else -item.cost.share
+
+
 def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort by cost, unknown cost last; the findings of `WRONG` come first.
+    """Sort: what is wrong with the run itself, what is worth saying by cost, the computation that
+    is left, then the others by cost, unknown cost last.
 
     A finding that follows from another one comes after it, whatever they cost.
     """
     costs: dict[tuple[int, str], float] = {}
     for item in found:
         key = item.segment, item.key
-        costs[key] = max(cost_order(item.cost), costs.get(key, -math.inf))
+        costs[key] = max(_rank(item), costs.get(key, -math.inf))
 
-    def order(item: Finding) -> tuple[bool, float, bool]:
+    def order(item: Finding) -> tuple[int, float, bool]:
         cause = costs.get((item.segment, item.caused_by or ""), -math.inf)
-        return (
-            item.key not in WRONG,
-            max(cost_order(item.cost), cause),
-            item.caused_by is not None,
-        )
+        return _tier(item), -max(_rank(item), cause), item.caused_by is not None
 
     return tuple(sorted(found, key=order))
 
 
-def main_finding(facts: Facts) -> Finding | None:
-    """Return the finding for the headline; None if every finding is small.
-
-    What is wrong with the run itself comes first, whatever it costs.
-    """
-    return next((item for item in findings(facts) if _is_worth_saying(item)), None)
-
-
-def _is_worth_saying(item: Finding) -> bool:
+def _tier(item: Finding) -> int:
     if item.key in WRONG:
-        return True
-    is_large = item.cost is not None and item.cost.share >= WORTH_SAYING
-    return is_large and item.key not in NO_REASON
+        return 0
+    if is_worth_saying(item):
+        return 1
+    return 2 if item.key == LEFT_OVER else 3
+
+
+def _rank(item: Finding) -> float:
+    """Share of the loop; of what happens once, as if the loop were twice as long."""
+    if item.cost is None or item.key in ASIDE:
+        return -1.0
+    return item.cost.share / 2 if item.key == ONCE else item.cost.share
+
+
+def is_worth_saying(item: Finding) -> bool:
+    """Whether it explains so much of the loop that it may be the headline."""
+    if item.cost is None or item.key in ASIDE:
+        return False
+    if item.key == ONCE:
+        return item.cost.share / 2 >= WORTH_SAYING
+    return item.cost.share_of_usual >= WORTH_SAYING
+
+
+def main_finding(facts: Facts) -> Finding | None:
+    """Return the first finding; None if it is too small to be the headline."""
+    found = findings(facts)
+    return found[0] if found and _tier(found[0]) < 3 else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.analysis.advice.rules import epoch_end
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.epoch_ends import is_mostly_validation
 from strategy_lab.profiles.analysis.findings import Facts, main_finding
@@ -15,6 +14,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
     lateness_of,
     who_waits,
 )
+from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.errors import shortened
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_OF_A_STEP = 0.5
 """Computation limits a step without a finding from this share on."""
+_SHORTEST_END_MS, _LONG_END = 1.0, 0.15
+"""An end of an epoch is said if it takes so long, and this share of the epoch."""
 MOST_OF_A_NAME = 56
 """Characters of a workload's name, beside the dots for those left out."""
 
@@ -51,7 +53,9 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         steps = "" if facts.steps.median_ms is not None else " and no known step"
         first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
     which = prefix_of(segment, len(profile.segments))
-    pace = _pace(facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts))
+    pace = _pace_of_loop(facts) or _pace(
+        facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts)
+    )
     return *which, *first, *pace
 
 
@@ -83,7 +87,7 @@ def newest_headline(
 
 def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
     """A sentence if the last end of an epoch took as long as a finding on such ends requires."""
-    if last is None or last[0].wall_ms < epoch_end.SHORTEST_MS or last[1] < epoch_end.SHARE:
+    if last is None or last[0].wall_ms < _SHORTEST_END_MS or last[1] < _LONG_END:
         return ""
     end, share = last
     most = ", most of it validation" if is_mostly_validation(end) else ""
@@ -102,6 +106,17 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     sized = "" if batch is None else f", batch {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
     return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
+
+
+def _pace_of_loop(facts: Facts) -> tuple[str, ...]:
+    """The loop per step, then the step without its gaps; empty if the loop is not known."""
+    loop_ms, step_ms = facts.account.loop_ms_per_step, facts.steps.median_ms
+    if loop_ms is None or step_ms is None or not facts.breakdown.is_in_sync:
+        return ()
+    rate = loop_examples_per_second(facts)
+    also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
+    alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {_limit(facts)}".rstrip()
+    return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone
 
 
 def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:

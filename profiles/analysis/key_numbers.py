@@ -14,6 +14,7 @@ from strategy_lab.profiles.analysis.breakdown import NO_OPS
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.communication import CollectiveUse, Communication
 from strategy_lab.profiles.analysis.efficiency import efficiency
+from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.units import MISSING
@@ -47,12 +48,14 @@ class KeyNumber:
 
 
 def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
-    """The key numbers of a segment, the step time first."""
+    """The key numbers of a segment, those of its loop first."""
     steps = facts.steps
     low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
     counted = units.counted(int(steps.timed.sum()), "step")
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
     return (
+        _loop_time(facts),
+        _loop_throughput(facts),
         step_time(
             steps,
             f"median of {counted}; {spread}",
@@ -71,6 +74,20 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
         busbw(facts.communication, in_unlike_steps(facts)),
         _capture_overhead(facts),
     )
+
+
+def _loop_time(facts: Facts) -> KeyNumber:
+    value = facts.account.loop_ms_per_step
+    between = facts.account.row("loop/between")
+    note = f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
+    text = units.milliseconds(value)
+    return _number("loop_time", value, text, note, facts.steps.why_no_time)
+
+
+def _loop_throughput(facts: Facts) -> KeyNumber:
+    value = loop_examples_per_second(facts)
+    text = units.rate(value, "examples")
+    return _number("loop_throughput", value, text, "", why_no_examples(facts.steps), "derived")
 
 
 def why_no_examples(steps: StepTimes) -> str:

@@ -77,6 +77,21 @@ _PHASES = (
 
 _STEPS = (
     Definition(
+        "loop_time",
+        "Loop time per step",
+        "ms",
+        "Wall time of the training loop per step, with all that happens between steps. The first "
+        "step of a segment is left out.",
+        "(end of the last step - end of the first step) / (steps - 1)",
+    ),
+    Definition(
+        "loop_throughput",
+        "Throughput of the loop",
+        "examples/s",
+        "Examples of the steps after the first one, divided by the wall time of the loop after it.",
+        "sum(examples) / loop time",
+    ),
+    Definition(
         "step_time",
         "Step time",
         "ms",
@@ -86,7 +101,7 @@ _STEPS = (
     ),
     Definition(
         "throughput",
-        "Throughput",
+        "Throughput of steps",
         "examples/s",
         "Examples of the timed steps divided by their wall time.",
         "sum(examples) / sum(step time)",

@@ -191,7 +191,10 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
     if strong or "function" in does or "op" in does:
         doing = strong or ("function" if "function" in does else "op")
     else:
-        doing = "call" if any(role.origin != "library" for role in inside) else "python"
+        # Of wrappers alone, the call has returned: what it made is being freed.
+        doing = (
+            "call" if any(role.origin != "library" and role.name for role in inside) else "python"
+        )
     kept = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
     return Stack(doing, within, call, tuple(kept))
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.run.event_parts import Loop, StackPlace
 from strategy_lab.profiles.run.stacks import Stacks
-from strategy_lab.profiles.tables.columns import Bools, Floats, Ints
+from strategy_lab.profiles.tables.columns import Bools, Ints
 
 Line = tuple[str, int]
 
@@ -37,6 +38,8 @@ class Regions:
     first_ms: float
     """The first call, and the loop before it."""
     steps_ms: float
+    gap: Ints
+    """By sample the number of the step that began last before it; -1 before the first one."""
     is_before: Bools
     is_first: Bools
     is_step: Bools
@@ -59,7 +62,8 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     belongs = _belongs(stacks, is_in_step)
     begin_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
     over_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
-    steps_ms = float(steps.wall_ms[max(steps.num_warm_up, 1) :].sum())
+    num_first = max(steps.num_warm_up, 1)
+    steps_ms = _union_ms(steps.start_ns[num_first:], end_ns[num_first:])
     last_ns = int(stacks.at_ns[-1]) if stacks.count else None
     at = stacks.at_ns
     is_first = (at >= begin_ns) & (at < first_end_ns)
@@ -73,6 +77,7 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
         after_ms=None if last_ns is None else max(0, last_ns - over_ns) / 1e6,
         first_ms=(first_end_ns - begin_ns) / 1e6,
         steps_ms=steps_ms,
+        gap=np.searchsorted(steps.start_ns, at, side="right") - 1,
         is_before=at < begin_ns,
         is_first=is_first,
         is_step=is_later & is_in_step,
@@ -81,10 +86,20 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     )
 
 
+def _union_ms(start_ns: Ints, end_ns: Ints) -> float:
+    """Length of intervals by their begins, in order; workers of parameter servers overlap."""
+    if not len(start_ns):
+        return 0.0
+    over_ns = np.maximum.accumulate(end_ns)
+    begin_ns = np.maximum(start_ns, np.concatenate([start_ns[:1], over_ns[:-1]]))
+    return float((over_ns - begin_ns).clip(min=0).sum() / 1e6)
+
+
 def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
-    """Which times are within one of the intervals, which are in order and do not overlap."""
+    """Which times are within one of the intervals, whose begins are in order."""
     place = np.searchsorted(start_ns, at_ns, side="right") - 1
-    found: Bools = (place >= 0) & (at_ns < end_ns[place.clip(min=0)])
+    over_ns = np.maximum.accumulate(end_ns)
+    found: Bools = (place >= 0) & (at_ns < over_ns[place.clip(min=0)])
     return found
 
 
@@ -102,7 +117,9 @@ def _is_of(place: StackPlace, loops: Sequence[Loop], lines: Collection[Line]) ->
     own = _lines(place)
     if any(_is_in(line, loop) for line in own for loop in loops):
         return True
-    return not loops and any(line in lines for line in own)
+    if loops or place.doing == "python":  # at such a line, `fit` has returned
+        return False
+    return any(line in lines for line in own)
 
 
 def _lines(place: StackPlace) -> list[Line]:
@@ -123,17 +140,31 @@ def _extended(at_ns: Ints, belongs: Bools, edge_ns: int, *, forward: bool) -> in
     return edge_ns
 
 
-def split(stacks: Stacks, chosen: Bools, total_ms: float) -> list[tuple[StackPlace, float, int]]:
-    """Divide a length among the places of the chosen samples: place, ms and samples of each."""
-    weights: Floats = np.bincount(
-        stacks.place[chosen], stacks.for_ms[chosen], minlength=len(stacks.places)
-    )
-    counts = np.bincount(stacks.place[chosen], minlength=len(stacks.places))
+class Part(NamedTuple):
+    """The part of a length that passed at one place."""
+
+    place: StackPlace
+    ms: float
+    num_samples: int
+    gaps: frozenset[int]
+    """Numbers of the steps after which it was seen, -1 before the first."""
+
+
+def split(found: Regions, chosen: Bools, total_ms: float) -> list[Part]:
+    """Divide a length among the places of the chosen samples."""
+    stacks = found.stacks
+    place, num_places = stacks.place[chosen], len(stacks.places)
+    weights = np.bincount(place, stacks.for_ms[chosen], minlength=num_places)
     whole = float(weights.sum())
     if not whole:
         return []
+    gaps = found.gap[chosen]
     return [
-        (place, float(weight) * total_ms / whole, int(count))
-        for place, weight, count in zip(stacks.places, weights, counts, strict=True)
-        if count
+        Part(
+            stacks.places[number],
+            float(weights[number]) * total_ms / whole,
+            int((place == number).sum()),
+            frozenset(gaps[place == number].tolist()),
+        )
+        for number in np.unique(place)
     ]

@@ -20,6 +20,8 @@ class Row:
     source: Source
     num_samples: int | None = None
     """Of a sampled row: how many samples it rests on."""
+    num_times: int | None = None
+    """After how many steps it was seen, of a row between steps."""
     file: str | None = None
     line: int | None = None
     text: str | None = None

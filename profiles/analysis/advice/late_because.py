@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 
 from strategy_lab.profiles.analysis.causes import Cause
-from strategy_lab.profiles.analysis.cost import ANY_STEP, CAPTURED_STEP, Cost
+from strategy_lab.profiles.analysis.cost import Cost
 from strategy_lab.profiles.analysis.facts import Facts, per_step
 from strategy_lab.profiles.analysis.placed import CopiedVariables
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
@@ -48,8 +48,7 @@ def cost_of_lateness(facts: Facts, late: ReplicaLateness) -> Cost | None:
     """What the others' wait for this replica costs."""
     of_captured = facts.stragglers.source == "measured"
     step_ms = facts.stragglers.step_ms if of_captured else facts.steps.median_ms
-    step = CAPTURED_STEP if of_captured else ANY_STEP
-    return per_step(facts, late.late_ms, step_ms, "derived", step=step) if step_ms else None
+    return per_step(facts, late.late_ms, step_ms, "derived") if step_ms else None
 
 
 def at_least_its_lateness(facts: Facts, cost: Cost | None, late: ReplicaLateness) -> Cost | None:

@@ -25,6 +25,8 @@ class Rule:
     text: str
     """Markdown: the title, then what it does, why that is slow and what to do."""
     find: Find
+    rows: tuple[str, ...]
+    """Rows of the account that its time is a part of; empty if it has no time."""
     edits: Edits | None
     """Changes of the RunSpec that would help, by dotted path; None if the lab cannot make any."""
     removal: Removes | str
@@ -41,7 +43,9 @@ class Rule:
 def _read(name: str) -> Rule:
     module: Any = importlib.import_module(f"{rules.__name__}.{name}")
     removal = module.removal if hasattr(module, "removal") else module.NO_GAIN
-    return Rule(module.KEY, module.__doc__, module.find, getattr(module, "edits", None), removal)
+    rows = getattr(module, "ROWS", ())
+    edits = getattr(module, "edits", None)
+    return Rule(module.KEY, module.__doc__, module.find, rows, edits, removal)
 
 
 RULES = tuple(_read(item.name) for item in pkgutil.iter_modules(rules.__path__))

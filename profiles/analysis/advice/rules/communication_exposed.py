@@ -27,11 +27,12 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 
 KEY = "communication-exposed"
+ROWS = ("loop/steps/wait", "loop/steps/transfer")
 EXPOSED_SHARE = 0.25
 
 
@@ -45,7 +46,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.",
         advice,
-        per_typical_step(facts, transfer, wall),
+        per_step(facts, transfer, wall),
         transfer_ms=transfer,
         bytes_per_step=facts.communication.collective_bytes,
     )

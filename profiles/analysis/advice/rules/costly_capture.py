@@ -23,6 +23,7 @@ from typing import Any
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_all_steps
 
 KEY = "costly-capture"
+ROWS = ("loop/between/recording", "loop/steps/recording", "loop/steps")
 NO_GAIN = "A replay has captured steps alone, so it cannot tell what a capture costs."
 COSTLY_CAPTURE = 1.05
 

@@ -34,7 +34,7 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
@@ -47,6 +47,7 @@ from strategy_lab.profiles.run.tensorflow_names import (
 )
 
 KEY = "debugging-ops"
+ROWS = ("loop/steps",)
 MANY_CHECKS = 20
 """On one device: more than a program checks by itself. Checks of every op took 6 % of the step of a
 convolutional network, which they made twice as long."""
@@ -112,9 +113,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{units.counted(round(num_ops), 'op')} a step, most of the time in "
             f"{found[0].name}.{calls}",
             purpose.advice,
-            per_typical_step(
-                facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"
-            ),
+            per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
             op=found[0].name,
             num_ops=num_ops,
             held_ms=held_ms,

@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.reporting import units
 
 KEY = "dense-gradient"
+ROWS = ("loop/steps",)
 NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
@@ -45,7 +46,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"the variable, however few rows a step uses.{_takes(op_ms, reduced_ms)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
-        per_typical_step(facts, sum(known_ms), wall) if known_ms and wall else None,
+        per_step(facts, sum(known_ms), wall) if known_ms and wall else None,
         op=largest.op,
         device=largest.device,
         bytes=largest.bytes,

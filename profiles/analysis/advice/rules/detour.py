@@ -24,13 +24,14 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 
 KEY = "detour"
+ROWS = ("loop/steps",)
 ON_ITS_OWN_DEVICE = "How long the op takes on the replica's own device was not recorded."
 DETOUR_SHARE = 0.05
 """Ops on another device are worth a sentence if they take this share of a step."""
@@ -44,7 +45,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             continue
         late = facts.stragglers.straggler
         is_reason = late is not None and detour_behind(facts, late) is cause
-        cost = per_typical_step(facts, cause.held_ms, wall)
+        cost = per_step(facts, cause.held_ms, wall)
         if is_reason and late:
             cost = at_least_its_lateness(facts, cost, late)
         moved = "an unknown number of bytes" if cause.bytes is None else units.size(cause.bytes)

@@ -35,10 +35,11 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 
 KEY = "dispatch"
+ROWS = ("loop/steps/idle",)
 NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
@@ -51,7 +52,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         "of the step while no replica runs an op."  # its line is one of TensorFlow's own files
         f"{beside_sentence(facts, ahead) if ahead else ''}",
         f"{ADVICE if ahead else ''}{_advice(facts.steps.num_warm_up)}",
-        per_typical_step(facts, calls_ms, wall),
+        per_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
         input_op=ahead.name if ahead else None,

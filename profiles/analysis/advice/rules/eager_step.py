@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.cost import CAPTURED_STEP
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.reporting import units
 
 KEY = "eager-step"
+ROWS = ("loop/steps",)
 NO_GAIN = "As a graph the step would run other ops than the recorded ones."
 CALLS_SHARE = 0.5
 
@@ -44,7 +44,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"({units.share(share)}) pass in calls into TensorFlow{at}.",
         "Put the whole step, strategy.run included, into a tf.function; in Keras, do not compile "
         "with run_eagerly=True.",
-        per_step(facts, found.held_ms, found.wall_ms, step=CAPTURED_STEP),
+        per_step(facts, found.held_ms, found.wall_ms),
         place=found.place,
         held_ms=found.held_ms,
         num_ops=found.num_ops,

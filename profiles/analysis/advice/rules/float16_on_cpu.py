@@ -25,6 +25,7 @@ from strategy_lab.profiles.analysis.advice.rules.float64 import in_type
 from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "float16-on-cpu"
+ROWS = ("loop/steps/compute",)
 NO_GAIN = "A replay does not know how long an op takes with another element type."
 _ADVICE = (
     "Compute in float32 on CPUs: in Keras leave the policy at float32 instead of mixed_float16, "

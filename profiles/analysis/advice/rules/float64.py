@@ -29,12 +29,13 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 
 KEY = "float64"
+ROWS = ("loop/steps/compute",)
 NO_GAIN = "A replay does not know how long an op takes with another element type."
 LEAST_SHARE = 0.1
 """Of a captured step, in ops that compute in float64."""
@@ -71,7 +72,7 @@ def in_type(
         f"{of_a_step(facts, found.ms, wall)} is spent in ops that compute in {title}{part}; "
         f"the longest of them, {op}, takes {units.milliseconds(found.op_ms)}.",
         advice,
-        per_typical_step(facts, found.ms, wall),
+        per_step(facts, found.ms, wall),
         op=found.op,
         name=found.name,
         op_ms=found.op_ms,

@@ -25,11 +25,12 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.reporting import units
 
 KEY = "host-round-trip"
+ROWS = ("loop/steps/idle",)
 NO_GAIN = "The program's own Python is not an op of the replayed step."
 
 
@@ -50,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{place(longest)}.",
         "The replicas wait for this work. Move it into the tf.function or another thread, or "
         "do it only every few steps.",
-        per_typical_step(facts, held_ms, wall),
+        per_step(facts, held_ms, wall),
         place=longest.name,
         line=longest.detail,
         held_ms=held_ms,

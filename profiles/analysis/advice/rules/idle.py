@@ -30,10 +30,11 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 
 KEY = "idle"
+ROWS = ("loop/steps/idle",)
 NO_GAIN = "What the devices wait for was not recorded."
 IDLE_SHARE = 0.3
 SAMPLED_MS = 4.0
@@ -69,7 +70,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that this run does not "
         "record.",
         _record_next(facts),
-        per_typical_step(facts, left_ms, wall, "derived"),
+        per_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,
         unknown_ms=left_ms,
     )
@@ -94,7 +95,7 @@ def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
         f"For {of_a_step(facts, idle_ms, wall)}, it has no closure to run: its last result is "
         "being delivered, or the coordinator has no closure ready.",
         "Give each step more work, or use only as many workers as the coordinator can keep busy.",
-        per_typical_step(facts, idle_ms, wall),
+        per_step(facts, idle_ms, wall),
         idle_ms=idle_ms,
     )
 

@@ -29,11 +29,12 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.reporting import units
 
 KEY = "implicit-copy"
+ROWS = ("loop/steps",)
 NO_GAIN = "How long the replicas would read their own copies was not recorded."
 
 
@@ -48,7 +49,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     takes, cost = "", None
     if copied_ms is not None and wall:
         takes = f" The copies take {of_a_step(facts, copied_ms, wall)}."
-        cost = per_typical_step(facts, copied_ms, wall)
+        cost = per_step(facts, copied_ms, wall)
     others = units.counted(len(found) - 1, "other tensor")
     names = f"{found[0].name} and {others}" if len(found) > 1 else f"The tensor {found[0].name}"
     yield finding(

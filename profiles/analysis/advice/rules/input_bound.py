@@ -32,7 +32,6 @@ from strategy_lab.profiles.analysis.facts import (
     finding,
     of_a_step,
     per_step,
-    per_typical_step,
 )
 from strategy_lab.profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_lab.profiles.analysis.input_stages import OF_DISTRIBUTE
@@ -40,6 +39,7 @@ from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "input-bound"
+ROWS = ("loop/steps/input",)
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
 FEWEST_STEPS = 3
@@ -121,7 +121,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
         f"reads inside the step (as Keras fit does).{_limit(stage)}{_python(facts, stage)}",
         _advice(facts, stage),
-        per_typical_step(facts, waited, wall),
+        per_step(facts, waited, wall),
         mean_ms=waited,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,

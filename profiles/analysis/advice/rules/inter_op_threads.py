@@ -27,7 +27,7 @@ from strategy_lab.profiles.analysis.advice.few_threads import KEY, few_threads
 from strategy_lab.profiles.analysis.advice.late_because import at_least_its_lateness
 from strategy_lab.profiles.analysis.advice.rules.straggler import works_longer
 from strategy_lab.profiles.analysis.cost import Cost
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.reporting import units
 
 NEVER = 0.001
@@ -77,5 +77,5 @@ def _cost(facts: Facts) -> Cost | None:
     late = facts.stragglers.late
     if not wall or wait is None or any(works_longer(facts, each) for each in late):
         return None
-    cost = per_typical_step(facts, wait, wall, "derived")
+    cost = per_step(facts, wait, wall, "derived")
     return at_least_its_lateness(facts, cost, late[0]) if late else cost

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
@@ -71,7 +71,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: starting "
             "a call costs more than transferring its bytes.",
             _advice(facts),
-            per_typical_step(facts, use.transfer_ms, wall) if use.transfer_ms and wall else None,
+            per_step(facts, use.transfer_ms, wall) if use.transfer_ms and wall else None,
             calls_per_step=use.per_step,
             bytes_per_call=size,
         )

@@ -22,6 +22,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_st
 from strategy_lab.profiles.reporting import units
 
 KEY = "not-captured"
+ROWS = ("loop/steps",)
 NO_GAIN = "The captured steps are unlike the others, so their replay says little."
 UNLIKE_THE_OTHERS = 0.5
 """Captured steps that take less than this part of the median step say little of it."""

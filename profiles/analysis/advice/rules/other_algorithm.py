@@ -28,12 +28,13 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.usual_algorithm import usual_algorithm
 
 KEY = "other-algorithm"
+ROWS = ("loop/steps/transfer",)
 NOT_SET = "The spec of this run does not set the algorithm, so no change of it is known."
 SHARE = 0.1
 ALGORITHMS = ("nccl", "hierarchical-copy", "reduction-to-one-device", "collective-ring")
@@ -52,7 +53,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"Gradients cross devices by {used}, where TensorFlow would choose {usual} for these "
         f"devices: transfers take {of_a_step(facts, transfer, wall)}.",
         "Set cross_device_ops to auto, or leave it out of the strategy, and compare the two.",
-        per_typical_step(facts, transfer, wall),
+        per_step(facts, transfer, wall),
         algorithm=used,
         usual=usual,
         transfer_ms=transfer,

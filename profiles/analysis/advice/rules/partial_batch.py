@@ -28,6 +28,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_a
 from strategy_lab.profiles.reporting import units
 
 KEY = "partial-batch"
+ROWS = ("loop/steps",)
 NO_GAIN = "It is about some of the steps; a replay predicts the median one."
 WASTED_SHARE = 0.05
 """Least share of the time of the steps that do not trace."""

@@ -24,12 +24,13 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.run.injected_delay import is_injected
 
 KEY = "python-op"
+ROWS = ("loop/steps/compute",)
 HELD_SHARE = 0.1
 """A cause of idling is named from this share of a step on."""
 
@@ -48,7 +49,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"{cause.name} ({cause.detail}).",
             "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
             "the input pipeline.",
-            per_typical_step(facts, cause.held_ms, wall),
+            per_step(facts, cause.held_ms, wall),
             op=cause.name,
             held_ms=cause.held_ms,
         )

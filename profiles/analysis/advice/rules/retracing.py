@@ -29,12 +29,13 @@ from strategy_lab.profiles.analysis.facts import (
     finding,
     of_a_step,
     over_all_steps,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import MADE_AGAIN
 
 KEY = "retracing"
+ROWS = ("loop/steps/tracing", "loop/steps")
 NO_GAIN = "Steps that trace are left out of a replay."
 FEWEST_RETRACES = 2
 
@@ -58,7 +59,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     why = f": {traced.argument}" if traced.argument else ""
     building = ""
     if building_ms and wall:
-        cost = per_typical_step(facts, building_ms, wall)
+        cost = per_step(facts, building_ms, wall)
         building = f" Building its graph takes {of_a_step(facts, building_ms, wall)}."
     else:
         cost = _longer_than_the_others(facts)

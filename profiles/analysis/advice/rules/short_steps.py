@@ -33,11 +33,12 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 
 KEY = "short-steps"
+ROWS = ("loop/steps/idle",)
 SHORT_MS = 10.0
 OTHERS = ("python", "read-back", "tracing")
 """Causes of idling that have findings of their own."""
@@ -73,7 +74,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
         f"{beside_sentence(facts, ahead) if ahead else ''}",
         f"{ADVICE if ahead else ''}{_RUN_MORE_AT_ONCE}",
-        per_typical_step(facts, calls_ms, wall),
+        per_step(facts, calls_ms, wall),
         median_ms=median,
         held_ms=calls_ms,
         input_op=ahead.name if ahead else None,

@@ -33,7 +33,7 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.capture.reductions import LAB_MARKS
@@ -41,6 +41,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "small-collective"
+ROWS = ("loop/steps/wait", "loop/steps/transfer")
 LATENCY_BYTES = 65_536
 """A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
 
@@ -86,7 +87,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
         f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
         BY_TURNS if few else _advice(waits, is_injected=bool(delays_ms)),
-        per_typical_step(facts, spent_ms, wall),
+        per_step(facts, spent_ms, wall),
         op=use.op,
         bytes_per_call=use.bytes_per_call,
         wait_ms=wait_ms,

@@ -30,11 +30,12 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.errors import shortened
 
 KEY = "small-ops"
+ROWS = ("loop/steps/idle",)
 NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
 LEAST_SHARE = 0.2
 MOST_OF_A_NAME = 56
@@ -69,7 +70,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
         "kernels of many ops, or let each iteration work on more: whole tensors, "
         "tf.vectorized_map, a Keras RNN with unroll=True.",
-        per_typical_step(facts, held_ms, wall),
+        per_step(facts, held_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,
         held_ms=held_ms,

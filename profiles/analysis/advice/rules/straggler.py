@@ -49,6 +49,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
+ROWS = ("loop/steps/wait", "loop/steps/delay")
 PART_OF_LATENESS = 0.25
 """Least part of its lateness by which a replica's work is longer, for its work to be the reason.
 Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""

@@ -21,11 +21,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from strategy_lab.profiles.analysis.advice.rules import input_bound
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_typical_step
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "tiny-batch"
+ROWS = ("loop/steps",)
 TINY_BATCH = 8
 
 
@@ -49,7 +50,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"Each replica computes on {per_replica:.3g} examples a step, and only "
         f"{units.share(compute / wall)} of the step is computation.",
         "Raise the global batch size: the other parts of the step grow little with it.",
-        per_typical_step(facts, rest, wall, "derived"),
+        per_step(facts, rest, wall, "derived"),
         examples_per_replica=per_replica,
         compute_ms=compute,
     )

@@ -28,6 +28,7 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, over_a
 from strategy_lab.profiles.reporting import units
 
 KEY = "tracing"
+ROWS = ("loop/first",)
 NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
 """Share of the time of all steps."""

@@ -31,12 +31,13 @@ from strategy_lab.profiles.analysis.facts import (
     Finding,
     finding,
     of_a_step,
-    per_typical_step,
+    per_step,
 )
 from strategy_lab.profiles.analysis.placed import CopiedVariables, PlacedVariable
 from strategy_lab.profiles.reporting import units
 
 KEY = "variable-off-device"
+ROWS = ("loop/steps",)
 NO_GAIN = "How long the replicas would read their own copies was not recorded."
 
 _ADVICE = (
@@ -90,7 +91,7 @@ def _lent(facts: Facts, copied: CopiedVariables) -> Finding:
 def _finding(facts: Facts, sentence: str, copied: CopiedVariables) -> Finding:
     found, copied_ms = copied.variables, copied.longest_ms
     wall, late = facts.breakdown.mean_ms("wall"), facts.stragglers.straggler
-    cost = per_typical_step(facts, copied_ms, wall) if copied_ms and wall else None
+    cost = per_step(facts, copied_ms, wall) if copied_ms and wall else None
     if late and copies_behind(facts, late) is copied:
         sentence += f" This makes {late.name} late by {units.milliseconds(late.late_ms)}."
         cost = at_least_its_lateness(facts, cost, late)

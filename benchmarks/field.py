@@ -1,0 +1,172 @@
+"""Is the first answer right on programs that were written after public reports?
+
+    python -m benchmarks.field [--only NAME ...] [--programs FOLDER] [--runs FOLDER]
+
+Each program in `benchmarks/field_programs` has its answer beside it as JSON, written before the
+program was recorded: the kind of cause, the line, the op, and kinds that would be untrue. The
+program runs under `strategy-lab trace`; then the first finding is judged by keys:
+
+- right: its kind is the true one, or one that is also right, and if it names a line, that is one of
+  the true ones; a computation names the true op.
+- misled: right, but one of the first three findings is of a kind that is untrue here.
+- wrong: anything else, and a run without the exit code of the plain program.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strategy_lab.profiles import load
+from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_lab.profiles.analysis.findings import main_finding as _main
+from strategy_lab.profiles.tables.store import Profile
+
+PROGRAMS = Path(__file__).parent / "field_programs"
+LONGEST_S = 300
+KINDS = {
+    "between-steps": "own-code",
+    "callback": "callback",
+    "checkpoint": "checkpoint",
+    "communication": "communication",
+    "communication-exposed": "communication",
+    "computation": "compute",
+    "debugging-ops": "logging",
+    "dense-gradient": "compute",
+    "detour": "device-copy",
+    "dispatch": "launch-overhead",
+    "eager-step": "op-by-op",
+    "epoch-start": "epoch-start",
+    "float16-on-cpu": "precision",
+    "float64": "precision",
+    "host-read": "host-read",
+    "host-round-trip": "own-code",
+    "idle": "launch-overhead",
+    "implicit-copy": "device-copy",
+    "input-bound": "input",
+    "logging": "logging",
+    "many-small-collectives": "small-collectives",
+    "memory-growth": "memory-growth",
+    "other-algorithm": "communication",
+    "prediction": "predict",
+    "python-op": "python-in-step",
+    "replicas-in-turns": "replicas-in-turns",
+    "retracing": "retracing",
+    "short-steps": "launch-overhead",
+    "small-collective": "communication",
+    "small-ops": "launch-overhead",
+    "straggler": "late-replica",
+    "tiny-batch": "launch-overhead",
+    "tracing": "first-step",
+    "validation": "validation",
+    "variable-off-device": "device-copy",
+    "whole-batch": "whole-batch",
+    "workers-in-turns": "workers-in-turns",
+}
+"""Kind of cause by key of a finding."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the lab says first."""
+
+    kinds: list[str]
+    """Of the first three findings."""
+    sentence: str
+    line: int | None
+    ops: str
+
+
+def judge(truth: dict[str, Any], told: Told | None) -> tuple[str, str]:
+    """The verdict on an answer, and why."""
+    if told is None or not told.kinds:
+        return "wrong", "nothing was said"
+    first, right = told.kinds[0], {truth["kind"], *truth["also_right"]}
+    if first not in right:
+        return "wrong", f"{first}, not {truth['kind']}"
+    lines = {truth["line"], *truth["lines_ok"]} - {None}
+    if first == truth["kind"] and lines and told.line is not None and told.line not in lines:
+        return "wrong", f"line {told.line}, not {sorted(lines)}"
+    if first == "compute" and truth["op"] and not _has_op(truth["op"], told.ops):
+        return "wrong", f"{told.ops}, not {truth['op']}"
+    untrue = [kind for kind in told.kinds[:3] if kind in truth["untrue"]]
+    return ("misled", f"also says {untrue[0]}") if untrue else ("right", "")
+
+
+def _has_op(true: str | list[str], told: str) -> bool:
+    names = re.findall(r"\w+", true if isinstance(true, str) else " ".join(true))
+    return any(len(name) > 2 and name.lower() in told.lower() for name in names)
+
+
+def told_of(profile: Profile) -> Told | None:
+    """What a recorded run says, of the segment with most steps."""
+    if not profile.segments:
+        return None
+    every = [gather_facts(profile, segment) for segment in profile.segments]
+    facts = max(every, key=lambda each: each.steps.count)
+    found = findings(facts)
+    if facts.failure is not None:
+        return Told(["failure"], facts.failure, _line(facts.failure), "")
+    if not found or _main(facts) is None:
+        return Told(["compute"], "", None, "") if facts.steps.count else None
+    place = str(found[0].evidence.get("place") or "")
+    ops = " ".join(map(str, found[0].evidence.get("ops") or ()))
+    return Told([_kind(item) for item in found], found[0].sentence, _line(place), ops)
+
+
+def _kind(item: Finding) -> str:
+    if item.key == "straggler" and "worker" in item.sentence.partition(":")[0].lower():
+        return "late-worker"
+    return KINDS.get(item.key, item.key)
+
+
+def _line(place: str) -> int | None:
+    found = re.search(r"\.py:(\d+)", place)
+    return int(found[1]) if found else None
+
+
+def record(program: Path, run: Path) -> int:
+    """Run a program under `trace`; its exit code."""
+    command = [sys.executable, "-m", "strategy_core", "trace", "-o", str(run), str(program)]
+    with (run.parent / f"{run.name}.log").open("w") as log:
+        done = subprocess.run(
+            command, stdout=log, stderr=subprocess.STDOUT, timeout=LONGEST_S, check=False
+        )
+    return done.returncode
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--only", nargs="*", default=[], help="begins of programs' names")
+    parser.add_argument("--programs", type=Path, default=PROGRAMS)
+    parser.add_argument("--runs", type=Path, help="folder of recorded runs, to judge or to keep")
+    arguments = parser.parse_args()
+    folder = arguments.runs or Path(tempfile.mkdtemp(prefix="field-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    verdicts: list[str] = []
+    for answer in sorted(arguments.programs.glob("*.json")):
+        name, run = answer.stem, folder / answer.stem
+        if arguments.only and not name.startswith(tuple(arguments.only)):
+            continue
+        truth = json.loads(answer.read_text())
+        code = truth["exit_code"] if run.exists() else record(answer.with_suffix(".py"), run)
+        verdict, why = judge(truth, told_of(load(run)))
+        if code != truth["exit_code"]:
+            verdict, why = "wrong", f"exit code {code}, alone {truth['exit_code']}"
+        verdicts.append(verdict)
+        print(f"{verdict:7} {name:40} {why}", flush=True)
+    counts = {each: verdicts.count(each) for each in ("right", "misled", "wrong")}
+    print(f"{len(verdicts)} programs: {counts}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Validation takes a large part of the loop.
+
+## What it does
+
+Takes the time between steps that Keras's `evaluate` runs, as a part of `fit` or called by the
+program, or that lines and functions named after validation run: 5 % of the loop or more.
+
+## Why is this slow
+
+No replica trains meanwhile.
+
+## What to do
+
+Validate less often (`validation_freq`), or on fewer batches (`validation_steps`). `cache()` and
+`prefetch()` the validation data, and map it in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
+from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+
+KEY = "validation"
+ROWS = ("loop/between/validation",)
+NO_GAIN = "What runs between the steps is not an op of the replayed step."
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    for row in large_rows(facts, "validation"):
+        yield finding(
+            facts,
+            KEY,
+            f"Validation takes {how_long(facts, row)}{at_line(facts, row)}.",
+            "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() "
+            "and prefetch() the validation data, and map() it in parallel.",
+            cost_of(facts, row),
+            place=row.place,
+        )

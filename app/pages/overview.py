@@ -6,6 +6,7 @@ import streamlit as st
 
 from strategy_lab.app.control.try_it import offer_try
 from strategy_lab.app.server.opened import OpenRun
+from strategy_lab.app.widgets.account import show_account
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.evidence import (
     peak_memory,
@@ -51,6 +52,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
         with st.container(key="memory_place"):
             show_memory(opened)
+    show_account(facts)
     show_gains(opened, segment.segment, places)
     show_step_time(opened)
     show_machine_load(facts.load)

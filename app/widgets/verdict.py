@@ -58,7 +58,7 @@ def show_findings(
     found = findings(facts)
     st.header(
         "Why is it slow?",
-        help="Ranked by the share of the time of all steps, the first one included.",
+        help="Ranked by the share of the loop's wall time; no two findings have the same time.",
     )
     if not found:
         known = facts.breakdown.source is not None

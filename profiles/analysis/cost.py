@@ -28,8 +28,8 @@ class Cost:
     """Of the loop without its first step, which a longer run does not repeat: findings are ranked
     by it."""
     source: Source
-    num_steps: int | None = None
-    """Captured steps that it is derived from; None if it rests on all steps."""
+    num_steps: int = 0
+    """Captured steps that it is derived from; 0 if it rests on all steps."""
 
     @property
     def share_text(self) -> str:
@@ -39,8 +39,8 @@ class Cost:
     @property
     def detail_text(self) -> str:
         """`31.8 ms a step, derived from 3 captured steps`."""
-        few = self.num_steps is not None and self.num_steps < FEW_STEPS
-        behind = f" from {units.counted(self.num_steps or 0, 'captured step')}" if few else ""
+        few = 0 < self.num_steps < FEW_STEPS
+        behind = f" from {units.counted(self.num_steps, 'captured step')}" if few else ""
         return f"{units.milliseconds(self.ms)} a step, {self.source}{behind}"
 
 

@@ -243,7 +243,7 @@ def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured
     if not step_ms or steps is None:
         return None
     captured = facts.held_up.num_steps if facts.breakdown.source == "measured" else 0
-    return facts.account.cost(ms / step_ms * steps.total_ms, source, captured or None)
+    return facts.account.cost(ms / step_ms * steps.total_ms, source, captured)
 
 
 def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:

@@ -25,8 +25,14 @@ ONCE = "tracing"
 """The finding on the first step, which a longer run does not repeat."""
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
+MOST_OF_LOOP = 0.7
+"""Least share of the loop for the first step to be the headline: a longer run has less of it."""
+LONG_WAIT = 0.25
+"""Least share of the loop for a first step that mostly waits for its batch: that can be mended."""
 WORTH_SAYING = 0.1
 """Least share of the usual loop that a finding must explain to be named in a headline."""
+_TOO_SMALL = 3
+"""Tier of the findings that are no headline."""
 Predict = Callable[[Finding], Gain | str]
 """What a step would gain without a finding; a sentence if that is not known."""
 Claim = tuple[tuple[str, ...], Finding]
@@ -103,7 +109,7 @@ def _tier(item: Finding) -> int:
         return 0
     if is_worth_saying(item):
         return 1
-    return 2 if item.key == LEFT_OVER else 3
+    return 2 if item.key == LEFT_OVER else _TOO_SMALL
 
 
 def _rank(item: Finding) -> float:
@@ -118,11 +124,11 @@ def is_worth_saying(item: Finding) -> bool:
     if item.cost is None or item.key in ASIDE:
         return False
     if item.key == ONCE:
-        return item.cost.share / 2 >= WORTH_SAYING
+        return item.cost.share >= (LONG_WAIT if item.evidence.get("waits") else MOST_OF_LOOP)
     return item.cost.share_of_usual >= WORTH_SAYING
 
 
 def main_finding(facts: Facts) -> Finding | None:
     """Return the first finding; None if it is too small to be the headline."""
     found = findings(facts)
-    return found[0] if found and _tier(found[0]) < 3 else None
+    return found[0] if found and _tier(found[0]) < _TOO_SMALL else None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from strategy_lab.profiles.analysis.account.account import Account
+from strategy_lab.profiles.analysis.account.table import row_fields
 from strategy_lab.profiles.analysis.breakdown import (
     ReplicaBreakdown,
     StepBreakdown,
@@ -41,6 +43,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
     why_no_loss,
 )
 from strategy_lab.profiles.analysis.links import Link, Links, links
+from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.retracing import first_trace_note
@@ -114,6 +117,7 @@ def summarize_segment(
             {"num_compiled": num_compiled(profile, segment.segment)},
             "the graph of this segment was not recorded",
         ),
+        "account": _account(facts.account),
         "headline": "".join(headline(profile, facts)),
         "key_numbers": [_key_number(item) for item in key_numbers(facts)],
         "first_step": segment.first_step,
@@ -122,6 +126,7 @@ def summarize_segment(
             {"parameter_bytes": segment.parameter_bytes},
             unknown.get("parameters", "not recorded by the program"),
         ),
+        "loop": _loop(facts),
         "steps": _steps(facts.steps),
         "epoch_ends": _epoch_ends(facts.epoch_ends),
         "replicas": _replicas(facts.breakdown),
@@ -229,6 +234,21 @@ def _environment(found: Environment | None) -> Json:
         "threads": msgspec.to_builtins(found.threads),
     }
     return _explain(known, NO_THREADS)
+
+
+def _account(found: Account) -> list[Json]:
+    """What a row does not have, such as a line, is left out of its entry."""
+    rows = [row_fields(found, row) for row in found.rows]
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def _loop(facts: Facts) -> Json:
+    """The loop without its first step: what is between steps included."""
+    known = {
+        "ms_per_step": facts.account.loop_ms_per_step,
+        "examples_per_second": loop_examples_per_second(facts),
+    }
+    return _explain(known, why_no_examples(facts.steps))
 
 
 def _steps(steps: StepTimes) -> Json:

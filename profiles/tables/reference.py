@@ -45,6 +45,7 @@ ROWS = {
     "closures": "step of parameter servers' workers, as the worker that did it timed it",
     "served": "variable on a parameter server, or part of one",
     "memory": "sample of a device or process",
+    "account": "row of the account of a segment's time",
     "resources": "sample of the CPUs and process of the run",
     "links": "reading of the bytes that two processes exchanged so far",
 }

@@ -8,6 +8,7 @@ The profile of an unfinished run is a snapshot; `profiles.run.tail` follows a ru
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -69,6 +70,7 @@ from strategy_lab.profiles.tables.served_tables import closures_table, served_ta
 from strategy_lab.profiles.tables.unmeasured_delay import with_delays
 
 Answer = TypeVar("Answer")
+_ANALYSIS = f"{__package__.removesuffix('.tables')}.analysis"
 _RUN_ADVICE = "Name the folder that `strategy-lab run -o` wrote"
 
 
@@ -333,6 +335,7 @@ class Profile:
             "links": lambda: links_table(self.sources),
             "closures": lambda: closures_table(self.sources, self.clocks, self.segments),
             "served": lambda: served_table(self.sources),
+            "account": lambda: _answer_table("account.table", self),
         }
         return made[name]()
 
@@ -360,6 +363,11 @@ def _discard_note(_note: str) -> None:
 
     They are reported when the table itself is read.
     """
+
+
+def _answer_table(module: str, profile: Profile) -> pa.Table:
+    """A table that an analysis computes: imported when it is read, as analyses draw on tables."""
+    return importlib.import_module(f"{_ANALYSIS}.{module}").table(profile)
 
 
 def _unchanged(table: pa.Table) -> pa.Table:

@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
+from strategy_lab.profiles.analysis.account import shown as account_shown
+from strategy_lab.profiles.analysis.account.shown import shown_rows
 from strategy_lab.profiles.decoders import converted
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
@@ -73,6 +75,7 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
         out.print(
             cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
         )
+    _print_account(segment, out)
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_on_tpu(segment["tpu_check"], out)
@@ -152,6 +155,26 @@ def _print_input_stages(found: dict[str, Any], out: Console) -> None:
         )
     out.print(table)
     out.print(plain_text(found["sentence"], "dim"))
+
+
+def _print_account(segment: dict[str, Any], out: Console) -> None:
+    """Where the time of the loop went."""
+    rows = list(shown_rows(segment["account"]))
+    if not rows:
+        return
+    table = Table(title=account_shown.TITLE, title_justify="left")
+    for name in account_shown.COLUMNS:
+        is_text = name in ("part", "source", "where")
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+    for row in rows:
+        table.add_row(
+            plain_text("  " * row.depth + row.title),
+            units.number(row.ms_per_step),
+            units.share(row.share),
+            row.source,
+            plain_text(row.where),
+        )
+    out.print(table)
 
 
 def _print_replicas(segment: dict[str, Any], out: Console) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from strategy_lab.profiles.run.event_parts import Threads
+from strategy_lab.profiles.run.event_parts import StackPlace, Threads
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
@@ -57,6 +57,9 @@ class Recipe:
     """Fields of `Retraced` beside its segment."""
     epoch_ends: Sequence[dict[str, Any]] = ()
     """Fields of `EpochEnded` beside its segment and start. Steps follow each other nevertheless."""
+    gaps: Sequence[tuple[int, float, StackPlace]] | None = None
+    """What the program does after a step: its number, milliseconds, and where it is meanwhile. None
+    without samples of its stack, as in runs of earlier versions."""
     threads: Threads | None = None
     """TensorFlow's thread pools; None as in runs of earlier versions."""
     every_step: bool = False

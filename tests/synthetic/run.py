@@ -27,6 +27,7 @@ from tests.synthetic.recipe import (
     step_phases,
     strategy_of,
 )
+from tests.synthetic.stacks import write_stacks
 
 TWO_HOSTS: dict[str, Any] = {
     "replicas": 4,
@@ -186,7 +187,12 @@ def _write_segment(
     rng = np.random.default_rng([recipe.seed, segment])
     phases = step_phases(recipe, recipe.steps, rng)
     lengths = (phases["wall"].max(axis=1) * 1e6).astype(np.int64)
-    starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    after_ns = np.zeros(recipe.steps, np.int64)
+    for step, gap_ms, _ in recipe.gaps or ():
+        after_ns[step] += int(gap_ms * 1e6)
+    starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths + after_ns)[:-1]]).astype(np.int64)
+    if recipe.gaps is not None:
+        write_stacks(folder, starts, lengths, recipe.gaps)
     log.write(_opened(recipe, segment, first, log.at_ns, recipe.moved))
     window_starts = [] if recipe.leader_only and folder.worker else _window_starts(recipe)
     captured = {start + i for start in window_starts for i in range(recipe.window_steps)}

@@ -76,7 +76,7 @@ class Account:
         num_usual = self.num_steps - self.num_first
         return self.usual_ms / num_usual if num_usual > 0 and self.usual_ms else None
 
-    def cost(self, total_ms: float, source: Source, num_steps: int | None = None) -> Cost | None:
+    def cost(self, total_ms: float, source: Source, num_steps: int = 0) -> Cost | None:
         """What takes so long in all, in terms of the loop; None without a loop."""
         if not self.loop_ms or not self.num_steps:
             return None
@@ -87,6 +87,10 @@ class Account:
             source,
             num_steps,
         )
+
+    @property
+    def is_sampled(self) -> bool:
+        return any(row.source == "sampled" for row in self.rows)
 
     @property
     def leaves(self) -> tuple[Row, ...]:

@@ -55,7 +55,8 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     of_models = models(paths)
     found: dict[tuple[str | None, str], float] = {}
     for path, op, length in zip(paths, ops, lengths, strict=True):
-        key = layer_of(path, of_models), type_as_written(op or "")
+        layer, kind = layer_of(path, of_models), type_as_written(op or "")
+        key = None if layer is not None and layer.startswith(kind) else layer, kind
         found[key] = found.get(key, 0.0) + float(length)
     whole = float(lengths.sum()) or 1.0
     ordered = sorted(found.items(), key=lambda item: -item[1])

@@ -61,6 +61,10 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     is_in_step = _inside(stacks.at_ns, steps.start_ns, end_ns)
     belongs = _belongs(stacks, is_in_step)
     begin_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
+    is_freed = np.array([place.doing == "python" for place in stacks.places], bool)
+    if stacks.count:  # what the loop made is freed once it is over, at its own line
+        ended = np.flatnonzero(belongs & ~is_freed[stacks.place])
+        belongs &= np.arange(stacks.count) <= (ended[-1] if len(ended) else -1)
     over_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
     num_first = max(steps.num_warm_up, 1)
     steps_ms = _union_ms(steps.start_ns[num_first:], end_ns[num_first:])

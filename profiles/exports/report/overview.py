@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from strategy_lab.profiles.analysis.account import shown as account_shown
+from strategy_lab.profiles.analysis.account.shown import ShownRow, shown_rows
+from strategy_lab.profiles.analysis.account.table import row_fields
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import scaling
 from strategy_lab.profiles.analysis.findings import Facts, Finding, ranked
@@ -41,6 +44,8 @@ def overview(facts: RunFacts) -> Section:
         "detail": details[-1][:MAX_DETAIL] if details else "",
         "numbers": key_numbers(chosen) if chosen else (),
         "findings": _findings(facts),
+        "account": _account(chosen) if chosen else (),
+        "account_title": account_shown.TITLE,
         "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
         "carried": {item.segment.segment: _carried(item) for item in facts.segments},
     }
@@ -83,6 +88,10 @@ def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
         for same in found.values()
         if (numbers := sorted({item.segment for item in same}))
     ]
+
+
+def _account(facts: Facts) -> list[ShownRow]:
+    return list(shown_rows([row_fields(facts.account, row) for row in facts.account.rows]))
 
 
 def _scaling(facts: RunFacts, item: Facts) -> str:

@@ -15,12 +15,10 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.advice.registry import RULES
-from strategy_lab.profiles.analysis.between_steps import BetweenSteps
 from strategy_lab.profiles.analysis.communication import Traffic
-from strategy_lab.profiles.analysis.cost import CAPTURED_STEP
 from strategy_lab.profiles.analysis.element_types import ComputedIn
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.findings import LEFT_OVER, findings, gather_facts
 from strategy_lab.profiles.analysis.machine_load import MachineLoad
 from strategy_lab.profiles.analysis.memory import DeviceMemory
 from strategy_lab.profiles.analysis.placed import (
@@ -30,9 +28,10 @@ from strategy_lab.profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.run.event_parts import Threads
+from strategy_lab.profiles.run.event_parts import StackPlace, Threads
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
+from tests.synthetic.stacks import place
 
 EAGER = Path(__file__).parents[2] / "data/eager_step"
 """A real program: two replicas, a custom loop without a tf.function."""
@@ -44,13 +43,25 @@ def cause(kind: str, name: str, ms: float, **more: Any) -> dict[str, Any]:
     return {"causes": [row | more], "idle_ms": ms + 0.5}
 
 
+def after_epochs(where: StackPlace) -> dict[str, Any]:
+    """A program that is at this place for 400 ms after every 20th step."""
+    return {"gaps": [(step, 400.0, where) for step in range(19, 299, 20)]}
+
+
 ILL: dict[str, dict[str, Any]] = {
+    "between-steps": after_epochs(place("python", 30, "augment(batch)")),
+    "callback": after_epochs(place("call", 40, "fit()", within="callback", call="Heavy")),
+    "checkpoint": after_epochs(place("call", 40, "manager.save()", within="checkpoint")),
     "communication-exposed": {"transfer_ms": 12.0},
+    "epoch-start": after_epochs(place("epoch-start", 12, "for batch in data:")),
+    "host-read": after_epochs(place("host-read", 31, "loss.numpy()", call="numpy")),
+    "logging": after_epochs(place("logging", 32, "tf.summary.histogram(w)")),
+    "prediction": after_epochs(place("function", 40, "model.predict(x)", within="predict")),
+    "validation": after_epochs(place("function", 40, "fit()", within="validation")),
     "costly-capture": {"steps": 60},
     "debugging-ops": cause("debugging-op", "PrintV2", 9.0, device=DEVICE),
     "detour": cause("detour", "MatMul", 9.0, replica=0, device=DEVICE, bytes=8192),
     "dispatch": cause("call", "train.py:7", 35.0),
-    "epoch-end": {"epoch_ends": [{"step": 49, "wall_ms": 2000.0}, {"step": 99, "wall_ms": 900.0}]},
     "host-round-trip": cause("read-back", "train.py:9", 9.0),
     "idle": {"idle_ms": 15.0},
     "input-bound": {"input_ms": 10.0},
@@ -120,11 +131,6 @@ def crowded(facts: Facts) -> Facts:
     return replace(facts, load=MachineLoad(9, 4, 2.5, 1.2, 0.1))
 
 
-def pausing(facts: Facts) -> Facts:
-    """A program that does something else for 12 ms after each step of 20 ms."""
-    return replace(facts, between=BetweenSteps(np.full(200, 12.0)))
-
-
 def made_dense(facts: Facts) -> Facts:
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, 2_560_000.0, 4.0)
     return replace(facts, placed=Placed(dense_gradients=(gradient,)))
@@ -167,7 +173,6 @@ def created_late(facts: Facts) -> Facts:
 
 
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
-    "between-steps": ("healthy", pausing),
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "other-algorithm": ("communication-exposed", reduced_by_one),
@@ -216,7 +221,7 @@ def test_a_rule_finds_its_illness_and_nothing_in_a_healthy_run(
     assert item.sentence.endswith(".")
     assert item.advice.endswith(".")
     assert item.evidence
-    assert key not in found(ill("healthy"))
+    assert key == LEFT_OVER or key not in found(ill("healthy"))
 
 
 @pytest.mark.parametrize("count", [40, 406])
@@ -289,7 +294,7 @@ def test_ops_of_an_element_type_cost_a_part_of_captured_steps(
 ) -> None:
     cost = found(ill(key))[key].cost
     assert cost is not None
-    assert cost.step == CAPTURED_STEP
+    assert cost.num_steps > 0
 
 
 def test_float16_is_no_fault_on_a_gpu(ill: Callable[[str], Facts]) -> None:
@@ -348,17 +353,15 @@ def test_a_program_of_others_packs_by_one_call(
     assert ("Pass all gradients to one call" in advice) != is_of_lab
 
 
-@pytest.mark.parametrize(
-    ("line", "makes_one"),
-    [("step(next(iter(data)))", True), ("save(step)", False), ("data.make_iter(3)", False)],
-)
+@pytest.mark.parametrize(("every", "is_each"), [(1, True), (20, False)])
 def test_an_iterator_for_each_step_is_made_once_before_the_loop(
-    line: str, makes_one: bool, tmp_path: Path
+    every: int, is_each: bool, tmp_path: Path
 ) -> None:
-    between = cause("between-steps", "train.py:9", 12.0, detail=line)
-    facts = pausing(facts_of(write_run(tmp_path / "run", replicas=2, **between)))
-    advice = found(facts)["between-steps"].advice
-    assert ("make one before the loop" in advice) == makes_one
+    line = place("epoch-start", 9, "step(next(iter(data)))")
+    gaps = [(step, 20.0 * every, line) for step in range(0, 100, every)]
+    facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
+    advice = found(facts)["epoch-start"].advice
+    assert ("Make one iterator before the loop" in advice) == is_each
 
 
 def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
@@ -377,7 +380,6 @@ def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Fac
     costs = [told[key].cost for key in ("inter-op-threads", "straggler")]
     assert costs[0] is not None
     assert costs[1] is not None
-    assert costs[0].share >= costs[1].share
     assert found(replace(facts, breakdown=breakdown))["straggler"].caused_by is None
 
 
@@ -390,7 +392,7 @@ def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Fact
     transfer = facts.breakdown.mean_ms("transfer")
     assert transfer is not None
     assert item.cost is not None
-    assert item.cost.ms == pytest.approx(1.0 + transfer / 2)
+    assert item.cost.ms == pytest.approx(1.0 + transfer / 2, rel=0.01)
     assert "It takes 1.00 ms and the all-reduce of the result" in item.sentence
 
 
@@ -404,7 +406,7 @@ def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(
     gradient = DenseGradient("UnsortedSegmentSum", DEVICE, moved * 2, 1.0)
     item = found(replace(facts, placed=Placed(dense_gradients=(gradient,))))["dense-gradient"]
     assert item.cost is not None
-    assert item.cost.ms == 1.0
+    assert item.cost.ms == pytest.approx(1.0, rel=0.01)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
@@ -455,30 +457,6 @@ def test_a_step_that_runs_op_by_op_names_the_line_that_calls() -> None:
     )
     assert item.cost is not None
     assert item.cost.source == "measured"
-
-
-def test_gaps_that_grow_are_reported_with_both_lengths(ill: Callable[[str], Facts]) -> None:
-    noise_ms = np.random.default_rng(0).uniform(-2.0, 2.0, 200)
-    growing = BetweenSteps(np.linspace(4.0, 20.0, 200) + noise_ms)
-    item = found(replace(ill("healthy"), between=growing))["between-steps"]
-    first_ms, last_ms = item.evidence["grows_ms"]
-    assert first_ms == pytest.approx(6.0, abs=0.5)
-    assert last_ms == pytest.approx(18.0, abs=0.5)
-    assert f"It grows: {first_ms:.2f} ms in the first quarter" in item.sentence
-    assert "a list of losses" in item.advice
-
-
-@pytest.mark.parametrize(
-    "quarters_ms", [(12.0, 12.0, 12.0, 12.0), (5.0, 15.0, 14.0, 16.0), (10.0, 11.0, 12.0, 13.0)]
-)
-def test_gaps_of_one_length_or_with_one_jump_do_not_grow(
-    quarters_ms: tuple[float, ...], ill: Callable[[str], Facts]
-) -> None:
-    gaps_ms = np.repeat(quarters_ms, 50)
-    item = found(replace(ill("healthy"), between=BetweenSteps(gaps_ms)))["between-steps"]
-    assert item.evidence["grows_ms"] is None
-    assert "grows" not in item.sentence
-    assert "a list of losses" not in item.advice
 
 
 def test_partial_steps_that_take_their_share_cost_nothing(ill: Callable[[str], Facts]) -> None:

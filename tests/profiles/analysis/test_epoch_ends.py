@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.between_steps import between_steps
 from strategy_lab.profiles.analysis.epoch_ends import epoch_ends
-from strategy_lab.profiles.analysis.facts import Finding
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
 from strategy_lab.profiles.timeline import lay_out
 from strategy_lab.profiles.timeline.epoch_ends import epoch_ends_of
 from tests.synthetic import write_run
 
 STEPS = 120
-Said = Callable[..., list[Finding]]
-
-
-@pytest.fixture
-def said(tmp_path: Path) -> Said:
-    """What is said of the ends of epochs of a run; its steps take about 24 ms."""
-
-    def of_run(*ends: dict[str, Any]) -> list[Finding]:
-        run = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
-        write_run(run, replicas=2, steps=STEPS, windows=0, epoch_ends=ends)
-        profile = profiles.load(run)
-        facts = gather_facts(profile, profile.segments[0])
-        return [item for item in findings(facts) if item.key == "epoch-end"]
-
-    return of_run
 
 
 def _ends(*lengths_ms: float, **more: Any) -> list[dict[str, Any]]:
@@ -42,48 +22,6 @@ def _ends(*lengths_ms: float, **more: Any) -> list[dict[str, Any]]:
         {"step": 20 * number + 19, "wall_ms": length_ms, **more}
         for number, length_ms in enumerate(lengths_ms)
     ]
-
-
-def test_validation_that_takes_most_is_named_with_its_first_tracing(said: Said) -> None:
-    ends = _ends(2000.0, 500.0, 500.0, 500.0)
-    for end in ends:
-        end["validation_ms"] = 0.9 * end["wall_ms"]
-    (found,) = said(*ends)
-    assert found.sentence.startswith(
-        "At the end of 4 epochs Keras's fit took 3.50 s until the next step (median 500 ms): "
-    )
-    assert (
-        "90 % of that is validation. The first validation, which traces and compiles, took "
-        "1.80 s, the others 450 ms (median). Step times do not include it."
-    ) in found.sentence
-    assert found.advice.startswith("Validate less often")
-    assert found.cost is not None
-    assert found.cost.of == "loop"
-    assert found.cost.share == pytest.approx(0.56, abs=0.05)
-
-
-def test_a_single_validation_is_said_to_be_the_first(said: Said) -> None:
-    (found,) = said({"step": 59, "wall_ms": 2000.0, "validation_ms": 1900.0})
-    assert "At the end of an epoch Keras's fit took 2.00 s" in found.sentence
-    assert "This is the first validation, which traces and compiles" in found.sentence
-
-
-def test_callbacks_that_take_most_are_named(said: Said) -> None:
-    (found,) = said(*_ends(800.0, 800.0, 800.0, callbacks_ms=700.0))
-    assert "88 % of that is in the callbacks' on_epoch_end. Step times" in found.sentence
-    assert "checkpoints" in found.advice
-
-
-def test_without_a_largest_part_longer_epochs_are_advised(said: Said) -> None:
-    for more, mentions in (({"callbacks_ms": 1.0}, False), ({}, True)):
-        (found,) = said(*_ends(800.0, 800.0, 800.0, **more))
-        assert "time from step to step. Step times do not include it." in found.sentence
-        assert found.advice.startswith("Make epochs longer")
-        assert ("callbacks" in found.advice) is mentions, "unknown, or known not to be it"
-
-
-def test_short_ends_are_not_mentioned(said: Said) -> None:
-    assert not said(*_ends(80.0, 80.0, 80.0))
 
 
 def test_the_last_end_and_those_at_a_window_do_not_count(tmp_path: Path) -> None:
@@ -106,15 +44,6 @@ def test_an_epochs_end_is_no_other_gap(tmp_path: Path) -> None:
     )
     gaps = [between_steps(profile, 0).gaps_ms for profile in (without, with_ends)]
     assert len(gaps[0]) - len(gaps[1]) == 3
-
-
-def test_parameter_servers_have_no_steps_one_after_the_other(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", replicas=2, steps=STEPS, epoch_ends=_ends(900.0, 900.0))
-    profile = profiles.load(run)
-    facts = gather_facts(profile, profile.segments[0])
-    beside = replace(facts, breakdown=replace(facts.breakdown, is_in_sync=False))
-    assert [item.key for item in findings(facts) if item.key == "epoch-end"] == ["epoch-end"]
-    assert not [item for item in findings(beside) if item.key == "epoch-end"]
 
 
 def test_the_summary_has_the_ends_or_why_there_are_none(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         over_all_steps(facts, first),
         first_step_ms=first,
         first_batch_ms=waited_ms,
+        waits=waited_ms >= MOST_OF_STEP * first,
     )
 
 

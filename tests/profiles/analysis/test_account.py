@@ -1,0 +1,147 @@
+"""The account of the loop's time: what is divided, what adds up, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.account.account import Account, account
+from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_lab.profiles.analysis.headline import headline
+from tests.synthetic import write_run
+from tests.synthetic.stacks import place
+
+STEPS = 120
+EPOCHS = [19 + 20 * number for number in range(5)]
+ITERATOR = place("epoch-start", 12, "for batch in data:", call="DistributedDataset.__iter__")
+FREED = place("python", 12, "for batch in data:")
+VALIDATION = place("function", 40, "model.fit(data)", within="validation")
+SAVING = place("call", 40, "model.fit(data)", within="callback", call="ModelCheckpoint")
+OWN = place("python", 30, "augment(batch)", function="main")
+EAGER = place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
+
+
+def _run(folder: Path, **options: Any) -> profiles.Profile:
+    made = {"replicas": 2, "steps": STEPS, "windows": 1, **options}
+    return profiles.load(write_run(folder / "run", **made))
+
+
+def _account(profile: profiles.Profile) -> Account:
+    return account(profile, profile.segments[0])
+
+
+def _first(profile: profiles.Profile) -> Finding:
+    return findings(gather_facts(profile, profile.segments[0]))[0]
+
+
+def _after_epochs(ms: float, where: Any) -> list[tuple[int, float, Any]]:
+    return [(step, ms, where) for step in EPOCHS]
+
+
+def test_children_add_up_to_their_parent(tmp_path: Path) -> None:
+    gaps = [*_after_epochs(400.0, ITERATOR), *_after_epochs(100.0, VALIDATION), (50, 90.0, OWN)]
+    found = _account(_run(tmp_path, gaps=gaps))
+    for row in found.rows:
+        children = found.children(row.row)
+        if children and row.kind != "program":
+            assert sum(child.total_ms for child in children) == pytest.approx(
+                row.total_ms, rel=0.01
+            ), row.row
+
+
+def test_the_gaps_between_steps_are_divided_by_what_the_samples_say(tmp_path: Path) -> None:
+    gaps = [*_after_epochs(300.0, ITERATOR), *_after_epochs(100.0, VALIDATION)]
+    found = _account(_run(tmp_path, gaps=gaps))
+    assert found.row("loop/between").total_ms == pytest.approx(2000.0, rel=0.01)
+    assert found.row("loop/between/epoch-start").total_ms == pytest.approx(1500.0, rel=0.03)
+    assert found.row("loop/between/validation").total_ms == pytest.approx(500.0, rel=0.05)
+    assert found.row("loop/between/epoch-start").num_times == len(EPOCHS)
+
+
+def test_the_iterator_that_is_freed_at_the_line_of_the_loop_belongs_to_the_start_of_an_epoch(
+    tmp_path: Path,
+) -> None:
+    gaps = [*_after_epochs(300.0, FREED), *_after_epochs(100.0, ITERATOR)]
+    found = _account(_run(tmp_path, gaps=gaps))
+    assert found.row("loop/between/epoch-start").total_ms == pytest.approx(2000.0, rel=0.02)
+
+
+def test_a_run_without_samples_has_a_rest_between_its_steps(tmp_path: Path) -> None:
+    found = _account(_run(tmp_path, gaps=None))
+    assert found.row("program") is None
+    between = found.row("loop/between")
+    assert between.total_ms == pytest.approx(0.0, abs=1.0)
+    assert found.row("loop/steps/compute").total_ms > 0
+
+
+def test_what_happens_before_the_first_step_is_outside_of_the_loop(tmp_path: Path) -> None:
+    found = _account(_run(tmp_path, gaps=[]))
+    assert found.row("program/before").total_ms == pytest.approx(2000.0, rel=0.01)
+
+
+def test_the_ops_of_the_computation_add_up_to_it(tmp_path: Path) -> None:
+    found = _account(_run(tmp_path, gaps=[]))
+    compute = found.row("loop/steps/compute")
+    ops = found.children("loop/steps/compute")
+    assert sum(op.total_ms for op in ops) == pytest.approx(compute.total_ms)
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "said"),
+    [
+        (ITERATOR, "epoch-start", "train.py:12 (`for batch in data:`)"),
+        (VALIDATION, "validation", "Validation takes"),
+        (SAVING, "callback", "The callback ModelCheckpoint takes"),
+        (OWN, "between-steps", "the program's own code takes"),
+        (EAGER, "between-steps", "train.py:31"),
+    ],
+)
+def test_the_largest_row_is_the_first_finding_and_the_headline(
+    tmp_path: Path, where: Any, key: str, said: str
+) -> None:
+    profile = _run(tmp_path, gaps=_after_epochs(900.0, where))
+    first = _first(profile)
+    assert first.key == key
+    assert said in first.sentence
+    facts = gather_facts(profile, profile.segments[0])
+    assert "".join(headline(profile, facts)).endswith(first.sentence)
+
+
+def test_loops_of_the_programs_own_that_validate_are_validation(tmp_path: Path) -> None:
+    where = place("function", 50, "loss = loss_of(batch)", function="evaluate")
+    assert _first(_run(tmp_path, gaps=_after_epochs(900.0, where))).key == "validation"
+
+
+def test_findings_never_have_more_time_than_their_rows(tmp_path: Path) -> None:
+    """A straggler and an exposed collective are of the same wait."""
+    profile = _run(tmp_path, gaps=_after_epochs(100.0, OWN), straggler=(1, 15.0), windows=3)
+    facts = gather_facts(profile, profile.segments[0])
+    shares = [item.cost.share for item in findings(facts) if item.cost is not None]
+    assert sum(shares) <= 1.0 + 1e-9
+
+
+def test_the_loops_time_per_step_has_the_gaps_in_it(tmp_path: Path) -> None:
+    profile = _run(tmp_path, gaps=_after_epochs(1190.0, OWN))
+    facts = gather_facts(profile, profile.segments[0])
+    step_ms = float(np.mean(facts.steps.wall_ms[1:]))
+    expected_ms = step_ms + 5 * 1190.0 / (STEPS - 1)
+    assert facts.account.loop_ms_per_step == pytest.approx(expected_ms, rel=0.01)
+
+
+def test_gaps_that_grow_are_said_to_grow(tmp_path: Path) -> None:
+    gaps = [(step, 0.4 * step, OWN) for step in range(1, STEPS)]
+    first = _first(_run(tmp_path, gaps=gaps, windows=0))
+    assert "It grows" in first.sentence
+    assert "running sum" in first.advice
+
+
+def test_the_table_has_a_row_for_each_row_of_the_account(tmp_path: Path) -> None:
+    profile = _run(tmp_path, gaps=_after_epochs(300.0, ITERATOR))
+    table = profile.table("account")
+    assert table["row"].to_pylist() == [row.row for row in _account(profile).rows]
+    shares = dict(zip(table["row"].to_pylist(), table["share"].to_pylist(), strict=True))
+    assert shares["loop"] == 1.0

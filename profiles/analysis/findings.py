@@ -19,7 +19,13 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 
 ASIDE = ("costly-capture", "unsteady")
 """Findings that do not say why a usual step takes as long as it does: they come last."""
-WRONG = ("shared-collective-key", "xla-across-devices", "variables-in-first-step", "loss-lost")
+WRONG = (
+    "shared-collective-key",
+    "xla-across-devices",
+    "variables-in-first-step",
+    "loss-lost",
+    "memory-growth",
+)
 """Findings that say that the run itself is of no use; they come first."""
 ONCE = "tracing"
 """The finding on the first step, which a longer run does not repeat."""

@@ -17,6 +17,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
 from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
+from strategy_lab.profiles.analysis.stuck import stuck_sentence, stuck_workers
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.palette import phase_name
@@ -53,8 +54,9 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         steps = "" if facts.steps.median_ms is not None else " and no known step"
         first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
     which = prefix_of(segment, len(profile.segments))
-    pace = _pace_of_loop(facts) or _pace(
-        facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=_limit(facts)
+    then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
+    pace = _pace_of_loop(facts, then) or _pace(
+        facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=then
     )
     return *which, *first, *pace
 
@@ -108,14 +110,14 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
 
 
-def _pace_of_loop(facts: Facts) -> tuple[str, ...]:
+def _pace_of_loop(facts: Facts, then: str) -> tuple[str, ...]:
     """The loop per step, then the step without its gaps; empty if the loop is not known."""
     loop_ms, step_ms = facts.account.loop_ms_per_step, facts.steps.median_ms
     if loop_ms is None or step_ms is None or not facts.breakdown.is_in_sync:
         return ()
     rate = loop_examples_per_second(facts)
     also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
-    alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {_limit(facts)}".rstrip()
+    alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {then}".rstrip()
     return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone
 
 

@@ -81,7 +81,10 @@ def _loop_time(facts: Facts) -> KeyNumber:
     between = facts.account.row("loop/between")
     note = f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
     text = units.milliseconds(value)
-    return _number("loop_time", value, text, note, facts.steps.why_no_time)
+    source: Literal["measured", "derived"] = (
+        "derived" if facts.breakdown.has_derived_steps else "measured"
+    )
+    return _number("loop_time", value, text, note, facts.steps.why_no_time, source)
 
 
 def _loop_throughput(facts: Facts) -> KeyNumber:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 FEWEST_BARE = 3
 """With fewer calls whose steps were neither traced nor captured, captured ones count, too."""
 
+WARM_UP_STEPS, WARM_UP_MS = 20, 1000.0
+"""Captured steps are of the warm-up if so few steps, which took less than this, came before."""
+
 NO_STEP = "no step was recorded"
 FIRST_STEP_ALONE = "only its first step was recorded, which is traced and compiled"
 
@@ -131,6 +134,7 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
     call = calls_of(start_ns, wall_ms)
     num_warm_up = 0 if profile.is_imported else int(np.count_nonzero(call == 0))
     settled = settled_steps(of_whole_calls(traced, call), num_warm_up)
+    settled = without_early_captures(settled, captured, wall_ms)
     others = settled & ~_profiled(profile, step)
     return StepTimes(
         segment=segment,
@@ -179,6 +183,18 @@ def settled_steps(traced: Bools, num_warm_up: int) -> Bools:
     first = np.arange(len(traced)) < num_warm_up
     settled: Bools = ~first & ~traced
     return settled if 2 * settled.sum() >= (~first).sum() and settled.any() else ~first
+
+
+def without_early_captures(settled: Bools, captured: Bools, wall_ms: Floats) -> Bools:
+    """Leave out captured steps of the warm-up, if enough later ones were captured.
+
+    The first window comes as soon as possible; buffers are full then, and thread pools are new.
+    """
+    is_early = np.arange(len(settled)) < WARM_UP_STEPS
+    is_early &= np.cumsum(wall_ms) - wall_ms[:1].sum() < WARM_UP_MS
+    later = settled & captured & ~is_early
+    found: Bools = settled & ~(captured & is_early) if later.sum() >= FEWEST_BARE else settled
+    return found
 
 
 def timed_steps(settled: Bools, captured: Bools, call: Ints) -> Bools:

@@ -68,7 +68,8 @@ class StackPlace(Struct, frozen=True):
     """What a thread was doing when its stack was sampled."""
 
     doing: Name
-    """As in `profiles.reporting.account_rows`; `python` is the program's own code."""
+    """What the innermost known function does, such as `tracing` or `input`; `function` runs a
+    tf.function, `op` an eager op, `call` other code of a library, `python` the program's own."""
     within: Name = ""
     """`validation`, `predict`, `checkpoint` or `callback`, if it was a part of such a call."""
     call: Name = ""
@@ -81,6 +82,7 @@ class Loop(Struct, frozen=True):
     """An outermost `for` or `while` statement of the program."""
 
     file: Name
+    """Path of the source file."""
     first: Count
     """Number of its first line."""
     last: Count

@@ -403,7 +403,7 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     places: Annotated[list[StackPlace], Meta(max_length=MOST_ITEMS)]
     """The places of this event's samples."""
     loops: Annotated[list[Loop], Meta(max_length=MOST_ITEMS)] = []
-    """The loops of the program's files that were seen; with the last event only."""
+    """The loops of the program's files that no event before had."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -26,6 +26,9 @@ SETTLED_MS = 1000.0
 """Longer steps are captured once the segment's steps after the first one took this long."""
 EARLY_NUM_STEPS = 5
 FEWEST_EARLY_STEPS = 3
+FEWEST_LATER_STEPS = 10
+"""Steps captured after the first window, from which on windows have their full length. The first
+window is in the warm-up of most programs; short ones after it are paid for sooner."""
 _EARLY_MS = 100.0
 """Approximate length of the first window.
 
@@ -72,6 +75,8 @@ class WindowPlanner:
         """Time of the segment's steps after the first one, until its first window."""
         self._wants_early = True
         self._is_first = True
+        self._num_later = 0
+        """Steps captured in windows of the segment after its first one."""
 
     def open_segment(self, *, is_warm: bool = False, num_steps: float = 0) -> None:
         """Start over for a new configuration, whose steps differ from those measured so far.
@@ -87,6 +92,7 @@ class WindowPlanner:
         self._steps_of_segment = EARLY_STEP if is_warm else 0
         self._wants_early = True
         self._is_first = True
+        self._num_later = 0
 
     def steps_to_capture(self) -> int:
         """Number of steps of a window that would begin now; 0 for no window."""
@@ -100,7 +106,13 @@ class WindowPlanner:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
         # `_short_ms` is positive until the first window is converted: the cost of another is
         # unknown.
-        return self.window_steps if self._short_ms() <= 0 else 0
+        return self._later_steps if self._short_ms() <= 0 else 0
+
+    @property
+    def _later_steps(self) -> int:
+        """Length of a window that is not the segment's first."""
+        is_short = self._num_later < FEWEST_LATER_STEPS
+        return min(EARLY_NUM_STEPS, self.window_steps) if is_short else self.window_steps
 
     @property
     def _is_settling(self) -> bool:
@@ -120,7 +132,7 @@ class WindowPlanner:
         """Cost so far plus the expected cost of one more window, less what the budget allows."""
         if self._cost_per_step_ms is None:
             return LONGEST_REST_MS
-        expected = self._cost_per_step_ms * self.window_steps + self._convert_ms
+        expected = self._cost_per_step_ms * self._later_steps + self._convert_ms
         budget = self.overhead_budget * self.elapsed_ms
         allowed = max(budget - self.recording_ms, budget * _SHARE_OF_WINDOWS)
         return self.spent_ms + expected - allowed
@@ -142,6 +154,7 @@ class WindowPlanner:
         # The first step of a segment is left out of `_bare`: it is mostly tracing.
         if captured:
             self._in_window.append(wall_ms)
+            self._num_later += not self._is_first
         elif self._is_after_window:  # slower, because the profiler's events fill the caches
             self.spent_ms += self._longer([wall_ms])
         elif self._steps_of_segment > 1:

@@ -22,7 +22,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import CodeType, FrameType
@@ -45,8 +45,9 @@ _MAX_FRAMES = 400
 _MOST_LINES = 8
 """Frames of the program that a place keeps: the outermost ones, and the innermost."""
 _LONGEST_LINE = 120
-_LARGEST_FILE = 1 << 20
-"""Bytes of a source file whose loops are looked for."""
+_LARGEST_FILE = 1 << 18
+"""Characters of a source file whose loops are looked for: Python parses so many in 0.1 s, in which
+it keeps its lock."""
 _NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
 """As in `python_sampler`: Python 3.11 may collect garbage while it makes a thread's frames."""
 _STRONG = ("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording")
@@ -64,7 +65,7 @@ class Stack(NamedTuple):
 
 
 class StackSampler:
-    """Samples one thread from `start` to `stop`; writes once it is told where (`write_to`)."""
+    """Samples one thread from `start` to `stop`; writes once it knows where (`write_to`)."""
 
     def __init__(self, program_ns: int, *, now_ns: Callable[[], int] = time.time_ns) -> None:
         """`program_ns` is when the process started, by the wall clock."""
@@ -100,7 +101,7 @@ class StackSampler:
         self._stopping.set()
         self._sampler.join()
         with suppress(LabError, OSError):  # without them the run is still complete
-            self._write(self._loops())
+            self._write()
             if self._log is not None:
                 self._log.close()
 
@@ -155,8 +156,8 @@ class StackSampler:
             current = current.f_back
         return reduced(roles[::-1], lines[::-1])
 
-    def _write(self, loops: Sequence[Loop] = ()) -> None:
-        if self._path is None or not (self._place or loops):
+    def _write(self) -> None:
+        if self._path is None or not self._place:
             return
         if self._log is None:
             self._log = EventLog(self._path)
@@ -167,15 +168,16 @@ class StackSampler:
             after_us=self._after_us,
             place=self._place,
             places=[_place(stack) for stack in stacks],
-            loops=list(loops),
+            loops=self._new_loops(stacks),
         )
         self._since_ns, self._after_us, self._place = self._last_ns, [], []
-        self._files.update(line[0] for stack in stacks for line in stack.lines)
         self._log.write(event)
 
-    def _loops(self) -> list[Loop]:
-        seen = {line[0] for stack in self._stacks for line in stack.lines}
-        return [loop for file in sorted(self._files | seen) for loop in outermost_loops(file)]
+    def _new_loops(self, stacks: Iterable[Stack]) -> list[Loop]:
+        """The loops of files that were not seen before."""
+        files = {line[0] for stack in stacks for line in stack.lines} - self._files
+        self._files |= files
+        return [loop for file in sorted(files) for loop in outermost_loops(file)]
 
 
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:

@@ -107,6 +107,11 @@ def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
     return found
 
 
+def samples_of_loop(stacks: Stacks, start_ns: Ints, end_ns: Ints) -> Bools:
+    """Which samples are in the loop that does these steps, whose begins are in order."""
+    return _belongs(stacks, _inside(stacks.at_ns, start_ns, end_ns))
+
+
 def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
     """Which samples are in the loop that does the steps, by the program's lines."""
     used = set(stacks.place[is_in_step].tolist())

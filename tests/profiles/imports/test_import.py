@@ -45,7 +45,7 @@ def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]
 
 def source_of_step_time(profile: Profile) -> str | None:
     step_time = key_numbers(gather_facts(profile, profile.segments[0]))[0]
-    assert step_time.key == "step_time"
+    assert step_time.key == "loop_time"
     return step_time.source
 
 

@@ -12,6 +12,7 @@ from strategy_core.recorder.planner import (
     EARLY_NUM_STEPS,
     EARLY_STEP,
     FEWEST_EARLY_STEPS,
+    FEWEST_LATER_STEPS,
     SETTLED_MS,
     SETTLED_STEPS,
     WindowPlanner,
@@ -183,9 +184,10 @@ def test_the_total_cost_of_recording_stays_within_the_budget(written_ms: float) 
 
 def test_a_longer_window_is_expected_to_cost_more_but_no_longer_conversion() -> None:
     planner = WindowPlanner(0.01, 10, every_step=False)
-    begun = _run(planner, 2000, 10, 25, 25)
-    second = 0.01 * 10 * begun[1]
-    assert second == pytest.approx(50 + 25 / EARLY_NUM_STEPS * 10 + 25, rel=0.02)
+    begun = _run(planner, 4000, 10, 25, 25)
+    second, fourth = (0.01 * 10 * begun[number] for number in (1, 3))
+    assert second == pytest.approx(2 * 50, rel=0.02), "as short as the first one"
+    assert fourth == pytest.approx(3 * 50 + 25 / EARLY_NUM_STEPS * 10 + 25, rel=0.02)
 
 
 def test_windows_still_begin_if_writing_steps_takes_the_whole_budget() -> None:
@@ -241,7 +243,8 @@ def test_the_reported_cost_is_within_the_budget(
     planner = WindowPlanner(budget, 10, every_step=False)
     num_early = _num_early(step_ms)
     begun = _run(planner, 5000, step_ms, stop_ms, convert_ms, slower=slower)
-    num_captured = num_early + 10 * (len(begun) - 1)
+    num_short = min(len(begun) - 1, FEWEST_LATER_STEPS // EARLY_NUM_STEPS)
+    num_captured = num_early + EARLY_NUM_STEPS * num_short + 10 * (len(begun) - 1 - num_short)
     between = len(begun) * (stop_ms + convert_ms)
     longer = num_captured * step_ms * (slower - 1)
     total = planner.elapsed_ms + between

@@ -20,6 +20,7 @@ __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 ASIDE = ("costly-capture", "unsteady")
 """Findings that do not say why a usual step takes as long as it does: they come last."""
 WRONG = (
+    "failure",
     "shared-collective-key",
     "xla-across-devices",
     "variables-in-first-step",

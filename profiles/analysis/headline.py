@@ -54,6 +54,8 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
         steps = "" if facts.steps.median_ms is not None else " and no known step"
         first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
     which = prefix_of(segment, len(profile.segments))
+    if facts.failure is not None and (main := main_finding(facts)) is not None:
+        return *which, *first, main.sentence
     then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
     pace = _pace_of_loop(facts, then) or _pace(
         facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=then

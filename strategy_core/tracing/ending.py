@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from strategy_core.tracing.children import left_out, report_without_steps, without_steps
+from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.tracebacks import clean
 
 if TYPE_CHECKING:
@@ -43,10 +44,20 @@ def close_recording(session: Session, recording: Recording, error: BaseException
     for sentence in _unknown(session):
         recording.note(sentence)
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        recording.recorder.write(failed_by(error))
+        failed = failed_by(error)
+        recording.recorder.write(failed)
         recording.recorder.close("finished")
+        _explain(failed, recording)
     else:
         recording.recorder.close("stopped" if error is not None else "finished")
+
+
+def _explain(failed: Failed, recording: Recording) -> None:
+    """Print the cause of the error behind the program's own traceback."""
+    from strategy_lab.profiles.analysis.failures.explain import explain
+
+    for line in explain(failed, recording.recorder.next_step, recording.num_replicas).lines:
+        say(line)
 
 
 def write_fault(session: Session, recording: Recording | None) -> str:

@@ -86,6 +86,8 @@ class Recording:
         """Weak reference to the function or model of the segment in force."""
         self._num_workers = 1
         """Of the segment in force."""
+        self.num_replicas = 1
+        """Of the segment in force."""
         self._has_begun = False
         """Whether a step of the segment in force has begun."""
         self._num_without_batch = 0
@@ -196,6 +198,7 @@ class Recording:
         same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
         self._num_workers, self._has_begun = segment.num_workers, False
+        self.num_replicas = segment.num_replicas
         self._num_without_batch = 0
         self._calls = StepCalls(self._num_workers)
         size = self._of_all_workers(batch_size)

@@ -48,7 +48,7 @@ def how_long(facts: Facts, row: Row) -> str:
     """`41 % of the loop, 3.2 s in all`, or of what happens often `..., 3.57 ms a step`."""
     share = units.share(facts.account.share(row))
     if row.num_times is not None and row.num_times < facts.account.num_steps / 2:
-        each = units.milliseconds(row.total_ms / row.num_times)
+        each = units.seconds(row.total_ms / row.num_times / 1e3)
         times = "once" if row.num_times == 1 else f"{row.num_times:,} times {each}"
         total = units.seconds(row.total_ms / 1e3)
         return f"{share} of the loop ({total} in all, {times})"

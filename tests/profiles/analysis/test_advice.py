@@ -54,6 +54,7 @@ ILL: dict[str, dict[str, Any]] = {
     "checkpoint": after_epochs(place("call", 40, "manager.save()", within="checkpoint")),
     "communication-exposed": {"transfer_ms": 12.0},
     "epoch-start": after_epochs(place("epoch-start", 12, "for batch in data:")),
+    "failure": {"ending": "failed"},
     "host-read": after_epochs(place("host-read", 31, "loss.numpy()", call="numpy")),
     "logging": after_epochs(place("logging", 32, "tf.summary.histogram(w)")),
     "prediction": after_epochs(place("function", 40, "model.predict(x)", within="predict")),
@@ -172,10 +173,17 @@ def created_late(facts: Facts) -> Facts:
     return replace(facts, failure=f"{error}'cond/else/_1/cond/Placeholder_2' with dtype int32")
 
 
+def filling_up(facts: Facts) -> Facts:
+    """A process that holds 10 MB more after each of 300 steps."""
+    process = DeviceMemory(0, "host", "process-resident", 20, 6 * 10**9, 6 * 10**9, 1e7, True)
+    return replace(facts, memory=(process,))
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "other-algorithm": ("communication-exposed", reduced_by_one),
+    "memory-growth": ("healthy", filling_up),
     "memory-limit": ("healthy", nearly_full),
     "busy-machine": ("healthy", crowded),
     "implicit-copy": ("healthy", taking_a_table),

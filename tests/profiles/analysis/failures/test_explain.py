@@ -1,0 +1,58 @@
+"""What is said of an error that ended a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strategy_lab import profiles
+from strategy_lab.profiles.analysis.failures.explain import explain
+from strategy_lab.profiles.analysis.failures.known import KNOWN
+from strategy_lab.profiles.analysis.findings import findings, gather_facts
+from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.run.events import Failed
+from tests.synthetic import write_run
+
+EMPTY = Failed(
+    "InvalidArgumentError: slice index 0 of dimension 0 out of bounds.",
+    "... [[{{node replica_2/sequential_1/scale_1/strided_slice}}]] [[cond/output/_18/_98]]",
+    place="train.py:15",
+)
+
+
+def test_an_error_has_its_replica_layer_line_step_and_cause() -> None:
+    found = explain(EMPTY, 12, 4)
+    assert (found.key, found.replica, found.layer) == ("empty-batch", 2, "scale_1")
+    assert found.sentence.startswith(
+        "The run failed in step 12 at train.py:15, in `scale_1` because replica 2 got no example"
+    )
+    assert "drop_remainder=True" in found.advice
+
+
+def test_an_unknown_error_is_shown_as_it_was_written_with_its_replica_and_step() -> None:
+    odd = Failed("WeirdError: the moon is full.", "[[{{node replica_1/model/dense/MatMul}}]]")
+    found = explain(odd, 3, 2)
+    assert found.key is None
+    assert found.sentence == (
+        "The run failed in step 3 on replica 1, in `dense`: WeirdError: the moon is full."
+    )
+
+
+def test_a_program_with_one_replica_names_none() -> None:
+    assert explain(EMPTY, 12, 1).replica is None
+
+
+@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: entry.key)
+def test_every_known_error_says_cause_and_remedy_in_sentences(entry: object) -> None:
+    cause, remedy = entry.cause, entry.remedy  # type: ignore[attr-defined]
+    assert not cause.endswith(".")
+    assert remedy.endswith(".")
+
+
+def test_the_failure_is_the_headline_of_a_failed_run(tmp_path: Path) -> None:
+    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=60, ending="failed"))
+    facts = gather_facts(profile, profile.segments[0])
+    first = findings(facts)[0]
+    assert first.key == "failure"
+    assert "".join(headline(profile, facts)).endswith(first.sentence)

@@ -180,6 +180,11 @@ class Profile:
         }
 
     @property
+    def num_ranks(self) -> int | None:
+        """How many ranks an imported program has, if its files say so; they may be of some only."""
+        return next((event.num_ranks for event in self.events(Imported)), None)
+
+    @property
     def is_imported(self) -> bool:
         """Whether the run was recorded by another program."""
         return bool(self.events(Imported))

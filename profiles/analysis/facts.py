@@ -125,6 +125,11 @@ class Facts:
     """Why the run failed, of its last segment; None if it did not."""
     failed: Failed | None = None
     """The event that has this reason; None if no worker wrote one."""
+    lacks_ranks: bool = False
+    """Whether an imported program has ranks that its profile has not: waiting for them looks like
+    transfer."""
+    framework: str | None = None
+    """`PyTorch` if its profiler recorded the run; None for TensorFlow."""
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -204,6 +209,8 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),
         failed=_failed(profile, failure),
+        lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
+        framework=profile.framework,
     )
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from strategy_lab.profiles.analysis.advice.pytorch import REMEDIES
 from strategy_lab.profiles.analysis.advice.registry import RULES
 from strategy_lab.profiles.analysis.cost import cost_order
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain, gather_facts
@@ -33,6 +34,8 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
       predict: adds to each finding what a step would gain without it.
     """
     found = ranked([item for rule in RULES for item in rule.findings(facts)])
+    if facts.framework == "PyTorch":
+        found = tuple(replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in found)
     return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,9 +17,16 @@ from strategy_lab.profiles.imports.chrome_spellings import (
 )
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.recording import EPOCH_NS, GROUP_SIZE, MOVED_BYTES
-from strategy_lab.profiles.imports.tensor_sizes import collective_bytes, group_size
+from strategy_lab.profiles.imports.tensor_sizes import (
+    collective_bytes,
+    group_size,
+    is_count,
+)
 
 _HOST = "/host:CPU"
+_SIZE = re.compile(r"[0-9]{1,17}")
+"""A size as ROCm writes it: a text."""
+_LARGEST = 2**61
 _LATEST_US = 2**61 / 1e3
 
 
@@ -109,8 +117,9 @@ def _read(event: Event, length_us: float, base_ns: int, names: _Names) -> Comple
     category = str(event.cat).lower()[:100] if event.cat else ""
     role = ROLES.get(category)
     plane, line = _place(event, category, args, names)
-    start_ns = round(start_us * 1e3)
-    end_ns = max(start_ns, round((start_us + length_us) * 1e3))
+    whole_us = int(start_us)  # a float holds the time since 1970 in us, not in ns
+    start_ns = whole_us * 1000 + round((start_us - whole_us) * 1e3)
+    end_ns = start_ns + round(length_us * 1e3)
     base_ns = base_ns if start_ns < EPOCH_NS else 0
     name = str(event.name)[:1000]
     if "direction" in args and role == "device":  # MTIA: HOST_TO_DEVICE
@@ -122,9 +131,7 @@ def _read(event: Event, length_us: float, base_ns: int, names: _Names) -> Comple
     )
 
 
-def _place(
-    event: Event, category: str, args: Mapping[str, Any], names: _Names
-) -> tuple[str, str]:
+def _place(event: Event, category: str, args: Mapping[str, Any], names: _Names) -> tuple[str, str]:
     """Return plane and line: by the category, if it is known, else by the process."""
     pid, tid = str(event.pid), str(event.tid)
     role = ROLES.get(category)
@@ -144,11 +151,9 @@ def _stats(name: str, role: Role | None, args: Mapping[str, Any]) -> Mapping[str
     stats: dict[str, Any] = {}
     if "correlation" in args:
         stats["correlation_id"] = args["correlation"]
-    size = collective_bytes(name, args)
-    for moved in (size, args.get("bytes"), args.get("size")):
-        if isinstance(moved, int) and not isinstance(moved, bool) and moved > 0:
-            stats[MOVED_BYTES] = moved
-            break
+    told = (collective_bytes(name, args), _size(args.get("bytes")), _size(args.get("size")))
+    if (moved := next(filter(None, told), None)) is not None:
+        stats[MOVED_BYTES] = moved
     if (ranks := group_size(args)) is not None:
         stats[GROUP_SIZE] = ranks
     if role == "device" and "Collective name" in args and collective_of(name):
@@ -156,6 +161,11 @@ def _stats(name: str, role: Role | None, args: Mapping[str, Any]) -> Mapping[str
     if role != "device" and (step := STEP.match(name)):
         stats["step_num"] = step[1]
     return stats
+
+
+def _size(value: Any) -> int | None:
+    number = int(value) if isinstance(value, str) and _SIZE.fullmatch(value) else value
+    return number if is_count(number, _LARGEST) else None
 
 
 def _us(value: Any) -> float:

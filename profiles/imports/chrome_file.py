@@ -176,9 +176,7 @@ def _fill(found: Recording, events: list[_Event], base_ns: int) -> None:
         plane = planes.setdefault(event.plane, _PlaneBuilder())
         columns = plane.lines.setdefault(event.line, _Columns())
         index = len(columns.kind)
-        columns.kind.append(
-            plane.kinds.setdefault((event.name, event.category), len(plane.kinds))
-        )
+        columns.kind.append(plane.kinds.setdefault((event.name, event.category), len(plane.kinds)))
         columns.start_ns.append(event.start_ns)
         columns.end_ns.append(event.end_ns)
         for name, value in _known(event, plane):

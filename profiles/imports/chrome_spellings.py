@@ -17,7 +17,9 @@ ROLES: dict[str, Role] = {
         ("cpu_op", "operator", "user_annotation", "python_function", "cpu_instant_event", "trace"),
         "host",
     ),
-    **dict.fromkeys(("runtime", "cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver"), "host"),
+    **dict.fromkeys(
+        ("runtime", "cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver"), "host"
+    ),
     **dict.fromkeys(("xpu_runtime", "xpu_driver", "mtia_runtime", "glow_runtime"), "host"),
     **dict.fromkeys(("privateuse1_runtime", "privateuse1_driver", "overhead"), "host"),
     **dict.fromkeys(("kernel", "concurrent_kernel", "hpu_op", "mtia_ccp_events"), "device"),

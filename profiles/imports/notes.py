@@ -138,7 +138,9 @@ def _ranks(hosts: Sequence[HostProfile]) -> list[str]:
         return []
     numbers = units.listed([str(rank) for rank in ranks])
     known = max((host.recording.num_ranks or 0 for host in hosts), default=0)
-    of = f"of the program's {known:,}" if known else "of the program, which does not say of how many"
+    of = (
+        f"of the program's {known:,}" if known else "of the program, which does not say of how many"
+    )
     if known == 1:
         return ["The program has one rank"]
     return [f"The profile has rank{'s' if len(ranks) > 1 else ''} {numbers} {of}"]

@@ -90,8 +90,11 @@ def _write_origin(
         for file, host in zip(files.files, hosts, strict=True)
     ]
     ranks = max((host.recording.num_ranks or 0 for host in hosts), default=0) or None
-    log.write(events.Imported(str(source.absolute()), told, known.unknown, ranks))
-    log.write(events.Note("info", f"Imported from {source}. A profile does not name its program"))
+    framework = "PyTorch" if any(host.recording.categories for host in hosts) else None
+    log.write(events.Imported(str(source.absolute()), told, known.unknown, ranks, framework))
+    by = f", recorded by {framework}'s profiler" if framework else ""
+    told_by = f"Imported from {source}{by}. A profile does not name its program"
+    log.write(events.Note("info", told_by))
     for note in known.notes:
         log.write(events.Note("info", note))
     for warning in known.warnings:

@@ -562,6 +562,8 @@ class Imported(Recorded, frozen=True, tag="imported"):
     stop."""
     num_ranks: Count | None = None
     """How many ranks the program has, of which the files may be some; null if they do not say."""
+    framework: Name | None = None
+    """`PyTorch`, if its profiler recorded the files; else null."""
 
 
 IMPORTED = "imported"

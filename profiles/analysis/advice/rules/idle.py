@@ -32,9 +32,11 @@ from strategy_lab.profiles.analysis.facts import (
     of_a_step,
     per_typical_step,
 )
+from strategy_lab.profiles.run.events import IMPORTED
 
 KEY = "idle"
 NO_GAIN = "What the devices wait for was not recorded."
+RECORDS_NO = "this run does not record"
 IDLE_SHARE = 0.3
 SAMPLED_MS = 4.0
 """Twice the interval of the samples of Python, which do not say what holds shorter steps up."""
@@ -63,11 +65,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     none_runs = "no replica runs an op"
     if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
         none_runs = "a replica on average runs no op"
+    who = "the profile does not tell" if facts.segment.strategy == IMPORTED else RECORDS_NO
     yield finding(
         facts,
         KEY,
-        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that this run does not "
-        "record.",
+        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that {who}.",
         _record_next(facts),
         per_typical_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,

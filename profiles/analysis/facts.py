@@ -35,7 +35,7 @@ from strategy_lab.profiles.analysis.side_by_side import side_by_side
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.events import Environment, Failed
+from strategy_lab.profiles.run.events import IMPORTED, Environment, Failed
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -130,6 +130,11 @@ class Facts:
     transfer."""
     framework: str | None = None
     """`PyTorch` if its profiler recorded the run; None for TensorFlow."""
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program recorded it: nothing is known of Python and of the runtime."""
+        return self.segment.strategy == IMPORTED
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:

@@ -20,9 +20,8 @@ _MOST_NAMED = 3
 def no_steps(host: HostProfile) -> str:
     """Return why no steps were found, with the annotations that the profile has instead."""
     reason = (
-        "the profile has no annotations of steps that are known (step_num, ProfilerStep, "
-        "Optimizer.step), and no program, function or annotation that starts most of its work "
-        "repeats"
+        "no annotations of steps are recognised (step_num, ProfilerStep#, Optimizer.step#), and no "
+        "program, function or annotation that starts most of the work repeats"
     )
     names = host.texts.all
     if USER_ANNOTATION not in names:
@@ -51,12 +50,12 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
     if on_devices:
         return f"{units.counted(on_devices, 'collective')} ran outside of the steps"
     has_devices = any(device.num_events for host in hosts for device in host.devices)
-    where = "no collective ran on its devices" if has_devices else "it has no events of devices"
+    where = f"no collective is recognised on {'its' if has_devices else 'any'} device"
     for host in hosts:
         is_called = np.asarray([collective_of(name) is not None for name in host.texts.all], bool)
         at = np.flatnonzero((host.spans.device < 0) & np.append(is_called, False)[host.spans.name])
         if found := _named(host, at):
-            return f"{where}, but the host calls {found}"
+            return f"{where}, though the host calls {found}"
     if not_recognised(hosts):
         return "no collective is recognised in the captured steps"
     return "no collective in the captured steps"
@@ -69,9 +68,11 @@ def not_recognised(hosts: Sequence[HostProfile]) -> str:
 
 
 def missing_ranks(hosts: Sequence[HostProfile]) -> str | None:
-    """Return how many of the program's ranks the profile has: `1 of 2 ranks`; None if all."""
+    """Return which ranks of several the profile has, such as `1 of 2 ranks`; None if all."""
     num_ranks = max((host.recording.num_ranks or 0 for host in hosts), default=0)
     here = sum(len(host.replicas.devices) for host in hosts)
+    if not num_ranks and here == 1 and hosts[0].recording.rank is not None:
+        return f"rank {hosts[0].recording.rank} only"
     return f"{here:,} of {num_ranks:,} ranks" if 0 < here < num_ranks else None
 
 

@@ -17,7 +17,7 @@ _BOOKKEEPING = ("ThreadpoolListener::", "ExecutorState::", "$", "MemoryDeallocat
 
 _LIBRARY = re.compile(
     r"(?:(?:nccl|rccl|msccl|hccl|xccl)(?::+|\w*?)|(?:gloo|ucc|mpi):+)_?(all_?reduce|all_?gather|"
-    r"reduce_?scatter|broadcast|bcast|reduce|all_?to_?all|send_?recv|send|recv)",
+    r"reduce_?scatter|broadcast|bcast|reduce|all_?to_?all|send_?recv|send|recv|generic)",
     re.IGNORECASE,
 )
 """A kernel of such a library, or PyTorch's annotation of the call: `nccl:_all_gather_base`."""
@@ -36,6 +36,7 @@ _OPS = {
     "sendrecv": "send-receive",
     "send": "send-receive",
     "recv": "send-receive",
+    "generic": "collective",  # a kernel for any of them
     "collective-broadcast": "broadcast",
     "ragged-all-to-all": "all-to-all",
 }
@@ -69,7 +70,7 @@ def collective_of(name: str) -> str | None:
     if match := _HLO.match(name):
         return _OPS.get(match[1], match[1])
     node = split_op_name(name)
-    return COLLECTIVES.get(node[1]) if node else None
+    return COLLECTIVES.get(node[1] if node else name)
 
 
 def copy_of(name: str) -> str | None:

@@ -124,7 +124,9 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
         windows = _of_device(
             launched_in[own], on_devices.start_ns[own], on_devices.end_ns[own], len(steps), last_ns
         )
-        is_known = float((launched_ns[own] >= 0).mean()) >= 1 - _MOST_UNKNOWN
+        # What runs before the first event of a known launch was launched before the recording.
+        after = own[on_devices.start_ns[own] >= windows.start_ns[0]] if windows else own
+        is_known = float((launched_ns[after] >= 0).mean()) >= 1 - _MOST_UNKNOWN
         if windows is not None and is_known:
             found[device] = windows
     return replace(steps, devices=found)

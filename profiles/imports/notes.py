@@ -22,6 +22,8 @@ from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER
 from strategy_lab.profiles.reporting import units
 
 _MOST_PROBLEMS = 20
+_AHEAD = 1.1
+"""From this ratio on, the devices' steps are longer than those of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,27 @@ def _steps(host: HostProfile) -> list[str]:
         notes = [f"The only step comes from {steps.what}"]
     else:
         notes = [f"The {len(steps):,} steps come from {steps.what}"]
+    notes += _behind(host)
     if steps.partial:
         parts = [f"{number} ({units.milliseconds(ns / 1e6)})" for number, ns in steps.partial]
         which = "step" if len(parts) == 1 else "steps"
         notes.append(f"The profile has only a part of {which} {units.listed(parts)}: left out")
     return notes
+
+
+def _behind(host: HostProfile) -> list[str]:
+    """Return a note if the devices take longer for a step than the host, which runs ahead."""
+    steps = host.steps
+    if steps.how in (None, "step line", "modules") or not steps.devices:
+        return []
+    by_host = float(np.median(steps.host.end_ns - steps.host.start_ns)) / 1e6
+    by_device = max(float(np.median(w.end_ns - w.start_ns)) for w in steps.devices.values()) / 1e6
+    if by_device < _AHEAD * by_host:
+        return []
+    return [
+        f"The host runs ahead: it starts a step every {units.milliseconds(by_host)}, and the "
+        f"devices take {units.milliseconds(by_device)} for one; the step time is the host's"
+    ]
 
 
 def _replicas(hosts: Sequence[HostProfile]) -> str:
@@ -138,12 +156,10 @@ def _ranks(hosts: Sequence[HostProfile]) -> list[str]:
         return []
     numbers = units.listed([str(rank) for rank in ranks])
     known = max((host.recording.num_ranks or 0 for host in hosts), default=0)
-    of = (
-        f"of the program's {known:,}" if known else "of the program, which does not say of how many"
-    )
+    of = f" of the program's {known:,}" if known else "; how many there are, it does not say"
     if known == 1:
         return ["The program has one rank"]
-    return [f"The profile has rank{'s' if len(ranks) > 1 else ''} {numbers} {of}"]
+    return [f"The profile has rank{'s' if len(ranks) > 1 else ''} {numbers}{of}"]
 
 
 def _models(hosts: Sequence[HostProfile]) -> list[str]:

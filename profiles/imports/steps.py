@@ -114,7 +114,7 @@ def without_partial(steps: Steps, times: Ints) -> Steps:
     Such a step is much shorter than the others and has much less work: one alone may be a step that
     was launched ahead, or one that does something else.
     """
-    if len(steps) < 2:
+    if len(steps) < 2 or steps.is_derived:  # these are made of whole executions
         return steps
     own = steps.host.of(times)
     work = np.bincount(own[own >= 0], minlength=len(steps))

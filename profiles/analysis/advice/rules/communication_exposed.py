@@ -30,7 +30,6 @@ from strategy_lab.profiles.analysis.facts import (
     per_typical_step,
 )
 from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.run.events import IMPORTED
 
 KEY = "communication-exposed"
 EXPOSED_SHARE = 0.25
@@ -60,7 +59,7 @@ def _moved(facts: Facts) -> tuple[str, str]:
             "hand a batch over while the step before it computes."
         )
         return "copies tensors within a device or between it and its host", advice
-    if facts.segment.strategy == IMPORTED:
+    if facts.is_imported:
         remedy = "start it earlier, so that computation hides it, or use fewer replicas."
     elif facts.breakdown.is_in_sync:
         remedy = "try another cross-device algorithm, or use fewer replicas."

@@ -32,7 +32,6 @@ from strategy_lab.profiles.analysis.facts import (
     of_a_step,
     per_typical_step,
 )
-from strategy_lab.profiles.run.events import IMPORTED
 
 KEY = "idle"
 NO_GAIN = "What the devices wait for was not recorded."
@@ -51,7 +50,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
-    if captures_are_unlike(facts) or wall < SAMPLED_MS:
+    if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
@@ -65,7 +64,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     none_runs = "no replica runs an op"
     if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
         none_runs = "a replica on average runs no op"
-    who = "the profile does not tell" if facts.segment.strategy == IMPORTED else RECORDS_NO
+    who = "the profile does not tell" if facts.is_imported else RECORDS_NO
     yield finding(
         facts,
         KEY,
@@ -106,6 +105,11 @@ def _record_next(facts: Facts) -> str:
         return (
             "Record full captures of some steps (capture.overhead_budget above 0): they show "
             "what Python and tf.data do in this time."
+        )
+    if facts.is_imported:
+        return (
+            "Open a captured step on the Timeline page and look at the ops before and after the "
+            "gap, and at the host's threads meanwhile."
         )
     return (
         "Open a captured step on the Timeline page and look at the ops before and after the "

@@ -101,7 +101,7 @@ def _innermost(outer: Spans, tellers: Ints, host: Spans, call: Ints) -> Ints:
         for depth in range(_MOST_NESTED):
             place = last - depth
             is_open = (place >= 0) & (found[calls] < 0)
-            is_open &= outer.end_ns[own[place]] >= at_ns
+            is_open &= outer.end_ns[own[np.maximum(place, 0)]] >= at_ns
             found[calls[is_open]] = own[place[is_open]]
     return found
 

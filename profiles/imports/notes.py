@@ -119,10 +119,9 @@ def _behind(host: HostProfile) -> list[str]:
     by_device = max(float(np.median(w.end_ns - w.start_ns)) for w in steps.devices.values()) / 1e6
     if by_device < _AHEAD * by_host:
         return []
-    return [
-        f"The host runs ahead: it starts a step every {units.milliseconds(by_host)}, and the "
-        f"devices take {units.milliseconds(by_device)} for one; the step time is the host's"
-    ]
+    note = f"The host runs ahead: it starts a step every {units.milliseconds(by_host)}, and the "
+    note += f"devices take {units.milliseconds(by_device)} for one; the step time is the host's"
+    return [note]
 
 
 def _replicas(hosts: Sequence[HostProfile]) -> str:

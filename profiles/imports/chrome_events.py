@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from strategy_lab.profiles.imports.chrome_spellings import (
     DEVICE_LABEL,
@@ -26,6 +26,9 @@ from strategy_lab.profiles.imports.tensor_sizes import (
 _HOST = "/host:CPU"
 _SIZE = re.compile(r"[0-9]{1,17}")
 """A size as ROCm writes it: a text."""
+_COUNTS = ("In msg nelems", "Out msg nelems", "Input Dims", "Group size", "Process Group Ranks")
+_SIZED = frozenset(("bytes", "size", *_COUNTS))
+"""Arguments that tell how much an event moves, and among how many."""
 _LARGEST = 2**61
 _LATEST_US = 2**61 / 1e3
 
@@ -43,8 +46,7 @@ class Event(Protocol):
     args: Any
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteEvent:
+class CompleteEvent(NamedTuple):
     """A complete event."""
 
     plane: str
@@ -135,10 +137,9 @@ def _place(event: Event, category: str, args: Mapping[str, Any], names: _Names) 
     """Return plane and line: by the category, if it is known, else by the process."""
     pid, tid = str(event.pid), str(event.tid)
     role = ROLES.get(category)
-    labelled = names.devices.get(pid)
-    is_told = all(isinstance(args.get(key), int) for key in ("device", "stream"))
-    if role == "device" or (role is None and (labelled or (category and is_told))):
-        kind, _, number = (labelled or f"{MAKERS.get(category, 'GPU')}:{pid}").partition(":")
+    if role == "device" or (role is None and _is_of_device(pid, category, args, names)):
+        unnamed = f"{MAKERS.get(category, 'GPU')}:{pid}"
+        kind, _, number = names.devices.get(pid, unnamed).partition(":")
         number = str(args["device"]) if isinstance(args.get("device"), int) else number
         return f"/device:{kind}:{number}", f"Stream #{args.get('stream', tid)}"
     process = names.processes.get(pid, "")
@@ -146,21 +147,32 @@ def _place(event: Event, category: str, args: Mapping[str, Any], names: _Names) 
     return (process if process.startswith("/device:") else _HOST), thread
 
 
+def _is_of_device(pid: str, category: str, args: Mapping[str, Any], names: _Names) -> bool:
+    is_told = all(isinstance(args.get(key), int) for key in ("device", "stream"))
+    return pid in names.devices or (bool(category) and is_told)
+
+
 def _stats(name: str, role: Role | None, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what an event of PyTorch says, under the names that XPlane files have for it."""
     stats: dict[str, Any] = {}
     if "correlation" in args:
         stats["correlation_id"] = args["correlation"]
-    told = (collective_bytes(name, args), _size(args.get("bytes")), _size(args.get("size")))
-    if (moved := next(filter(None, told), None)) is not None:
-        stats[MOVED_BYTES] = moved
-    if (ranks := group_size(args)) is not None:
-        stats[GROUP_SIZE] = ranks
-    if role == "device" and "Collective name" in args and collective_of(name):
-        stats["tf_op"] = f"nccl:{args['Collective name']}"
     if role != "device" and (step := STEP.match(name)):
         stats["step_num"] = step[1]
+    if not args.keys().isdisjoint(_SIZED):
+        stats |= _moved(name, args)
+    if role == "device" and "Collective name" in args and collective_of(name):
+        stats["tf_op"] = f"nccl:{args['Collective name']}"
     return stats
+
+
+def _moved(name: str, args: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the size of a copy or a collective, and the number of its ranks, as stats."""
+    told = (collective_bytes(name, args), _size(args.get("bytes")), _size(args.get("size")))
+    if (size := next(filter(None, told), None)) is not None:
+        yield MOVED_BYTES, size
+    if (ranks := group_size(args)) is not None:
+        yield GROUP_SIZE, ranks
 
 
 def _size(value: Any) -> int | None:

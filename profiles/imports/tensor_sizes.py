@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from strategy_lab.profiles.imports.chrome_spellings import DTYPE_BYTES
 from strategy_lab.profiles.imports.event_names import collective_of
 
+_collective_of = lru_cache(maxsize=4096)(collective_of)
 _MOST_ELEMENTS = 2**50
 MOST_RANKS = 2**20
 
@@ -19,12 +21,11 @@ def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
     Before 2023 the annotation of a collective tells its operands' shapes only: that is S, unless it
     gathers.
     """
-    counts = [args.get(f"{side} msg nelems") for side in ("In", "Out")]
+    counts = [args[key] for key in ("In msg nelems", "Out msg nelems") if key in args]
     known = [count for count in counts if is_count(count, _MOST_ELEMENTS)]
-    size = _dtype_bytes(args.get("dtype"))
-    if known and size:
+    if known and (size := _dtype_bytes(args.get("dtype"))):
         return max(known) * size or None
-    if collective_of(name) in (None, "all-gather", "send-receive"):
+    if "Input Dims" not in args or _collective_of(name) in (None, "all-gather", "send-receive"):
         return None
     return _operand_bytes(args.get("Input Dims"), args.get("Input type"))
 

@@ -57,7 +57,7 @@ def launching_calls(on_devices: Spans, host: Spans) -> Ints:
 
 
 def told_by_host(on_devices: Spans, host: Spans, call: Ints, names: Sequence[str]) -> Spans:
-    """Return the events of devices with what only the host tells of them.
+    """Return the events of devices with what only the host says of them.
 
     The `call` that launched a copy may know its size. PyTorch's annotations around the call that
     launched a collective know its name, its group and its size; the size only if they launched no

@@ -76,8 +76,8 @@ class Steps:
     devices: Mapping[int, Windows] = field(default_factory=dict)
     """By device, where its own events tell; each has as many steps as `number`."""
     partial: tuple[tuple[int, int], ...] = ()
-    """Number and length in ns of a first and a last step of which the recording has a part only:
-    they are none of the steps."""
+    """Number and length in ns of a first and a last step of which the recording has a part only.
+    They are left out of the others."""
 
     def __len__(self) -> int:
         return len(self.number)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,7 @@ def test_times_since_the_epoch_keep_their_nanoseconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at_end", [True, False])
-def test_a_stub_beside_the_steps_is_none(tmp_path: Path, *, at_end: bool) -> None:
+def test_a_stub_beside_the_steps_is_not_a_step(tmp_path: Path, *, at_end: bool) -> None:
     number, begin = (7, 3200.0) if at_end else (3, 10.0)
     profile = opened(tmp_path, [*steps(), at_host(f"ProfilerStep#{number}", begin, 49.0)])
     assert [number for number, _ in lengths(profile)] == [4, 5, 6]
@@ -228,7 +229,7 @@ def test_an_annotation_that_starts_most_of_the_work_is_a_step(tmp_path: Path) ->
 
 
 def test_what_was_launched_before_the_recording_is_in_no_step(tmp_path: Path) -> None:
-    """The devices are a step behind: their steps are told by what the host launched in its own."""
+    """The devices are a step behind: a step has what the host launched in its own."""
     before = [launched("sgemm", 110 + 300 * at, 290, 100 + at, 0)[1] for at in range(3)]
     after = [
         event
@@ -327,3 +328,52 @@ def test_a_folder_of_ranks_is_one_run_in_the_order_of_the_ranks(tmp_path: Path) 
     profile = profiles.load(imported.folder)
     assert profile.segments[0].replica_devices == ["rank-2/device:GPU:0", "rank-10/device:GPU:0"]
     assert "2 of 16 ranks" in profile.summary()["segments"][0]["headline"]
+
+
+TRACES = Path(__file__).parents[4] / "shared" / "field" / "traces"
+
+
+@pytest.mark.parametrize(
+    ("name", "walls", "kernel_ms", "collective_bytes", "groups", "year"),
+    [
+        ("hta_nccl.json.gz", [222.442, 219.727, 224.936], 165.186, 307_323_096, {2}, 2024),
+        ("hta_mi250.json.gz", [9.288], 0.149, 0, set(), 2025),
+        (
+            "kineto_resnet50_3steps.pt.trace.json.gz",
+            [176.078, 173.992, 176.918, 181.259, 176.468, 164.261],
+            603.558,
+            0,
+            set(),
+            2021,
+        ),
+        (
+            "tl_ddp_resnet18.json.gz",
+            [118.240, 115.642, 1014.706, 1068.367, 1076.080],
+            358.940,
+            0,
+            set(),
+            2026,
+        ),
+    ],
+)
+def test_public_traces_have_what_an_independent_parse_found(
+    tmp_path: Path,
+    name: str,
+    walls: list[float],
+    kernel_ms: float,
+    collective_bytes: int,
+    groups: set[int],
+    year: int,
+) -> None:
+    if not (TRACES / name).exists():
+        pytest.skip(f"there is no {TRACES / name}")
+    profile = profiles.load(import_profile(TRACES / name, tmp_path / "run").folder)
+    found = profile.table("steps").to_pylist()
+    assert [row["wall_ms"] for row in found] == pytest.approx(walls, abs=1e-3)
+    spans = profile.table("spans").select(["clock", "duration_ns"]).to_pylist()
+    on_device = sum(row["duration_ns"] for row in spans if row["clock"] == "device")
+    assert on_device / 1e6 == pytest.approx(kernel_ms, abs=1e-3)
+    rows = profile.table("collectives").to_pylist()
+    assert sum(row["bytes"] or 0 for row in rows) == collective_bytes
+    assert {row["group_size"] for row in rows} == groups
+    assert datetime.fromtimestamp(found[0]["start_ns"] / 1e9, UTC).year == year

@@ -29,7 +29,10 @@ def show_matrix(traffic: Sequence[Traffic], devices: Sequence[str]) -> None:
     st.header("From device to device", help=DEFINITIONS["transfer_bytes"].text)
     kinds = [kind for kind in KINDS if any(item.source == kind for item in traffic)]
     if not kinds:
-        st.markdown("No tensor was sent from one device to another in the captured steps.")
+        st.markdown(
+            "Outside of collectives, no tensor that one device sent to another was recorded in "
+            "the captured steps."
+        )
         return
     heavy = heaviest_source(traffic)
     chosen = st.segmented_control(

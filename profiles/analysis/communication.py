@@ -79,6 +79,8 @@ class CollectiveUse:
             return None
         if self.algbw_gbps is None:
             return UNKNOWN_USE
+        if self.group_size is None:
+            return f"how many ranks take part in the {self.op} is not known"
         return f"nccl-tests has no factor for {self.op} in a group of {self.group_size}"
 
 
@@ -150,7 +152,8 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         why = NO_OPS if is_captured else NO_WINDOW
         if profile.is_lost("replica_steps"):
             why = LOST
-        reason = profile.unknown.get("steps", why)
+        told = profile.unknown
+        reason = told.get("steps", told.get("collectives", why))
         return Communication(segment.segment, 0, (), (), None, None, reason, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
@@ -168,7 +171,11 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         traffic=(*_sends(transfers, num_steps), *_ring_shares(uses, segment.replica_devices)),
         collective_bytes=moved,
         transfer_bytes=sent,
-        reason=_why_no_size(profile, segment.segment, collectives) if moved is None else None,
+        reason=(
+            _why_no_size(profile, segment.segment, collectives)
+            if moved is None
+            else profile.unknown.get("collectives")
+        ),
         why_no_transfers=(
             profile.unknown.get("transfers", SIZES_UNKNOWN) if sent is None else None
         ),

@@ -37,7 +37,7 @@ from strategy_lab.profiles.analysis.side_by_side import side_by_side
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.events import Environment, Failed
+from strategy_lab.profiles.run.events import IMPORTED, Environment, Failed
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -131,6 +131,16 @@ class Facts:
     """Why the run failed, of its last segment; None if it did not."""
     failed: Failed | None = None
     """The event that has this reason; None if no worker wrote one."""
+    lacks_ranks: bool = False
+    """Whether an imported program has ranks that its profile has not: waiting for them looks like
+    transfer."""
+    framework: str | None = None
+    """`PyTorch` if its profiler recorded the run; None for TensorFlow."""
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program recorded it: nothing is known of Python and of the runtime."""
+        return self.segment.strategy == IMPORTED
 
     @property
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -212,6 +222,8 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),
         failed=_failed(profile, failure),
+        lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
+        framework=profile.framework,
     )
 
 

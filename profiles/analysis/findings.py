@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from strategy_lab.profiles.analysis.account.account import Account
+from strategy_lab.profiles.analysis.advice.pytorch import REMEDIES
 from strategy_lab.profiles.analysis.advice.registry import RULES
 from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain, gather_facts
 
@@ -54,6 +55,8 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
     """
     claims = [(rule.rows, item) for rule in RULES for item in rule.findings(facts)]
     found = ranked(within_rows(facts.account, claims))
+    if facts.framework == "PyTorch":
+        found = tuple(replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in found)
     return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
 
 

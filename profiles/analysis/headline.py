@@ -51,6 +51,8 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     )
     if profile.is_imported:
         size = segment.size if segment.replica_devices else "no known replica"
+        if 0 < len(segment.replica_devices) < (profile.num_ranks or 0):
+            size = f"{len(segment.replica_devices)} of {profile.num_ranks:,} ranks"
         steps = "" if facts.steps.median_ms is not None else " and no known step"
         first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
     which = prefix_of(segment, len(profile.segments))

@@ -151,8 +151,9 @@ def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
 
 def exposed(facts: Facts) -> KeyNumber:
     """Exposed communication: mean of the replicas."""
-    if facts.segment.num_replicas == 1:
-        return _number("exposed", None, MISSING, "", "one replica: no communication")
+    if facts.segment.num_replicas == 1 and not facts.communication.collectives:
+        reason = facts.steps.unknown.get("collectives", "one replica: no communication")
+        return _number("exposed", None, MISSING, "", reason)
     found = facts.overlaps
     value = sum(item.exposed_ms for item in found) / len(found) if found else None
     wall = facts.breakdown.mean_ms("wall")

@@ -18,7 +18,7 @@ longest steps; its lateness is the difference to the median of the others' steps
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -134,7 +134,10 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
         workers = parameter_serving(profile, opened[0]).workers
         walls_ms = {item.worker: item.wall_ms for item in workers if item.wall_ms is not None}
         return slowest_served(walls_ms, segment, titles)
-    return lateness(_gather(profile, segment), segment, titles)
+    found = lateness(_gather(profile, segment), segment, titles)
+    if found.reason == ALONE:
+        return replace(found, reason=profile.unknown.get("others", ALONE))
+    return found
 
 
 def slowest_served(

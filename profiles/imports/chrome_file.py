@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 import numpy as np
@@ -18,7 +18,11 @@ import numpy as np
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.imports.chrome_events import CompleteEvent, interpret
 from strategy_lab.profiles.imports.event_names import is_left_out
+from strategy_lab.profiles.imports.host_names import readable
 from strategy_lab.profiles.imports.recording import (
+    BOOKKEEPING,
+    CATEGORY,
+    EPOCH_NS,
     INTEGER_STATS,
     TEXT_STATS,
     EventKind,
@@ -27,6 +31,8 @@ from strategy_lab.profiles.imports.recording import (
     Plane,
     Recording,
 )
+from strategy_lab.profiles.imports.tensor_sizes import is_count
+from strategy_lab.profiles.imports.xplane_line import LATEST_NS
 
 MOST_BYTES = 256 << 20
 """What is read of a file: its events take about four times as much memory."""
@@ -52,7 +58,13 @@ class _Event(msgspec.Struct):
 
 
 class _Trace(msgspec.Struct):
-    traceEvents: list[_Event] = []  # noqa: N815  the format's own name
+    """A trace with what PyTorch writes beside its events, under the format's own names."""
+
+    traceEvents: list[_Event] = []  # noqa: N815
+    baseTimeNanoseconds: Any = None  # noqa: N815
+    distributedInfo: Any = None  # noqa: N815
+    deviceProperties: Any = None  # noqa: N815
+    host_name: Any = None
 
 
 _WHOLE = decoder_of(_Trace)
@@ -73,22 +85,47 @@ def read_chrome_trace(path: Path, host: str) -> Recording:
         data = file.read(MOST_BYTES).removeprefix(_BYTE_ORDER_MARK)
         if file.read(1):
             found.problems.append(f"Only the first {MOST_BYTES >> 20} MB of the trace are read")
-    events = _decode(data, found)
-    _fill(found, events)
+    trace = _decode(data, found)
+    base_ns = trace.baseTimeNanoseconds
+    _fill(found, trace.traceEvents, base_ns if is_count(base_ns, LATEST_NS) else 0)
+    first_ns = min(
+        (int(line.start_ns.min()) for plane in found.planes for line in plane.lines), default=0
+    )
+    found.start_ns = first_ns if first_ns > EPOCH_NS else 0
+    found.own_host = readable(str(trace.host_name or "").encode())
+    _read_program(found, trace)
     return found
 
 
-def _decode(data: bytes, found: Recording) -> list[_Event]:
-    """Return the events of the text, or of its longest readable part; adds to `problems`."""
+def _read_program(found: Recording, trace: _Trace) -> None:
+    """Read which rank of the program the file has, and what its devices are."""
+    told = trace.distributedInfo if isinstance(trace.distributedInfo, dict) else {}
+    rank, num_ranks = told.get("rank"), told.get("world_size")
+    found.rank = rank if is_count(rank) else None
+    found.num_ranks = num_ranks if is_count(num_ranks) and num_ranks else None
+    groups = told.get("pg_config")
+    sizes = [g.get("pg_size") for g in groups if isinstance(g, dict)] if is_list(groups) else []
+    found.group_sizes = frozenset(size for size in sizes if is_count(size) and size)
+    for device in trace.deviceProperties if is_list(trace.deviceProperties) else []:
+        if isinstance(device, dict) and is_count(device.get("id")) and device.get("name"):
+            found.models[device["id"]] = readable(str(device["name"]).encode())
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
+def _decode(data: bytes, found: Recording) -> _Trace:
+    """Return the trace, or its longest readable part; adds to `problems`."""
     for text in _candidates(data, found):
         decoder = _BARE if text.lstrip()[:1] == b"[" else _WHOLE
         try:
             decoded = decoder.decode(text)
         except (msgspec.DecodeError, RecursionError, ValueError):
             continue
-        return decoded.traceEvents if isinstance(decoded, _Trace) else decoded
+        return decoded if isinstance(decoded, _Trace) else _Trace(decoded)
     found.problems[:] = ["It is no Chrome trace: it is not JSON, or has no list of events"]
-    return []
+    return _Trace()
 
 
 def _candidates(data: bytes, found: Recording) -> Iterator[bytes]:
@@ -124,28 +161,48 @@ class _Columns:
 
 @dataclass(slots=True)
 class _PlaneBuilder:
-    kinds: dict[str, int] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], int] = field(default_factory=dict)
+    """By name and category."""
     texts: dict[str, int] = field(default_factory=dict)
     lines: dict[str, _Columns] = field(default_factory=dict)
 
 
-def _fill(found: Recording, events: list[_Event]) -> None:
+def _fill(found: Recording, events: list[_Event], base_ns: int) -> None:
     planes: dict[str, _PlaneBuilder] = {}
-    for event in interpret(events):
+    for event in interpret(events, base_ns):
         found.num_events += 1
-        if is_left_out(event.name):
-            found.num_left_out += 1
+        if not _is_kept(event, found):
             continue
         plane = planes.setdefault(event.plane, _PlaneBuilder())
         columns = plane.lines.setdefault(event.line, _Columns())
         index = len(columns.kind)
-        columns.kind.append(plane.kinds.setdefault(event.name, len(plane.kinds)))
+        columns.kind.append(plane.kinds.setdefault((event.name, event.category), len(plane.kinds)))
         columns.start_ns.append(event.start_ns)
         columns.end_ns.append(event.end_ns)
         for name, value in _known(event, plane):
             columns.stats.setdefault(name, []).append((index, value))
     for name, builder in planes.items():
         found.planes.append(_plane(name, builder))
+
+
+def _is_kept(event: CompleteEvent, found: Recording) -> bool:
+    """Return whether an event is kept; counts what is not, and what is not recognised."""
+    is_of_host = not event.plane.startswith("/device:")
+    if event.role == "repeats":
+        found.left_out[f"{event.category}, which repeats other events"] += 1
+        return False
+    if event.role == "not read":
+        found.not_recognised[f"category {event.category}"] += 1
+        return False
+    if is_left_out(event.name):
+        found.left_out[BOOKKEEPING] += 1
+        return False
+    if event.category and is_of_host:
+        if event.role:
+            found.categories[event.category] += 1
+        else:
+            found.not_recognised[f"category {event.category}"] += 1
+    return True
 
 
 def _known(event: CompleteEvent, plane: _PlaneBuilder) -> Iterator[tuple[str, int]]:
@@ -169,7 +226,11 @@ def _plane(name: str, builder: _PlaneBuilder) -> Plane:
     lines = [
         _line(line, number, columns) for number, (line, columns) in enumerate(builder.lines.items())
     ]
-    return Plane(name, [EventKind(kind) for kind in builder.kinds], lines, {}, texts)
+    kinds = [
+        EventKind(kind, stats={CATEGORY: category} if category else {})
+        for kind, category in builder.kinds
+    ]
+    return Plane(name, kinds, lines, {}, texts)
 
 
 def _line(name: str, number: int, columns: _Columns) -> Line:

@@ -41,7 +41,12 @@ class Collectives:
 
 
 def find_collectives(
-    spans: Spans, names: Sequence[str], sizes: Sequence[int], *, is_whole: bool
+    spans: Spans,
+    names: Sequence[str],
+    sizes: Sequence[int],
+    *,
+    is_whole: bool,
+    usual_group: int = -1,
 ) -> Collectives:
     """Return the collectives in the steps.
 
@@ -50,28 +55,31 @@ def find_collectives(
       names: the texts of `spans.op` and `spans.name`.
       sizes: bytes by the index of a text, -1 where it does not tell.
       is_whole: whether the ranks of a collective are all among these spans.
+      usual_group: how many ranks a collective has that does not tell it; -1 if unknown.
     """
     at = np.flatnonzero((spans.category == COLLECTIVE) & (spans.step >= 0) & (spans.replica >= 0))
     at = at[np.argsort(spans.start_ns[at], kind="stable")]
     rows = spans.take(at)
     kinds = {
-        op: collective_of(names[op]) or collective_of(names[name]) or _UNKNOWN
+        # The program's own name first: a kernel that sends and receives can be any of them.
+        (op, name): collective_of(names[name]) or collective_of(names[op]) or _UNKNOWN
         for op, name in {(int(o), int(n)) for o, n in zip(rows.op, rows.name, strict=True)}
     }
-    ops = [kinds[int(op)] for op in rows.op]
+    ops = [kinds[int(op), int(name)] for op, name in zip(rows.op, rows.name, strict=True)]
     kind_numbers = {kind: number for number, kind in enumerate(sorted(set(ops)))}
     kind = np.asarray([kind_numbers[op] for op in ops], np.int64)
     instance = np.where(rows.instance >= 0, rows.instance, kind)
     rank = rank_in_group(groups_by(rows.step, rows.replica, instance), rows.start_ns)
     group = groups_by(rows.step, instance, rank)
     size = np.bincount(group)[group] if len(group) else group
-    known = size if is_whole else np.full(len(size), -1, np.int64)
+    counted = np.where(size > 1, size, -1) if is_whole else np.full(len(size), -1, np.int64)
+    known = np.where(counted > 0, counted, usual_group)
     size_of = np.asarray([*sizes, -1], np.int64)
     return Collectives(
         at,
         ops,
         np.where(rows.instance >= 0, rows.instance, kind * (1 << 20) + rank),
-        np.where(known > 1, known, -1),
+        np.where(rows.group_size > 0, rows.group_size, known),
         np.where(rows.bytes >= 0, rows.bytes, size_of[rows.op] if len(rows) else rows.bytes),
         group_max(group, rows.start_ns),
     )

@@ -13,7 +13,9 @@ from strategy_lab.profiles.imports.device_lines import lines_of
 from strategy_lab.profiles.imports.event_names import copy_of, device_category, ran_as
 from strategy_lab.profiles.imports.launches import launch_of_events
 from strategy_lab.profiles.imports.recording import (
-    COLLECTIVE_BYTES,
+    CATEGORY,
+    GROUP_SIZE,
+    MOVED_BYTES,
     OLD_OP,
     EventKind,
     HloOp,
@@ -77,8 +79,10 @@ def _of_line(
     }
     found = {name: np.asarray(column, np.int64)[place] for name, column in columns.items()}
     sizes = np.asarray([meaning.hlo.collective_bytes for meaning in meanings], np.int64)[place]
-    told = line.stat(COLLECTIVE_BYTES)
-    sizes = np.where((told >= 0) & (told < 2**61), told, sizes)
+    of_copies = _moved_bytes(plane, line)
+    told = line.stat(MOVED_BYTES)
+    told = np.where(told < 2**61, told, -1)
+    is_collective = found["category"] == COLLECTIVE
     return Spans.of(
         len(line),
         device=device,
@@ -87,7 +91,8 @@ def _of_line(
         end_ns=line.end_ns,
         thread=line.thread,
         step_num=line.stat("step_num"),
-        bytes=np.where(found["category"] == COLLECTIVE, sizes, _moved_bytes(plane, line)),
+        bytes=np.where(told >= 0, told, np.where(is_collective, sizes, of_copies)),
+        group_size=line.stat(GROUP_SIZE),
     )
 
 
@@ -113,7 +118,7 @@ def _meaning(kind: EventKind, program_op: str, hlo: HloOp, on_line: str) -> _Mea
     program_op = program_op or str(kind.stats.get("tf_op", ""))
     if hlo.op_name and program_op in ("", hlo.name):
         program_op = hlo.op_name
-    node = split_op_name(program_op)
+    node = None if CATEGORY in kind.stats else split_op_name(program_op)
     name = node[0] if node else program_op.rstrip(":")
     category = device_category(kind.name, hlo_category)
     if category == "compute" and node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ XPLANE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz", ".xplane")
 CHROME_SUFFIXES = (".trace.json", ".trace.json.gz", "trace.json", "trace.json.gz")
 SESSIONS = Path("plugins") / "profile"
 _MOST_HOSTS = 4096
+_HEAD_BYTES = 1 << 18
 _ADVICE = (
     "Name an .xplane.pb file, a folder plugins/profile/<time> or the log directory above it, "
     "or a Chrome trace (trace.json.gz)"
@@ -77,7 +80,18 @@ def _profiles_in(folder: Path) -> tuple[Path, ...]:
         found = tuple(path for path in names if path.name.endswith(suffixes))
         if found:
             return found[:_MOST_HOSTS]
-    return ()
+    # PyTorch lets the program name its traces: `rank-0.json.gz`.
+    named = [path for path in names if path.name.endswith((".json", ".json.gz"))]
+    return tuple(path for path in named[:_MOST_HOSTS] if _has_trace_events(path))
+
+
+def _has_trace_events(path: Path) -> bool:
+    opened = gzip.open if path.name.endswith(".gz") else open
+    try:
+        with opened(path, "rb") as file:
+            return b'"traceEvents"' in file.read(_HEAD_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return False
 
 
 def _is_gone(path: Path) -> bool:

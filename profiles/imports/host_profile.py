@@ -12,13 +12,23 @@ from strategy_lab.profiles.imports.device_lines import device_of, is_host, lines
 from strategy_lab.profiles.imports.device_spans import device_spans
 from strategy_lab.profiles.imports.event_names import ran_as
 from strategy_lab.profiles.imports.host_spans import host_spans
-from strategy_lab.profiles.imports.launches import launch_times, windows_by_launch
+from strategy_lab.profiles.imports.launches import (
+    launching_calls,
+    told_by_host,
+    windows_by_launch,
+)
 from strategy_lab.profiles.imports.phases import SplitSteps, host_input, split_steps
 from strategy_lab.profiles.imports.recording import HloOp, Ints, Plane, Recording
 from strategy_lab.profiles.imports.replicas import Replicas, find_replicas
 from strategy_lab.profiles.imports.slice_messages import SliceMessages, slice_messages
 from strategy_lab.profiles.imports.spans import INPUT, Numbered, Spans, Texts
-from strategy_lab.profiles.imports.steps import Launched, Steps, Windows, find_steps
+from strategy_lab.profiles.imports.steps import (
+    Launched,
+    Steps,
+    Windows,
+    find_steps,
+    without_partial,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,7 @@ class Device:
 
     name: str
     kind: str
+    number: int
     num_events: int
     plane: Plane
 
@@ -65,11 +76,14 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     planes = [plane for (kind, _), plane in found if kind]
     lines = {device: lines_of(plane) for device, plane in enumerate(planes)}
     devices = tuple(
-        Device(plane.name.partition(" ")[0], kind, own.num_events, plane)
-        for ((kind, _), plane), own in zip(
+        Device(plane.name.partition(" ")[0], kind, number, own.num_events, plane)
+        for ((kind, number), plane), own in zip(
             [item for item in found if item[0][0]], lines.values(), strict=True
         )
     )
+    for (kind, _), plane in found:
+        if not kind and plane.name.startswith("/device:") and any(map(len, plane.lines)):
+            recording.not_recognised[f"plane {plane.name}"] += sum(map(len, plane.lines))
     texts = Texts()
     host_of = host_spans([plane for plane in recording.planes if is_host(plane)], texts)
     hlo: Numbered[HloOp] = Numbered()
@@ -84,12 +98,20 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     spans = Spans.joined(parts)
     on_devices = spans.take(slice(None, num_on_devices))
     host = spans.take(slice(num_on_devices, None))
-    launched_ns = launch_times(on_devices, host)
+    call = launching_calls(on_devices, host)
+    told = told_by_host(on_devices, host, call, texts.all)
+    launched_ns = np.where(call >= 0, np.append(host.start_ns, -1)[call], -1)
     is_known = launched_ns >= 0
     length_ns = on_devices.end_ns - on_devices.start_ns
     launched = Launched(launched_ns[is_known], length_ns[is_known])
     steps = find_steps(planes, lines, host, texts.all, launched)
+    worked_ns = np.where(is_known, launched_ns, on_devices.start_ns)
+    steps = without_partial(steps, worked_ns if len(worked_ns) else host.start_ns)
     steps = windows_by_launch(steps, on_devices, launched_ns)
+    if told is not on_devices:
+        for column in ("bytes", "group_size", "name"):
+            both = np.concatenate([getattr(told, column), getattr(host, column)])
+            spans = spans.with_columns(**{column: both})
     messages = slice_messages(recording.planes)
     lines.clear()
     for plane in recording.planes:
@@ -97,7 +119,11 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     replicas = find_replicas(spans, texts.all, len(planes))
     spans = spans.with_columns(replica=replicas.of_event, step=_step_of_events(spans, steps))
     collectives = find_collectives(
-        spans, texts.all, _sizes(planes, texts), is_whole=is_alone and len(replicas.devices) > 1
+        spans,
+        texts.all,
+        _sizes(planes, texts),
+        is_whole=is_alone and max(recording.num_ranks or 0, 2) <= len(replicas.devices),
+        usual_group=_usual_group(recording),
     )
     waiting = host_input(spans)
     splits = tuple(
@@ -127,6 +153,12 @@ def _step_of_events(spans: Spans, steps: Steps) -> Ints:
         own = np.flatnonzero(spans.device == device)
         found[own] = windows.of(spans.start_ns[own])
     return found
+
+
+def _usual_group(recording: Recording) -> int:
+    """Return the size of all groups of ranks that the program can have; -1 if it is not known."""
+    sizes = recording.group_sizes or ({2} if recording.num_ranks == 2 else set())
+    return next(iter(sizes)) if len(sizes) == 1 else -1
 
 
 def _windows(steps: Steps, device: int) -> Windows:

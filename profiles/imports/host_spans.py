@@ -9,7 +9,15 @@ import numpy as np
 from strategy_lab.profiles.capture.event_names import split_op_name
 from strategy_lab.profiles.imports.event_names import host_category
 from strategy_lab.profiles.imports.launches import link_id
-from strategy_lab.profiles.imports.recording import PRODUCER, Ints, Line, Plane
+from strategy_lab.profiles.imports.recording import (
+    CATEGORY,
+    GROUP_SIZE,
+    MOVED_BYTES,
+    PRODUCER,
+    Ints,
+    Line,
+    Plane,
+)
 from strategy_lab.profiles.imports.spans import CATEGORIES, OTHER, Spans, Texts
 
 
@@ -17,12 +25,20 @@ def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
     """Return the events of the host's threads, a line each."""
     parts = []
     for plane in planes:
-        nodes = [split_op_name(kind.name) for kind in plane.kinds]
+        nodes = [
+            None if CATEGORY in kind.stats else split_op_name(kind.name) for kind in plane.kinds
+        ]
         names = [
             texts.index(n[0] if n else k.name) for n, k in zip(nodes, plane.kinds, strict=True)
         ]
-        ops = [texts.index(node[1] if node else "") for node in nodes]
-        categories = [CATEGORIES.index(host_category(kind.name)) for kind in plane.kinds]
+        ops = [
+            texts.index(node[1] if node else str(kind.stats.get(CATEGORY, "")))
+            for kind, node in zip(plane.kinds, nodes, strict=True)
+        ]
+        categories = [
+            CATEGORIES.index(host_category(kind.name, node))
+            for kind, node in zip(plane.kinds, nodes, strict=True)
+        ]
         columns = [np.asarray([*column, OTHER], np.int64) for column in (names, ops, categories)]
         parts += [
             Spans.of(
@@ -37,6 +53,8 @@ def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
                 correlation=_launch(line),
                 step_num=line.stat("step_num"),
                 instance=line.stat("instance_key"),
+                bytes=line.stat(MOVED_BYTES),
+                group_size=line.stat(GROUP_SIZE),
             )
             for line in plane.lines
             if len(line)

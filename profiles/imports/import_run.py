@@ -6,7 +6,7 @@ import itertools
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strategy_lab.profiles.errors import LabError
@@ -51,6 +51,7 @@ def import_profile(path: Path, run: Path | None = None) -> ImportedRun:
     folder = run if run is not None else _free_folder(Path("runs"), files.name)
     check_is_free(folder)
     files, recordings = _readable(files, [_read(file) for file in files.files])
+    files, recordings = _by_rank(files, recordings)
     of_files = [host_of(file) for file in files.files]
     names = distinct_names([recording.own_host for recording in recordings], of_files)
     for recording, name in zip(recordings, names, strict=True):
@@ -116,6 +117,18 @@ def _readable(
     kept[0][1].problems.extend(lost)
     found = FoundFiles(tuple(file for file, _ in kept), files.others)
     return found, [recording for _, recording in kept]
+
+
+def _by_rank(
+    files: FoundFiles, recordings: Sequence[Recording]
+) -> tuple[FoundFiles, list[Recording]]:
+    """Return the files in the order of their ranks, if each says its own."""
+    ranks = [recording.rank for recording in recordings]
+    if None in ranks:
+        return files, list(recordings)
+    order = sorted(range(len(ranks)), key=lambda at: ranks[at] or 0)
+    in_order = replace(files, files=tuple(files.files[at] for at in order))
+    return in_order, [recordings[at] for at in order]
 
 
 def _why_nothing(recording: Recording) -> str:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.imports.absent import (
+    missing_ranks,
+    no_collectives,
+    no_devices,
+    no_steps,
+    not_recognised,
+)
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.found_files import FoundFiles
 from strategy_lab.profiles.imports.host_profile import HostProfile
@@ -14,7 +22,8 @@ from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER
 from strategy_lab.profiles.reporting import units
 
 _MOST_PROBLEMS = 20
-NO_STEPS = "the profile has no annotations of steps, and no program or call in it repeats"
+_AHEAD = 1.1
+"""From this ratio on, the devices' steps are longer than those of the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +37,11 @@ class ImportNotes:
 
 def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> ImportNotes:
     """Return what the run says about its own origin and gaps."""
-    notes = [_steps(hosts[0]), _replicas(hosts), *_other_sessions(files), *_left_out(hosts)]
+    notes = [*_steps(hosts[0]), _replicas(hosts), *_ranks(hosts), *_models(hosts)]
+    notes += [*_other_sessions(files), *_left_out(hosts), *_not_recognised(hosts)]
     notes += [*_collectives(hosts), *_copies(hosts), *_slices(hosts)]
+    if missing_ranks(hosts) and any(len(host.collectives) for host in hosts):
+        notes.append("Waits for ranks that are not in the profile count as transfer")
     if len(hosts) > 1:
         notes.append(
             "Each host has its own clock, and the profile does not say how far they are apart: "
@@ -66,29 +78,50 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "transfers": "the profile does not tell the size of at least one copy",
     }
     if not len(first.steps):
-        found["steps"] = NO_STEPS
-        found["replicas"] = NO_STEPS
-    elif not first.replicas.devices:
-        found["replicas"] = (
-            "the profile has no device that ran anything, and no op names with replica_N/"
-        )
+        found["steps"] = found["replicas"] = no_steps(first)
+    if not any(host.replicas.devices for host in hosts):
+        found["replicas"] = found["devices"] = no_devices(hosts)
+    if reason := no_collectives(hosts):
+        found["collectives"] = reason
+    if (missing := missing_ranks(hosts)) is not None:
+        found["others"] = f"the profile has {missing}: no other to compare it with"
     if not first.has_input:
         found["input"] = "the profile has no events of an input pipeline"
     return found
 
 
-def _steps(host: HostProfile) -> str:
+def _steps(host: HostProfile) -> list[str]:
     steps = host.steps
     if steps.how is None:
-        return f"All events are one window without steps: {NO_STEPS}"
+        return [f"All events are one window without steps: {no_steps(host)}"]
+    until = "" if steps.how == "optimizer" else ", each until the next one begins"
     if steps.is_derived:
-        return (
-            f"Steps are derived, because the profile has no annotations of steps: {steps.what}, "
-            "each until the next one begins"
-        )
-    if len(steps) == 1:
-        return f"The only step comes from {steps.what}"
-    return f"The {len(steps):,} steps come from {steps.what}"
+        why = "because the profile has no annotations of steps"
+        notes = [f"Steps are derived, {why}: {steps.what}{until}"]
+    elif len(steps) == 1:
+        notes = [f"The only step comes from {steps.what}"]
+    else:
+        notes = [f"The {len(steps):,} steps come from {steps.what}"]
+    notes += _behind(host)
+    if steps.partial:
+        parts = [f"{number} ({units.milliseconds(ns / 1e6)})" for number, ns in steps.partial]
+        which = "step" if len(parts) == 1 else "steps"
+        notes.append(f"The profile has only a part of {which} {units.listed(parts)}: left out")
+    return notes
+
+
+def _behind(host: HostProfile) -> list[str]:
+    """Return a note if the devices take longer for a step than the host, which runs ahead."""
+    steps = host.steps
+    if steps.how in (None, "step line", "modules") or not steps.devices:
+        return []
+    by_host = float(np.median(steps.host.end_ns - steps.host.start_ns)) / 1e6
+    by_device = max(float(np.median(w.end_ns - w.start_ns)) for w in steps.devices.values()) / 1e6
+    if by_device < _AHEAD * by_host:
+        return []
+    note = f"The host runs ahead: it starts a step every {units.milliseconds(by_host)}, and the "
+    note += f"devices take {units.milliseconds(by_device)} for one; the step time is the host's"
+    return [note]
 
 
 def _replicas(hosts: Sequence[HostProfile]) -> str:
@@ -116,6 +149,32 @@ def _replicas(hosts: Sequence[HostProfile]) -> str:
     return sentence
 
 
+def _ranks(hosts: Sequence[HostProfile]) -> list[str]:
+    ranks = sorted({host.recording.rank for host in hosts if host.recording.rank is not None})
+    if not ranks:
+        return []
+    numbers = units.listed([str(rank) for rank in ranks])
+    known = max((host.recording.num_ranks or 0 for host in hosts), default=0)
+    of = f" of the program's {known:,}" if known else "; how many there are, it does not say"
+    if known == 1:
+        return ["The program has one rank"]
+    return [f"The profile has rank{'s' if len(ranks) > 1 else ''} {numbers}{of}"]
+
+
+def _models(hosts: Sequence[HostProfile]) -> list[str]:
+    found = {
+        model
+        for host in hosts
+        for device in host.devices
+        if device.num_events and (model := host.recording.models.get(device.number))
+    }
+    return [f"Devices: {units.listed(sorted(found))}"] if found else []
+
+
+def _not_recognised(hosts: Sequence[HostProfile]) -> list[str]:
+    return [f"Not recognised: {unknown}"] if (unknown := not_recognised(hosts)) else []
+
+
 def _other_sessions(files: FoundFiles) -> list[str]:
     if not files.others:
         return []
@@ -125,12 +184,12 @@ def _other_sessions(files: FoundFiles) -> list[str]:
 
 
 def _left_out(hosts: Sequence[HostProfile]) -> list[str]:
-    left_out = sum(host.recording.num_left_out for host in hosts)
+    left_out = sum((host.recording.left_out for host in hosts), Counter[str]())
     total = sum(host.recording.num_events for host in hosts)
-    if not left_out:
+    if not left_out.total():
         return []
-    what = "bookkeeping of thread pools, and frames of Python's tracer"
-    return [f"{left_out:,} of {total:,} events are not kept: {what}"]
+    what = [f"{count:,} of {kind}" for kind, count in left_out.most_common() if count]
+    return [f"{left_out.total():,} of {total:,} events are not kept: {units.listed(what)}"]
 
 
 def _collectives(hosts: Sequence[HostProfile]) -> list[str]:

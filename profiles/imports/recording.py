@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,9 +16,17 @@ Value: TypeAlias = int | float | str
 EPOCH_NS = 10**18
 """Larger times (after 2001) are since the epoch, smaller ones since the capture's start."""
 
-COLLECTIVE_BYTES = "collective_bytes"
-"""Size of a collective as nccl-tests counts it; only a Chrome trace of PyTorch tells it."""
-INTEGER_STATS = ("correlation_id", "step_num", "instance_key", "program_id", COLLECTIVE_BYTES)
+MOVED_BYTES, GROUP_SIZE = "moved_bytes", "group_size"
+"""Size of a copy, or of a collective as nccl-tests counts it, and the number of ranks in the group
+of a collective; only a Chrome trace of PyTorch tells them so."""
+INTEGER_STATS = (
+    "correlation_id",
+    "step_num",
+    "instance_key",
+    "program_id",
+    MOVED_BYTES,
+    GROUP_SIZE,
+)
 """Stats of events that are read as numbers."""
 PRODUCER, CONSUMER = "_p", "_c"
 """Stats of a call on the host and of the execution of a program that it started, with one value.
@@ -34,6 +43,10 @@ SLICE_LABEL = "dcn_label"
 """Stats of a message between slices. They are read only if a plane has such messages."""
 OLD_OP = "level 0"
 """The program's op of a GPU's event, in profiles of TensorFlow 2.2 to 2.4; since then `tf_op`."""
+CATEGORY = "category"
+"""Stat of a kind of events that PyTorch recorded: in their names, a colon does not part a node from
+its op."""
+BOOKKEEPING = "bookkeeping of thread pools, and frames of Python's tracer"
 TEXT_STATS = ("tf_op", "name", "hlo_op", OLD_OP, "memcpy_details")
 """Stats of events that are read as indices into `Recording.texts`."""
 
@@ -108,11 +121,23 @@ class Recording:
     start_ns: int = 0
     """When the capture began, ns since 1970; 0 if the file does not say."""
     num_events: int = 0
-    num_left_out: int = 0
-    """Events that were counted but not kept: bookkeeping of thread pools, Python's own calls."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """How many events were counted but not kept, by what they are."""
+    not_recognised: Counter[str] = field(default_factory=Counter)
+    """How many events this import does not know, by what they are: `category x`."""
+    categories: Counter[str] = field(default_factory=Counter)
+    """How many events of the host each category has; empty if the file has no categories."""
     programs: dict[int, dict[str, HloOp]] = field(default_factory=dict)
     """The instructions of the programs that devices ran, by the id of the program and by name."""
     problems: list[str] = field(default_factory=list)
     """What could not be read, a sentence each."""
     own_host: str = ""
     """The host's name in the file itself, often with a port; empty if it has none."""
+    rank: int | None = None
+    """Which of the program's ranks the file has, and how many the program has; None if the file
+    does not say."""
+    num_ranks: int | None = None
+    group_sizes: frozenset[int] = frozenset()
+    """Sizes of the groups of ranks that the program has made."""
+    models: dict[int, str] = field(default_factory=dict)
+    """The model of each device, by its number."""

@@ -7,17 +7,19 @@ can have some of a program's replicas only: here they are numbered from 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from strategy_lab.profiles.imports.recording import Ints
-from strategy_lab.profiles.imports.spans import OTHER, TRANSFER, Spans
+from strategy_lab.profiles.imports.spans import COLLECTIVE, OTHER, TRANSFER, Spans
 from strategy_lab.profiles.run.replica_scope import replica_in, without_replica
 from strategy_lab.profiles.spec.limits import MOST_REPLICAS
 from strategy_lab.profiles.tables.columns import distinct
 
+_UPDATE = re.compile(r"(?:^|/)update_(\d{1,4})(?:_\d+)?/")
 _MOST_NAMED = 1024
 """Replicas that names of one host may tell: more are a program's own use of such names."""
 
@@ -40,7 +42,8 @@ def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Repli
     number = _by_name(names)[spans.name]
     is_on_device = spans.device >= 0
     if not is_on_device.any():
-        return _of_names(spans, np.where(spans.category != OTHER, number, -1))
+        number = np.where(spans.category != OTHER, number, -1)
+        return _of_names(spans, np.where(number >= 0, number, _of_merged(spans, names, number)))
     is_op = is_on_device & (spans.category != TRANSFER)
     busy, _ = distinct(spans.device[is_op if is_op.any() else is_on_device])
     if len(distinct(number[is_op & (number >= 0)])[0]) > len(busy):
@@ -63,6 +66,34 @@ def _of_names(spans: Spans, number: Ints) -> Replicas:
         devices.append(int(np.bincount(places).argmax()) if (places >= 0).all() else -1)
     source = "the names of the ops (replica_N/)" if devices else ""
     return Replicas(tuple(devices), of_event, source, _unusual(numbers.tolist()))
+
+
+def _of_merged(spans: Spans, names: Sequence[str], number: Ints) -> Ints:
+    """Return the replica of ops that replicas run together, under one name with a number behind it.
+
+    `CollectiveReduceV2` and `CollectiveReduceV2_1` are the first collective's ops of two replicas,
+    `_2` and `_3` those of the second one; `update_1/` is the update of the second replica.
+    """
+    numbers = distinct(number[number >= 0])[0].tolist()
+    found = np.full(len(names) + 1, -1, np.int64)
+    if len(numbers) < 2:
+        return found[spans.name]
+    families: dict[str, list[tuple[int, int]]] = {}
+    at = np.flatnonzero((spans.category == COLLECTIVE) & (number < 0))
+    for index in distinct(spans.name[at])[0].tolist():
+        family, _, last = names[index].rpartition("_")
+        is_first = not (last.isascii() and last.isdigit() and len(last) < 9)
+        key = (names[index], 0) if is_first else (family, int(last))
+        families.setdefault(key[0], []).append((key[1], index))
+    for members in families.values():
+        if len(members) % len(numbers) == 0:
+            for place, (_, index) in enumerate(sorted(members)):
+                found[index] = numbers[place % len(numbers)]
+    for index, name in enumerate(names):
+        updated = _UPDATE.search(name)
+        if updated and int(updated[1]) in numbers:
+            found[index] = int(updated[1])
+    return np.where(spans.category != OTHER, found[spans.name], -1)
 
 
 def _only_numbers(replica: Ints, number: Ints, num_replicas: int) -> tuple[int, ...]:

@@ -58,6 +58,9 @@ class Spans:
     instance: Ints
     """Instance key of a collective op."""
     bytes: Ints
+    """Size of a copy, or of a collective; of an event of the host, of what it launched."""
+    group_size: Ints
+    """Ranks in the group of a collective, likewise."""
     replica: Ints
     step: Ints
     """Index of the step."""

@@ -2,22 +2,25 @@
 
 In this order: annotations of the program (`tf.profiler.experimental.Trace("train", step_num=...)`,
 which Keras writes, too), the line `Steps` of a device, the program that each device runs most of
-the time, the function that launches most of the devices' work. The last two are derived: a step
-lasts from one execution's begin to the next one's.
+the time, the steps of an optimizer of PyTorch, the function or annotation that launches most of the
+devices' work. The last three are derived: a step lasts from one execution's begin, or one
+optimizer's end, to the next one's.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
 from strategy_lab.profiles.capture.intervals import index_containing
+from strategy_lab.profiles.imports.chrome_spellings import OPTIMIZER, USER_ANNOTATION
 from strategy_lab.profiles.imports.device_lines import DeviceLines
-from strategy_lab.profiles.imports.event_names import called
+from strategy_lab.profiles.imports.event_names import called, collective_of
 from strategy_lab.profiles.imports.recording import Ints, Line, Plane
 from strategy_lab.profiles.imports.spans import Spans
 from strategy_lab.profiles.tables.columns import sorted_distinct
@@ -25,7 +28,16 @@ from strategy_lab.profiles.tables.columns import sorted_distinct
 FEWEST = 3
 """What occurs less often does not repeat."""
 
-How = Literal["annotations", "step line", "modules", "calls"]
+HALF = 0.5
+"""A first or last step with less than this share of the others' length and work is a part of one.
+An annotation that is taken for the step's launches at least this share of all work."""
+WHOLE = 0.9
+"""What comes before the first end of an optimizer's step is one, if it has this share of the work
+of the others."""
+
+_DIGITS = re.compile(r"\d+")
+
+How = Literal["annotations", "step line", "modules", "optimizer", "calls"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,9 @@ class Windows:
     def of(self, times: Ints) -> Ints:
         """Return the index of the step that contains each time, or -1."""
         return index_containing(self.start_ns, self.end_ns, times)
+
+    def cut(self, kept: slice) -> Windows:
+        return Windows(self.start_ns[kept], self.end_ns[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +75,16 @@ class Steps:
     """What was taken for a step, for a sentence."""
     devices: Mapping[int, Windows] = field(default_factory=dict)
     """By device, where its own events tell; each has as many steps as `number`."""
+    partial: tuple[tuple[int, int], ...] = ()
+    """Number and length in ns of a first and a last step of which the recording has a part only.
+    They are left out of the others."""
 
     def __len__(self) -> int:
         return len(self.number)
 
     @property
     def is_derived(self) -> bool:
-        return self.how in ("modules", "calls")
+        return self.how in ("modules", "optimizer", "calls")
 
 
 NONE = Steps(np.zeros(0, np.int64), Windows(np.zeros(0, np.int64), np.zeros(0, np.int64)), None)
@@ -87,7 +105,36 @@ def find_steps(
         found = source(planes, lines)
         if found is not None:
             return found
-    return _of_calls(host, names, launched) or NONE
+    return _of_optimizer(host, names, launched) or _of_calls(host, names, launched) or NONE
+
+
+def without_partial(steps: Steps, times: Ints) -> Steps:
+    """Leave out a first and a last step that the recording has cut; `times` are those of its work.
+
+    Such a step is much shorter than the others and has much less work: one alone may be a step that
+    was launched ahead, or one that does something else.
+    """
+    if len(steps) < 2 or steps.is_derived:  # these are made of whole executions
+        return steps
+    own = steps.host.of(times)
+    work = np.bincount(own[own >= 0], minlength=len(steps))
+    length = steps.host.end_ns - steps.host.start_ns
+    first, last = (
+        int(
+            length[at] < HALF * np.median(np.delete(length, at))
+            and work[at] < HALF * np.median(np.delete(work, at))
+        )
+        for at in (0, len(steps) - 1)
+    )
+    kept = slice(first, len(steps) - last)
+    partial = [*range(first), *range(len(steps) - last, len(steps))]
+    return replace(
+        steps,
+        number=steps.number[kept],
+        host=steps.host.cut(kept),
+        devices={device: windows.cut(kept) for device, windows in steps.devices.items()},
+        partial=tuple((int(steps.number[at]), int(length[at])) for at in partial),
+    )
 
 
 def _annotated(host: Spans) -> Steps | None:
@@ -183,12 +230,48 @@ def _of_modules(planes: Sequence[Plane], lines: Mapping[int, DeviceLines]) -> St
     return Steps(number, _together(list(windows.values())), "modules", what, windows)
 
 
+def _of_optimizer(host: Spans, names: Sequence[str], launched: Launched) -> Steps | None:
+    """Return what lies between the ends of the steps of the optimizer that takes the most time."""
+    best: tuple[int, str, Windows, int] | None = None
+    for index, name in enumerate(names):
+        if not OPTIMIZER.match(name):
+            continue
+        rows = host.take(np.flatnonzero(host.name == index))
+        calls = _outer(rows.start_ns, rows.end_ns)
+        length = int((calls.end_ns - calls.start_ns).sum())
+        if len(calls.start_ns) >= 2 and (best is None or length > best[0]):
+            best = (length, name, calls, int(rows.thread[0]))
+    if best is None:
+        return None
+    _, name, calls, thread = best
+    begin = int(host.start_ns[host.thread == thread].min())
+    between = Windows(np.append(begin, calls.end_ns[:-1]), calls.end_ns)
+    own = between.of(launched.at_ns)
+    work = np.bincount(own[own >= 0], minlength=len(calls.end_ns))
+    if not work[0] or work[0] < WHOLE * np.median(work[1:]):
+        between = between.cut(slice(1, None))
+    number = np.arange(len(between.start_ns), dtype=np.int64)
+    what = f"what ends with each of the {len(calls.end_ns):,} annotations {name}"
+    return Steps(number, between, "optimizer", what)
+
+
+def _annotated_names(host: Spans, names: Sequence[str]) -> dict[int, str]:
+    """Return PyTorch's annotations that may be a step: the name without numbers, by its index."""
+    if USER_ANNOTATION not in names:
+        return {}
+    own = sorted_distinct(host.name[host.op == names.index(USER_ANNOTATION)]).tolist()
+    return {i: _DIGITS.sub("N", names[i]) for i in own if collective_of(names[i]) is None}
+
+
 def _of_calls(host: Spans, names: Sequence[str], launched: Launched) -> Steps | None:
     """Return the calls of the function that launches most work.
 
     Without launches, return those of the function that takes most of the host's time.
     """
     functions = {i: function for i, name in enumerate(names) if (function := called(name))}
+    annotated = _annotated_names(host, names) if len(launched.at_ns) else {}
+    functions |= annotated
+    least = HALF * int(launched.length_ns.sum()) if annotated else 0
     at = np.flatnonzero(np.isin(host.name, list(functions)))
     best: tuple[int, str, Windows] | None = None
     for function in sorted(set(functions.values())):
@@ -198,7 +281,8 @@ def _of_calls(host: Spans, names: Sequence[str], launched: Launched) -> Steps | 
         length = int((windows.end_ns - windows.start_ns).sum())
         if len(launched.at_ns):
             length = int(launched.length_ns[windows.of(launched.at_ns) >= 0].sum())
-        if len(windows.start_ns) >= FEWEST and (best is None or length > best[0]):
+        is_step = len(windows.start_ns) >= FEWEST and length >= least
+        if is_step and (best is None or length > best[0]):
             best = (length, function, windows)
     if best is None:
         return None

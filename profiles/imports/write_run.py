@@ -51,7 +51,7 @@ def write_run(
         elif hosts[0].recording.host != host.recording.host:
             log.write(_clock(start_ns))
         log.write(_segment(hosts, replicas, start_ns))
-        _write_placement(folder, log, host, worker, first_replica, named[worker])
+        _write_placement(folder, log, host, worker, first_replica, named[worker], known)
         _write_window(folder, log, host, worker, first_replica, named[worker])
         _write_steps(log, host)
         log.write(events.Finished("finished", len(host.steps)))
@@ -89,8 +89,12 @@ def _write_origin(
         )
         for file, host in zip(files.files, hosts, strict=True)
     ]
-    log.write(events.Imported(str(source.absolute()), told, known.unknown))
-    log.write(events.Note("info", f"Imported from {source}. A profile does not name its program"))
+    ranks = max((host.recording.num_ranks or 0 for host in hosts), default=0) or None
+    framework = "PyTorch" if any(host.recording.categories for host in hosts) else None
+    log.write(events.Imported(str(source.absolute()), told, known.unknown, ranks, framework))
+    by = f", recorded by {framework}'s profiler" if framework else ""
+    told_by = f"Imported from {source}{by}. A profile does not name its program"
+    log.write(events.Note("info", told_by))
     for note in known.notes:
         log.write(events.Note("info", note))
     for warning in known.warnings:
@@ -166,11 +170,12 @@ def _write_placement(
     worker: int,
     first_replica: int,
     names: tuple[list[str], str],
+    known: ImportNotes,
 ) -> None:
     rows = ran_ops(host, worker, first_replica, [*names[0], names[1]])
     path = folder.placement(0)
     if not rows.num_rows:
-        reason = "no device of the profile ran anything"
+        reason = known.unknown.get("devices", "no op ran on a device of this host")
         log.write(events.PlacementRecorded(0, None, 0, reason))
         return
     pq.write_table(rows, path, compression="lz4", write_page_checksum=True)

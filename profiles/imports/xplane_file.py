@@ -22,6 +22,7 @@ from strategy_lab.profiles.imports.kind_table import KindTable
 from strategy_lab.profiles.imports.program_plane import read_programs
 from strategy_lab.profiles.imports.proto_fields import BYTES, Buffer, DamagedError, fields
 from strategy_lab.profiles.imports.recording import (
+    BOOKKEEPING,
     CONSUMER,
     EPOCH_NS,
     INTEGER_STATS,
@@ -185,7 +186,7 @@ def _read_plane(
     if texts is not None:
         names.stats |= texts.by_number()
     found.num_events += reader.num_events
-    found.num_left_out += reader.num_left_out
+    found.left_out[BOOKKEEPING] += reader.num_left_out
     problems += reader.problems
     found.problems += [f"Plane {parts.name or 'without a name'}: {text}" for text in problems]
     return plane

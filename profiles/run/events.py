@@ -579,6 +579,10 @@ class Imported(Recorded, frozen=True, tag="imported"):
     unknown: Annotated[dict[Name, Text], Meta(max_length=64)] = {}
     """By what is missing (`steps`, `replicas`, `loss` and so on) the reason, without a full
     stop."""
+    num_ranks: Count | None = None
+    """How many ranks the program has, of which the files may be some; null if they do not say."""
+    framework: Name | None = None
+    """`PyTorch`, if its profiler recorded the files; else null."""
 
 
 IMPORTED = "imported"

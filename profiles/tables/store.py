@@ -182,6 +182,16 @@ class Profile:
         }
 
     @property
+    def num_ranks(self) -> int | None:
+        """How many ranks an imported program has, if its files say so; they may be of some only."""
+        return next((event.num_ranks for event in self.events(Imported)), None)
+
+    @property
+    def framework(self) -> str | None:
+        """`PyTorch`, if its profiler recorded an imported run; None for TensorFlow and JAX."""
+        return next((event.framework for event in self.events(Imported)), None)
+
+    @property
     def is_imported(self) -> bool:
         """Whether the run was recorded by another program."""
         return bool(self.events(Imported))

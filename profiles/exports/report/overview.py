@@ -41,6 +41,7 @@ def overview(facts: RunFacts) -> Section:
         "headline": [(part, isinstance(part, Bold)) for part in parts],
         "ending": ending(facts),
         "alerts": _alerts(facts),
+        "imported": _notes(facts, "info") if facts.profile.is_imported else [],
         "detail": details[-1][:MAX_DETAIL] if details else "",
         "numbers": key_numbers(chosen) if chosen else (),
         "findings": _findings(facts),
@@ -65,9 +66,13 @@ def ending(facts: RunFacts) -> str:
     return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"
 
 
+def _notes(facts: RunFacts, level: str) -> list[str]:
+    return [note.message for note in facts.profile.events(Note) if note.level == level]
+
+
 def _alerts(facts: RunFacts) -> list[str]:
     """Return the run's warnings, and what cannot be read of it."""
-    lines = [note.message for note in facts.profile.events(Note) if note.level == "warning"]
+    lines = _notes(facts, "warning")
     lines += facts.profile.notes
     lines += [error for item in facts.segments for error in item.capture.errors]
     return [line for line in dict.fromkeys(lines) if line]

@@ -29,6 +29,10 @@ from strategy_lab.profiles.run.process_history import read_processes
 from strategy_lab.profiles.run.topology import has_servers
 from strategy_lab.profiles.tables.schema import CATEGORIES
 from strategy_lab.profiles.tables.served_tables import SERVED_PARTS
+from strategy_lab.profiles.tables.store import Profile
+
+_EPOCH_NS = 10**18
+"""Earlier times are not since 1970: the profile does not say when it was recorded."""
 
 
 def replicas(facts: RunFacts) -> Section | None:
@@ -168,7 +172,7 @@ def environment(facts: RunFacts) -> Section:
     created = profile.identity.created_ns if profile.identity else None
     lines = [
         ("Run", profile.name),
-        ("Started", _time(created)),
+        *_times(profile, created),
         ("TensorFlow", found and found.tensorflow),
         ("Python", found and found.python),
         ("Host", host.name),
@@ -180,6 +184,14 @@ def environment(facts: RunFacts) -> Section:
     ]
     spec = json.dumps(profile.spec, indent=2, ensure_ascii=False)
     return Section("environment", "Spec and environment", {"lines": lines, "spec": spec})
+
+
+def _times(profile: Profile, created_ns: int | None) -> list[tuple[str, str | None]]:
+    if not profile.is_imported:
+        return [("Started", _time(created_ns))]
+    recorded_ns = min((segment.started_ns for segment in profile.segments), default=0)
+    recorded = _time(recorded_ns) if recorded_ns > _EPOCH_NS else None
+    return [("Recorded", recorded), ("Imported", _time(created_ns))]
 
 
 def _time(epoch_ns: int | None) -> str | None:

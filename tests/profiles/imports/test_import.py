@@ -320,3 +320,21 @@ def test_a_folder_with_a_run_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(LabError, match="holds another run already"):
         import_profile(tmp_path / "host.xplane.pb", profile.path)
     assert (profile.path / "run.json").read_bytes() == before
+
+
+def test_ops_that_replicas_run_together_belong_to_the_replica_that_their_number_names(
+    tmp_path: Path,
+) -> None:
+    """The reduction and the update of `MirroredStrategy` have no `replica_N/`."""
+    names = [
+        "dense/MatMul:MatMul",
+        "replica_1/dense/MatMul:MatMul",
+        "sgd/CollectiveReduceV2:CollectiveReduceV2",
+        "sgd/CollectiveReduceV2_1:CollectiveReduceV2",
+        "sgd/update_1/AssignSubVariableOp:AssignSubVariableOp",
+    ]
+    profile = opened(tmp_path, host_profile(names))
+    found = rows(profile, "collectives", "step", "replica", "op", "group_size", "wait_ms")
+    assert found[:2] == [(0, 0, "all-reduce", 2, 1.0), (0, 1, "all-reduce", 2, 0.0)]
+    updated = [row for row in profile.table("spans").to_pylist() if "Assign" in (row["op"] or "")]
+    assert {row["replica"] for row in updated} == {1}

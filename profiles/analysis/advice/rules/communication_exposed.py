@@ -60,11 +60,15 @@ def _moved(facts: Facts) -> tuple[str, str]:
             "hand a batch over while the step before it computes."
         )
         return "copies tensors within a device or between it and its host", advice
-    if facts.breakdown.is_in_sync:
+    if facts.is_imported:
+        remedy = "start it earlier, so that computation hides it, or use fewer replicas."
+    elif facts.breakdown.is_in_sync:
         remedy = "try another cross-device algorithm, or use fewer replicas."
     else:
         remedy = "or spread the variables over more parameter servers."
     advice = f"Raise the batch per replica (the bytes stay the same), {remedy}"
+    if facts.lacks_ranks:
+        return "waits for other ranks or moves tensors between them", advice
     return "moves tensors between devices", advice
 
 

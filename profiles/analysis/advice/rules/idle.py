@@ -36,6 +36,7 @@ from strategy_lab.profiles.analysis.facts import (
 KEY = "idle"
 ROWS = ("loop/steps/idle",)
 NO_GAIN = "What the devices wait for was not recorded."
+RECORDS_NO = "this run does not record"
 IDLE_SHARE = 0.3
 SAMPLED_MS = 4.0
 """Twice the interval of the samples of Python, which do not say what holds shorter steps up."""
@@ -50,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if idle_ms / wall >= IDLE_SHARE:
             yield _without_closure(facts, idle_ms, wall)
         return
-    if captures_are_unlike(facts) or wall < SAMPLED_MS:
+    if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
@@ -64,11 +65,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     none_runs = "no replica runs an op"
     if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
         none_runs = "a replica on average runs no op"
+    who = "the profile does not tell" if facts.is_imported else RECORDS_NO
     yield finding(
         facts,
         KEY,
-        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that this run does not "
-        "record.",
+        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that {who}.",
         _record_next(facts),
         per_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,
@@ -105,6 +106,11 @@ def _record_next(facts: Facts) -> str:
         return (
             "Record full captures of some steps (capture.overhead_budget above 0): they show "
             "what Python and tf.data do in this time."
+        )
+    if facts.is_imported:
+        return (
+            "Open a captured step on the Timeline page and look at the ops before and after the "
+            "gap, and at the host's threads meanwhile."
         )
     return (
         "Open a captured step on the Timeline page and look at the ops before and after the "

@@ -54,6 +54,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
     if not wall or not median or median > SHORT_MS or not facts.breakdown.is_in_sync:
         return
+    if facts.is_imported:
+        return
     calls_ms = facts.held_up.held_ms("call")
     starts = "the Python that starts it"
     if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:

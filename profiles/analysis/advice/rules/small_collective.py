@@ -53,6 +53,8 @@ LATENCY_SHARE = 0.1
 
 def find(facts: Facts) -> Iterator[Finding]:
     """Collectives of few bytes that take long: replicas enter them late, or each call is slow."""
+    if facts.lacks_ranks:
+        return  # whether it waits for a rank that was not recorded is not known
     wall = facts.breakdown.mean_ms("wall")
     late_ms = max((item.late_ms for item in facts.stragglers.late), default=0.0)
     found: list[tuple[float, float, CollectiveUse]] = []

@@ -28,6 +28,7 @@ from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.tables.columns import Floats
 
 KEY = "unsteady"
+COMPARE = "Compare a slow step with a usual one on the Timeline page."
 NO_GAIN = "It is about some of the steps; a replay predicts the median one."
 UNSTEADY = 2.0
 
@@ -47,7 +48,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"Steps vary between {units.milliseconds(low)} (10th percentile) and "
         f"{units.milliseconds(high)} (90th).",
-        _advice(facts.load),
+        COMPARE if facts.is_imported else _advice(facts.load),
         over_all_steps(facts, float(longer[longer > 0].sum()), "derived"),
         p10_ms=low,
         p90_ms=high,

@@ -39,7 +39,7 @@ class Account:
     """Of the loop, with those of the first call."""
     rows: tuple[Row, ...]
     num_first: int = 0
-    """Steps of the first call."""
+    """Steps of the first call; 0 in an imported profile."""
 
     def row(self, path: str) -> Row | None:
         return next((row for row in self.rows if row.row == path), None)
@@ -110,13 +110,14 @@ def _account(profile: Profile, segment: SegmentOpened) -> Account:
         return Account(segment.segment, 0, ())
     rows = [] if len(profile.segments) > 1 else [*_outside(found)]
     rows.append(Row("loop", "loop", found.loop_ms, "measured"))
-    rows.append(Row("loop/first", "first", found.first_ms, "measured"))
-    rows += sampled_rows("loop/first", found, found.is_first, found.first_ms)
+    if steps.num_warm_up:
+        rows.append(Row("loop/first", "first", found.first_ms, "measured"))
+        rows += sampled_rows("loop/first", found, found.is_first, found.first_ms)
     rows.append(Row("loop/steps", "steps", found.steps_ms, "measured"))
     rows += step_rows(profile, segment, found)
     rows.append(Row("loop/between", "between", found.between_ms, "measured"))
     rows += sampled_rows("loop/between", found, found.is_between, found.between_ms)
-    return Account(segment.segment, steps.count, tuple(rows), max(steps.num_warm_up, 1))
+    return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
 
 
 def _stacks(profile: Profile) -> Stacks:

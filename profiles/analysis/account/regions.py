@@ -56,8 +56,9 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     if not steps.count:
         return None
     end_ns = steps.start_ns + (steps.wall_ms * 1e6).astype(np.int64)
-    first_end_ns = int(end_ns[: max(steps.num_warm_up, 1)].max())
+    num_first = steps.num_warm_up  # 0 in an imported profile, which begins while steps go on
     begin_ns, over_ns = int(steps.start_ns[0]), int(end_ns.max())
+    first_end_ns = int(end_ns[:num_first].max()) if num_first else begin_ns
     is_in_step = _inside(stacks.at_ns, steps.start_ns, end_ns)
     belongs = _belongs(stacks, is_in_step)
     begin_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
@@ -66,7 +67,6 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
         ended = np.flatnonzero(belongs & ~is_freed[stacks.place])
         belongs &= np.arange(stacks.count) <= (ended[-1] if len(ended) else -1)
     over_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
-    num_first = max(steps.num_warm_up, 1)
     steps_ms = _union_ms(steps.start_ns[num_first:], end_ns[num_first:])
     last_ns = int(stacks.at_ns[-1]) if stacks.count else None
     at = stacks.at_ns

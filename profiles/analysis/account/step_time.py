@@ -51,7 +51,7 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
 
 def _scaled(phases: dict[str, float], steps: StepTimes, left_ms: float) -> dict[str, float]:
     """Scale the phases to all steps. The wait for batches is measured in each, if it is at all."""
-    later = steps.input_ms[max(steps.num_warm_up, 1) :]
+    later = steps.input_ms[steps.num_warm_up :]
     fixed: dict[str, float] = {}
     if len(later) and np.isfinite(later).all():
         fixed = {"input": min(float(later.sum()), left_ms)}

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 
 from strategy_lab.profiles.analysis.account.op_time import OpTime
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
 
 KEY = "computation"
@@ -29,6 +30,8 @@ NO_GAIN = "The computation is what the step is for."
 SHARE = 0.1
 """Of the loop without its first step."""
 MOST = 3
+MOST_OF_A_NAME = 48
+"""Characters: the names of kernels have their template arguments."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -59,7 +62,8 @@ def largest_parts(ops: Sequence[OpTime]) -> list[tuple[str, float]]:
     return [(_named(name, parts), sum(op.share for op in parts)) for name, parts in ordered[:MOST]]
 
 
-def _named(name: str, parts: Sequence[OpTime]) -> str:
+def _named(whole: str, parts: Sequence[OpTime]) -> str:
+    name = shortened(whole, MOST_OF_A_NAME)
     layers = [op.layer for op in parts if op.layer is not None]
     if not layers:
         return f"`{name}`"

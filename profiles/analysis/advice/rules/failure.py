@@ -37,18 +37,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     steps = facts.steps
     next_step = int(steps.step[-1]) + 1 if steps.count else facts.segment.first_step
     found = explain(facts.failed, next_step, facts.segment.num_replicas)
-    yield finding(
-        facts,
-        KEY,
-        found.sentence,
-        found.advice,
-        None,
-        cause=found.key,
-        replica=found.replica,
-        layer=found.layer,
-        place=found.place,
-        error=facts.failed.message,
-    )
+    known = {"cause": found.key, "replica": found.replica, "layer": found.layer}
+    evidence = {name: value for name, value in known.items() if value is not None}
+    evidence |= {"place": found.place, "error": facts.failed.message}
+    yield finding(facts, KEY, found.sentence, found.advice, None, **evidence)
 
 
 def _has_own_rule(message: str) -> bool:

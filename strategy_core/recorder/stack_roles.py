@@ -64,6 +64,7 @@ _BY_FOLDER = {
     "tensorflow/python/saved_model/": "checkpoint",
     "tensorflow/python/training/saving/": "checkpoint",
     "keras/src/saving/": "checkpoint",
+    "tensorflow/python/ops/gen_": "op",
     "tensorflow/python/ops/summary_ops_v2.py": "logging",
     "tensorboard/": "logging",
     "keras/src/trainers/data_adapters/": "input",

@@ -1,0 +1,83 @@
+"""What the account recognises in stacks of this TensorFlow and Keras, by running them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+
+from strategy_core.recorder.stack_roles import role_of
+from strategy_core.recorder.stack_sampler import Stack, StackSampler, reduced
+
+pytestmark = pytest.mark.tf
+
+
+def _stacks_of(act: Callable[[], object]) -> set[tuple[str, str]]:
+    """What is being done, and within what, at each call of a function while `act` runs."""
+    sampler = StackSampler(0)
+    found: set[tuple[str, str]] = set()
+
+    def look(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "c_call":
+            stack = sampler._reduced(frame)
+            found.add((stack.doing, stack.within))
+
+    sys.setprofile(look)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_what_a_custom_loop_waits_for_is_recognised() -> None:
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+    double = tf.function(lambda x: x * 2)
+
+    def loop() -> None:
+        for batch in data:
+            float(tf.reduce_sum(double(batch)))
+
+    doing = {kind for kind, _ in _stacks_of(loop)}
+    assert {"epoch-start", "input", "tracing", "function", "host-read", "op"} <= doing
+
+
+def test_what_keras_does_between_steps_is_recognised(tmp_path: pytest.TempPathFactory) -> None:
+    import keras
+    import numpy as np
+
+    class Heavy(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch: int, logs: object = None) -> None:
+            sum(range(epoch + len(str(logs))))
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.zeros((4, 2)), np.zeros((4, 1))
+
+    def train() -> None:
+        saving = keras.callbacks.ModelCheckpoint(f"{tmp_path}/a.keras")
+        model.fit(x, y, validation_data=(x, y), verbose=0, callbacks=[Heavy(), saving])
+        model.predict(x, verbose=0)
+        model.save_weights(f"{tmp_path}/a.weights.h5")
+
+    within = {call for _, call in _stacks_of(train)}
+    assert {"validation", "callback", "predict", "checkpoint"} <= within
+
+
+def test_a_call_that_only_wrappers_are_left_of_has_returned() -> None:
+    wrapper = role_of(_function("keras/src/utils/traceback_utils.py", "error_handler").__code__)
+    program = role_of(_function("/home/user/train.py", "main").__code__)
+    lines = [("/home/user/train.py", 3, "main")]
+    assert reduced([program, wrapper], lines) == Stack("python", "", "", tuple(lines))
+
+
+def _function(path: str, name: str) -> Callable[[], None]:
+    names: dict[str, Callable[[], None]] = {}
+    folder = "" if path.startswith("/") else f"{sys.prefix}/lib/site-packages/"
+    exec(compile(f"def {name}(): pass", folder + path, "exec"), names)
+    return names[name]

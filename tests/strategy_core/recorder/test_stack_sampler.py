@@ -1,0 +1,79 @@
+"""The sampler of the thread that trains: what it writes, that it ends, and what it costs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+from strategy_core.recorder.stack_sampler import StackSampler, outermost_loops
+from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_lab.profiles.run.stacks import read_stacks
+
+
+def _busy(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+def _sampled(folder: Path) -> WorkerFolder:
+    worker = WorkerFolder(folder / "worker-0-0", 0, 0)
+    sampler = StackSampler(1)
+    sampler.start()
+    sampler.write_to(worker.stacks)
+    _busy(0.6)
+    sampler.stop()
+    return worker
+
+
+def test_the_line_that_takes_the_time_is_the_one_that_is_sampled(tmp_path: Path) -> None:
+    stacks = read_stacks(_sampled(tmp_path))
+    assert stacks.count >= 10
+    inside = [
+        any(frame.function.endswith("_busy") for frame in stacks.places[place].frames)
+        for place in stacks.place
+    ]
+    assert sum(inside) >= 0.8 * stacks.count
+    assert stacks.program_ns == 1
+
+
+def test_samples_count_for_the_whole_time(tmp_path: Path) -> None:
+    stacks = read_stacks(_sampled(tmp_path))
+    assert 400 < stacks.for_ms.sum() < 5000
+
+
+def test_the_interval_of_the_program_stays_as_it_was(tmp_path: Path) -> None:
+    before = sys.getswitchinterval()
+    _sampled(tmp_path)
+    assert sys.getswitchinterval() == before
+
+
+def test_no_thread_is_left_after_the_end(tmp_path: Path) -> None:
+    _sampled(tmp_path)
+    assert not [each for each in threading.enumerate() if each.name == "stack-sampler"]
+
+
+def test_a_forked_child_stops_without_the_thread_that_it_lacks() -> None:
+    sampler = StackSampler(1)
+    sampler.start()
+    child = os.fork()
+    if not child:
+        sampler.stop()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    sampler.stop()
+
+
+def test_only_the_outermost_loops_of_a_function_are_kept(tmp_path: Path) -> None:
+    source = tmp_path / "train.py"
+    source.write_text("for e in x:\n  for b in y:\n    f()\ndef g():\n  while True:\n    h()\n")
+    found = [(loop.first, loop.last) for loop in outermost_loops(str(source))]
+    assert found == [(1, 3), (5, 6)]
+
+
+def test_a_file_that_is_no_python_has_no_loops(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("for for for")
+    assert not list(outermost_loops(str(tmp_path / "odd.py")))

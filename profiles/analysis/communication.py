@@ -8,6 +8,7 @@ algbw = S / t and busbw = algbw * f (nccl-tests, PERFORMANCE.md), in 10^9 bytes 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.analysis.breakdown import NO_OPS
+from strategy_lab.profiles.analysis.model_graph.scopes import scoped
 from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
@@ -67,6 +69,9 @@ class CollectiveUse:
     algbw_gbps: float | None
     busbw_gbps: float | None
     source: str | None
+    layers: tuple[str, ...] = ()
+    """Layers that make such calls in their own scope, the most frequent first. Calls that reduce
+    gradients are in none."""
 
     @property
     def bytes_per_call(self) -> float | None:
@@ -259,7 +264,18 @@ def _one_use(rows: pa.Table, op: str, size: int, num_steps: int, typical: Ints) 
         algbw_gbps=algbw,
         busbw_gbps=busbw,
         source="/".join(sorted(sources)) or None,
+        layers=_layers(rows),
     )
+
+
+def _layers(rows: pa.Table) -> tuple[str, ...]:
+    number, names = codes(rows, "name")
+    counts = Counter[str]()
+    for name, count in zip(names, np.bincount(number, minlength=len(names)), strict=True):
+        path = scoped(name).path
+        if len(path) > 2:  # model, layer, op
+            counts[path[-2]] += int(count)
+    return tuple(layer for layer, _ in counts.most_common())
 
 
 def row_weights(step: Ints, replica: Ints, size: int) -> Floats:

@@ -19,7 +19,7 @@ call of `all_reduce`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding, per_step
@@ -30,6 +30,7 @@ KEY = "many-small-collectives"
 SMALL_CALL_BYTES = 1_000_000
 
 MANY_CALLS = 8
+MOST_LAYERS = 2
 OTHER_OPS = "With other packs of this algorithm other ops run than the recorded ones."
 
 _PACKING = {
@@ -50,6 +51,10 @@ _NO_PACKING = (
     "Give each step more work, so that communication is a smaller share, or use fewer and "
     "larger variables."
 )
+_OF_LAYERS = (
+    "Let these layers synchronise less: BatchNormalization(synchronized=False), or fewer "
+    "synchronized layers. Reduce values of several layers in one call where they are your own."
+)
 _OF_A_LOOP = (
     "Pass all gradients to one call, which packs them: replica_context.all_reduce('sum', "
     "gradients), as Keras's optimizer.apply_gradients does. Otherwise use fewer and larger "
@@ -68,14 +73,27 @@ def find(facts: Facts) -> Iterator[Finding]:
         yield finding(
             facts,
             "many-small-collectives",
-            f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each: starting "
-            "a call costs more than transferring its bytes.",
-            _advice(facts),
-            per_step(facts, use.transfer_ms, wall) if use.transfer_ms and wall else None,
+            f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each"
+            f"{_of_layers(use.layers)}: replicas wait for each other and start a call as often, "
+            "which costs more than transferring the bytes.",
+            _OF_LAYERS if use.layers else _advice(facts),
+            per_step(facts, (use.wait_ms or 0.0) + use.transfer_ms, wall)
+            if use.transfer_ms and wall
+            else None,
             calls_per_step=use.per_step,
             bytes_per_call=size,
+            layers=list(use.layers),
         )
         return
+
+
+def _of_layers(layers: Sequence[str]) -> str:
+    if not layers:
+        return ""
+    shown = [f"`{layer}`" for layer in layers[:MOST_LAYERS]]
+    if others := len(layers) - len(shown):
+        shown.append(units.counted(others, "other layer"))
+    return f", most of them for {units.listed(shown)}"
 
 
 def _advice(facts: Facts) -> str:

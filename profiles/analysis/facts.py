@@ -26,6 +26,7 @@ from strategy_lab.profiles.analysis.element_types import (
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
 from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
+from strategy_lab.profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_lab.profiles.analysis.memory import DeviceMemory, memory_use
 from strategy_lab.profiles.analysis.op_by_op import OpByOp, op_by_op
@@ -97,6 +98,7 @@ class Facts:
     environment: Environment | None
     account: Account
     """The time of the loop, divided once: what a finding costs is a part of it."""
+    pace: LoopPace
     steps: StepTimes
     between: BetweenSteps
     epoch_ends: EpochEnds
@@ -191,6 +193,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         segment=segment,
         environment=profile.environment,
         account=account(profile, segment),
+        pace=loop_pace(profile, number),
         steps=step_times(profile, number),
         between=between_steps(profile, number),
         epoch_ends=epoch_ends(profile, number),

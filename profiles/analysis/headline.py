@@ -14,7 +14,6 @@ from strategy_lab.profiles.analysis.late_replicas import (
     lateness_of,
     who_waits,
 )
-from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.analysis.stuck import stuck_sentence, stuck_workers
@@ -116,10 +115,10 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
 
 def _pace_of_loop(facts: Facts, then: str) -> tuple[str, ...]:
     """The loop per step, then the step without its gaps; empty if the loop is not known."""
-    loop_ms, step_ms = facts.account.loop_ms_per_step, facts.steps.median_ms
+    loop_ms, step_ms = facts.pace.ms_per_step, facts.steps.median_ms
     if loop_ms is None or step_ms is None or not facts.breakdown.is_in_sync:
         return ()
-    rate = loop_examples_per_second(facts)
+    rate = facts.pace.examples_per_second
     also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
     alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {then}".rstrip()
     return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone

@@ -14,7 +14,6 @@ from strategy_lab.profiles.analysis.breakdown import NO_OPS
 from strategy_lab.profiles.analysis.captured_steps import unlike_others_ms
 from strategy_lab.profiles.analysis.communication import CollectiveUse, Communication
 from strategy_lab.profiles.analysis.efficiency import efficiency
-from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.definitions import DEFINITIONS
 from strategy_lab.profiles.reporting.units import MISSING
@@ -77,7 +76,7 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
 
 
 def _loop_time(facts: Facts) -> KeyNumber:
-    value = facts.account.loop_ms_per_step
+    value = facts.pace.ms_per_step
     between = facts.account.row("loop/between")
     note = f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
     text = units.milliseconds(value)
@@ -88,7 +87,7 @@ def _loop_time(facts: Facts) -> KeyNumber:
 
 
 def _loop_throughput(facts: Facts) -> KeyNumber:
-    value = loop_examples_per_second(facts)
+    value = facts.pace.examples_per_second
     text = units.rate(value, "examples")
     return _number("loop_throughput", value, text, "", why_no_examples(facts.steps), "derived")
 

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from strategy_lab.profiles.analysis.account.regions import regions_of
+from strategy_lab.profiles.analysis.steps import step_times
+
 if TYPE_CHECKING:
-    from strategy_lab.profiles.analysis.facts import Facts
+    from strategy_lab.profiles.tables.store import Profile
 
 
-def loop_examples_per_second(facts: Facts) -> float | None:
-    """Examples of the steps after the first call over the wall time of the loop after it.
+@dataclass(frozen=True, slots=True)
+class LoopPace:
+    """The loop after the first call of its step; None where that is not known."""
 
-    None unless each of these steps knows its examples.
-    """
-    examples = facts.steps.examples[facts.account.num_first :]
-    is_known = len(examples) and np.isfinite(examples).all()
-    loop_ms = facts.account.usual_ms
-    return float(examples.sum()) / loop_ms * 1e3 if is_known and loop_ms else None
+    ms_per_step: float | None
+    examples_per_second: float | None
+    """Of all its steps: None unless each knows its examples."""
+
+
+def loop_pace(profile: Profile, segment: int) -> LoopPace:
+    """The pace of a segment's loop."""
+    steps, found = step_times(profile, segment), regions_of(profile, segment)
+    num_usual = steps.count - steps.num_warm_up
+    if found is None or num_usual < 1 or not found.usual_ms:
+        return LoopPace(None, None)
+    examples = steps.examples[steps.num_warm_up :]
+    rate = float(examples.sum()) / found.usual_ms * 1e3 if np.isfinite(examples).all() else None
+    return LoopPace(found.usual_ms / num_usual, rate)

@@ -43,7 +43,7 @@ from strategy_lab.profiles.analysis.key_numbers import (
     why_no_loss,
 )
 from strategy_lab.profiles.analysis.links import Link, Links, links
-from strategy_lab.profiles.analysis.loop_pace import loop_examples_per_second
+from strategy_lab.profiles.analysis.loop_pace import loop_pace
 from strategy_lab.profiles.analysis.memory import memory_use
 from strategy_lab.profiles.analysis.placement import Placement, placement
 from strategy_lab.profiles.analysis.retracing import first_trace_note
@@ -126,7 +126,7 @@ def summarize_segment(
             {"parameter_bytes": segment.parameter_bytes},
             unknown.get("parameters", "not recorded by the program"),
         ),
-        "loop": _loop(facts),
+        "loop": _loop(profile, segment.segment),
         "steps": _steps(facts.steps),
         "epoch_ends": _epoch_ends(facts.epoch_ends),
         "replicas": _replicas(facts.breakdown),
@@ -176,6 +176,7 @@ def segment_numbers(profile: Profile, segment: SegmentOpened) -> Json:
     """
     found = communication(profile, segment)
     return {
+        "loop": _loop(profile, segment.segment),
         "replicas": _replicas(step_breakdown(profile, segment)),
         **_busbw(found),
         "bytes_per_step": _bytes_per_step(found),
@@ -242,13 +243,10 @@ def _account(found: Account) -> list[Json]:
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
-def _loop(facts: Facts) -> Json:
+def _loop(profile: Profile, segment: int) -> Json:
     """The loop without its first step: what is between steps included."""
-    known = {
-        "ms_per_step": facts.account.loop_ms_per_step,
-        "examples_per_second": loop_examples_per_second(facts),
-    }
-    return _explain(known, why_no_examples(facts.steps))
+    why = why_no_examples(step_times(profile, segment))
+    return _explain(asdict(loop_pace(profile, segment)), why)
 
 
 def _steps(steps: StepTimes) -> Json:

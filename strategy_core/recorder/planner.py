@@ -5,12 +5,13 @@ the conversion; how much slower a window's steps, and the one step after them, w
 before; writing every step down; the segment's graph; starting a converter process. A window begins
 when the cost so far plus the expected cost of the window fits into the budget's share of the run's
 time so far. The first window of a segment is small and comes as soon as steps take their usual
-time; later windows wait until it is paid for. A run that ends before that exceeds its budget: its
-`capture` summary shows the real share.
+time; three short ones follow after some seconds (`DUE_MS`); later windows wait until all are paid
+for. A run that ends before that exceeds its budget: its `capture` summary shows the real share.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Sequence
@@ -34,6 +35,11 @@ _EARLY_MS = 100.0
 
 Its cost takes about a hundred times as long to pay for.
 """
+DUE_MS = (3_000.0, 10_000.0, 30_000.0)
+"""Time of a segment's steps after which a short window comes whatever was spent so far, with a
+budget of `_USUAL_BUDGET`. The first window may find what later steps do not: full input buffers,
+for one. A run of half a minute had no other, since 1 % of that pays for one window."""
+_USUAL_BUDGET = 0.01
 QUIET_STEP_MS = 1000.0
 """Shorter steps are disturbed by background work, and the early window over them ends soon."""
 _RECENT_STEPS = 32
@@ -55,10 +61,17 @@ _LONGEST_BACK_TO_BACK_MS = 1000.0
 class WindowPlanner:
     """Decides before each step whether a window begins with it. All times are in milliseconds."""
 
-    def __init__(self, overhead_budget: float, window_steps: int, every_step: bool) -> None:
+    def __init__(
+        self,
+        overhead_budget: float,
+        window_steps: int,
+        every_step: bool,
+        due_ms: Sequence[float] = DUE_MS,
+    ) -> None:
         self.overhead_budget = overhead_budget
         self.window_steps = window_steps
         self.every_step = every_step
+        self._due_ms = due_ms
         self.elapsed_ms = 0.0
         self.spent_ms = 0.0
         """Cost of windows and of what they need."""
@@ -77,6 +90,10 @@ class WindowPlanner:
         self._is_first = True
         self._num_later = 0
         """Steps captured in windows of the segment after its first one."""
+        self._segment_ms = 0.0
+        """Time of the segment's steps so far."""
+        self._num_due = 0
+        """Times of `DUE_MS` that have had their window."""
 
     def open_segment(self, *, is_warm: bool = False, num_steps: float = 0) -> None:
         """Start over for a new configuration, whose steps differ from those measured so far.
@@ -93,6 +110,8 @@ class WindowPlanner:
         self._wants_early = True
         self._is_first = True
         self._num_later = 0
+        self._segment_ms = 0.0
+        self._num_due = 0
 
     def steps_to_capture(self) -> int:
         """Number of steps of a window that would begin now; 0 for no window."""
@@ -106,7 +125,15 @@ class WindowPlanner:
             return min(EARLY_NUM_STEPS, self.window_steps, self._affordable_early())
         # `_short_ms` is positive until the first window is converted: the cost of another is
         # unknown.
+        if self._cost_per_step_ms is not None and self._until_due_ms() <= 0:
+            return min(EARLY_NUM_STEPS, self.window_steps)
         return self._later_steps if self._short_ms() <= 0 else 0
+
+    def _until_due_ms(self) -> float:
+        """Time until the next window of `DUE_MS`; infinite after the last one."""
+        if self._num_due == len(self._due_ms):
+            return math.inf
+        return self._due_ms[self._num_due] * _USUAL_BUDGET / self.overhead_budget - self._segment_ms
 
     @property
     def _later_steps(self) -> int:
@@ -126,7 +153,8 @@ class WindowPlanner:
         is_opening = self._steps_of_segment < EARLY_STEP or self._is_settling
         if is_opening or self._is_after_window or self.steps_to_capture():
             return 0.0
-        return min(LONGEST_REST_MS, max(0.0, self._short_ms()) / self.overhead_budget)
+        paid_ms = max(0.0, self._short_ms()) / self.overhead_budget
+        return min(LONGEST_REST_MS, paid_ms, self._until_due_ms())
 
     def _short_ms(self) -> float:
         """Cost so far plus the expected cost of one more window, less what the budget allows."""
@@ -150,6 +178,7 @@ class WindowPlanner:
 
     def step_done(self, wall_ms: float, captured: bool) -> None:
         self.elapsed_ms += wall_ms
+        self._segment_ms += wall_ms
         self._steps_of_segment += 1
         # The first step of a segment is left out of `_bare`: it is mostly tracing.
         if captured:
@@ -165,6 +194,7 @@ class WindowPlanner:
     def passed(self, walls_ms: Sequence[float]) -> None:
         """Replaces `step_done` for the steps of a rest, in which no window can begin."""
         self.elapsed_ms += sum(walls_ms)
+        self._segment_ms += sum(walls_ms)
         self._bare.extend(walls_ms)
 
     def step_written(self, took_ms: float) -> None:
@@ -178,6 +208,7 @@ class WindowPlanner:
     def window_begun(self) -> None:
         self._is_first = self._wants_early
         self._wants_early = False
+        self._num_due += self._until_due_ms() <= 0
         self._in_window.clear()
 
     def window_stopped(self, profiler_ms: float) -> float:

@@ -68,6 +68,7 @@ _BY_FOLDER = {
     "tensorflow/python/ops/summary_ops_v2.py": "logging",
     "tensorboard/": "logging",
     "keras/src/trainers/data_adapters/": "input",
+    "keras/src/trainers/epoch_iterator.py": "epoch-start",
     "keras/src/utils/progbar.py": "logging",
     "keras/src/utils/io_utils.py": "logging",
 }

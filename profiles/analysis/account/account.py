@@ -16,14 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from strategy_lab.profiles.analysis.account.regions import Regions, regions
+from strategy_lab.profiles.analysis.account.regions import Regions, regions_of
 from strategy_lab.profiles.analysis.account.row import Row
 from strategy_lab.profiles.analysis.account.sampled import sampled_rows
 from strategy_lab.profiles.analysis.account.step_time import step_rows
 from strategy_lab.profiles.analysis.cost import Cost, Source
 from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.run.layout import worker_folders
-from strategy_lab.profiles.run.stacks import NO_STACKS, Stacks, read_stacks
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -70,12 +68,6 @@ class Account:
         rows = (self.row("loop/steps"), self.row("loop/between"))
         return sum(row.total_ms for row in rows if row) or self.loop_ms or 0.0
 
-    @property
-    def loop_ms_per_step(self) -> float | None:
-        """Wall time of the loop per step, its first step left out; None without a second one."""
-        num_usual = self.num_steps - self.num_first
-        return self.usual_ms / num_usual if num_usual > 0 and self.usual_ms else None
-
     def cost(self, total_ms: float, source: Source, num_steps: int = 0) -> Cost | None:
         """What takes so long in all, in terms of the loop; None without a loop."""
         if not self.loop_ms or not self.num_steps:
@@ -105,7 +97,7 @@ def account(profile: Profile, segment: SegmentOpened) -> Account:
 
 def _account(profile: Profile, segment: SegmentOpened) -> Account:
     steps = step_times(profile, segment.segment)
-    found = regions(steps, _stacks(profile))
+    found = regions_of(profile, segment.segment)
     if found is None:
         return Account(segment.segment, 0, ())
     rows = [] if len(profile.segments) > 1 else [*_outside(found)]
@@ -118,14 +110,6 @@ def _account(profile: Profile, segment: SegmentOpened) -> Account:
     rows.append(Row("loop/between", "between", found.between_ms, "measured"))
     rows += sampled_rows("loop/between", found, found.is_between, found.between_ms)
     return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
-
-
-def _stacks(profile: Profile) -> Stacks:
-    """The samples of the lowest worker's last process."""
-    folders = list(worker_folders(profile.path)) if profile.path.is_dir() else []
-    lowest = min((folder.worker for folder in folders), default=0)
-    found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == lowest)
-    return next((stacks for stacks in found if stacks.count), NO_STACKS)
 
 
 def _outside(found: Regions) -> Iterator[Row]:

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.steps import StepTimes
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.run.event_parts import Loop, StackPlace
-from strategy_lab.profiles.run.stacks import Stacks
+from strategy_lab.profiles.run.layout import worker_folders
+from strategy_lab.profiles.run.stacks import NO_STACKS, Stacks, read_stacks
 from strategy_lab.profiles.tables.columns import Bools, Ints
+
+if TYPE_CHECKING:
+    from strategy_lab.profiles.tables.store import Profile
 
 Line = tuple[str, int]
 
@@ -47,8 +51,28 @@ class Regions:
     is_after: Bools
 
     @property
+    def usual_ms(self) -> float:
+        """The loop after its first step."""
+        return self.steps_ms + self.between_ms
+
+    @property
     def between_ms(self) -> float:
         return max(0.0, self.loop_ms - self.first_ms - self.steps_ms)
+
+
+def regions_of(profile: Profile, segment: int) -> Regions | None:
+    """The regions of a segment, by its steps and the samples of the lowest worker."""
+    return profile.once(
+        ("regions", segment), lambda: regions(step_times(profile, segment), _stacks(profile))
+    )
+
+
+def _stacks(profile: Profile) -> Stacks:
+    """The samples of the lowest worker's last process."""
+    folders = list(worker_folders(profile.path)) if profile.path.is_dir() else []
+    lowest = min((folder.worker for folder in folders), default=0)
+    found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == lowest)
+    return next((stacks for stacks in found if stacks.count), NO_STACKS)
 
 
 def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:

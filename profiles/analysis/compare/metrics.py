@@ -31,9 +31,12 @@ class Metric:
 
 
 _STEADY = "Median of the steady steps"
+_LOOP = "The loop with what is between steps, without its first step"
 _TYPICAL = "Mean of the replicas in typical captured steps (of all steps without a capture)"
 _CAPTURED = "Captured steps"
 METRICS: dict[str, Metric] = {
+    "loop_time_ms": Metric(_LOOP, "loop.ms_per_step"),
+    "loop_examples_per_second": Metric(_LOOP, "loop.examples_per_second"),
     "step_time_ms": Metric(_STEADY),
     "examples_per_second_at_median": Metric(_STEADY),
     **{name: Metric(_TYPICAL, f"replicas.*.{name}") for name in (f"{c}_ms" for c in CATEGORIES)},

@@ -129,7 +129,7 @@ def test_the_loops_time_per_step_has_the_gaps_in_it(tmp_path: Path) -> None:
     facts = gather_facts(profile, profile.segments[0])
     step_ms = float(np.mean(facts.steps.wall_ms[1:]))
     expected_ms = step_ms + 5 * 1190.0 / (STEPS - 1)
-    assert facts.account.loop_ms_per_step == pytest.approx(expected_ms, rel=0.01)
+    assert facts.pace.ms_per_step == pytest.approx(expected_ms, rel=0.01)
 
 
 def test_gaps_that_grow_are_said_to_grow(tmp_path: Path) -> None:

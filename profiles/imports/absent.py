@@ -35,7 +35,7 @@ def no_devices(hosts: Sequence[HostProfile]) -> str:
     """Return why no event of a device is known."""
     categories = sum((host.recording.categories for host in hosts), Counter[str]())
     if unknown := not_recognised(hosts):
-        return f"no device is recognised in the profile; not recognised are {unknown}"
+        return f"no device is recognised in the profile; not recognised: {unknown}"
     if categories:
         kinds = [f"{count:,} {kind}" for kind, count in categories.most_common()]
         return f"the profile has events of the host only: {units.listed(kinds)}"
@@ -64,7 +64,10 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
 def not_recognised(hosts: Sequence[HostProfile]) -> str:
     """Return what the import does not know, for a sentence: `25,814 events of category x`."""
     found = sum((host.recording.not_recognised for host in hosts), Counter[str]())
-    return units.listed([f"{count:,} events of {what}" for what, count in found.most_common()])
+    most = found.most_common(_MOST_NAMED)
+    parts = [f"{units.counted(count, 'event')} of {what}" for what, count in most]
+    more = found.total() - sum(count for _, count in most)
+    return units.listed([*parts, f"{more:,} more"] if more else parts)
 
 
 def missing_ranks(hosts: Sequence[HostProfile]) -> str | None:

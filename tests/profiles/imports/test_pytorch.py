@@ -271,11 +271,24 @@ def test_a_category_of_tomorrow_counts_by_its_process(tmp_path: Path) -> None:
     events = [at_host("ProfilerStep#1", 0, 100), kernel | {"ts": 10, "dur": 50}]
     profile = opened(tmp_path, events)
     said = text_of(profile)
-    assert "not recognised are 1 events of category xyz_kernel" in said
+    assert "not recognised: 1 event of category xyz_kernel" in said
     assert "no device that ran" not in said
     (tmp_path / "named").mkdir()
     named = opened(tmp_path / "named", [labelled(3, "XYZ 3"), *events])
     assert named.segments[0].replica_devices == ["/device:XYZ:3"]
+
+
+def test_a_process_that_is_a_device_by_its_name(tmp_path: Path) -> None:
+    """Ascend's traces have no categories and no labels."""
+    named = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
+        for pid, name in ((1, "Python"), (4, "Ascend Hardware"))
+    ]
+    op = {"ph": "X", "name": "MatMul", "pid": 4, "tid": 2, "ts": "120.5", "dur": 30.0, "args": {}}
+    other = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": "110", "dur": 5, "args": {}}
+    profile = opened(tmp_path, [*named, op, other])
+    assert profile.segments[0].replica_devices == ["/device:NPU:0"]
+    assert "Not recognised: 1 event of process Python" in text_of(profile)
 
 
 def test_a_trace_of_the_host_alone_says_so_and_names_what_it_called(tmp_path: Path) -> None:
@@ -302,7 +315,7 @@ def test_counters_are_no_ops_and_repeated_annotations_are_counted(tmp_path: Path
     assert len(kernels) == 3
     said = text_of(profile)
     assert "1 of gpu_user_annotation, which repeats other events" in said
-    assert "Not recognised: 1 events of category cuda_profiler_range" in said
+    assert "Not recognised: 1 event of category cuda_profiler_range" in said
 
 
 def test_waiting_for_a_loader_is_input_and_the_advice_is_pytorchs(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.imports.absent import (
+    NO_STEPS,
     missing_ranks,
     no_collectives,
     no_devices,
-    no_steps,
     not_recognised,
+    seen_annotations,
 )
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.found_files import FoundFiles
@@ -78,7 +79,7 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "transfers": "the profile does not tell the size of at least one copy",
     }
     if not len(first.steps):
-        found["steps"] = found["replicas"] = no_steps(first)
+        found["steps"] = found["replicas"] = NO_STEPS
     if not any(host.replicas.devices for host in hosts):
         found["replicas"] = found["devices"] = no_devices(hosts)
     if reason := no_collectives(hosts):
@@ -93,7 +94,8 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
 def _steps(host: HostProfile) -> list[str]:
     steps = host.steps
     if steps.how is None:
-        return [f"All events are one window without steps: {no_steps(host)}"]
+        notes = [f"All events are one window without steps: {NO_STEPS}"]
+        return notes + [f"Annotations in it: {seen}" for seen in [seen_annotations(host)] if seen]
     until = "" if steps.how == "optimizer" else ", each until the next one begins"
     if steps.is_derived:
         why = "because the profile has no annotations of steps"

@@ -72,6 +72,7 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "causes": "a profile of another program has no Python samples and no graph",
         "memory": "an import does not read events of memory",
         "cores": "a profile does not say which cores are one replica: each core counts as one",
+        "links": "a profile does not record what processes send over the network",
         "servers": "a profile does not say which processes are parameter servers",
         "environment": "a profile does not record it",
         "cost": "the profile does not say what its recording cost",

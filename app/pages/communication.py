@@ -20,7 +20,7 @@ from strategy_lab.app.widgets.traffic import show_matrix, show_sends
 from strategy_lab.app.widgets.verdict import show_sentence
 from strategy_lab.profiles.analysis.busiest_link import busiest_link, heaviest_source
 from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, collective_calls
-from strategy_lab.profiles.analysis.communication import Communication
+from strategy_lab.profiles.analysis.communication import NO_COLLECTIVE, Communication
 from strategy_lab.profiles.analysis.findings import Facts
 from strategy_lab.profiles.analysis.key_numbers import (
     busbw,
@@ -81,6 +81,9 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
 def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
     """What a step communicates, as HTML."""
     moved = facts.communication.collective_bytes
+    if not calls and facts.is_imported:
+        why = facts.communication.why_no_bytes or NO_COLLECTIVE
+        return f"{as_html(why[0].upper() + why[1:])}."
     if not calls:
         return "A step contains no collective: nothing is reduced across replicas."
     theirs = [call for call in calls if call.op != LAB_MARKS]
@@ -95,7 +98,12 @@ def _sentence(facts: Facts, calls: tuple[CollectiveCall, ...]) -> str:
         text += " and the one of the lab's timestamps"
     wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
     wait = facts.breakdown.mean_ms("wait")
-    if wall and transfer is not None and wait is not None:
+    if wall and transfer is not None and facts.lacks_ranks:
+        text += (
+            f": <b>{as_html(units.share(transfer / wall))}</b> of the step is transfer, or waiting "
+            "for ranks that the profile has not"
+        )
+    elif wall and transfer is not None and wait is not None:
         text += (
             f": <b>{as_html(units.share(transfer / wall))}</b> of the step is transfer, "
             f"<b>{as_html(units.share(wait / wall))}</b> waiting for the last replica"
@@ -194,12 +202,12 @@ def _show_without_window(opened: OpenRun, facts: Facts) -> None:
 
 
 def _say_one_replica(opened: OpenRun) -> None:
-    missing = "One replica: nothing to communicate."
     if opened.profile.is_imported:
-        empty(missing, "Import a profile of several devices.")
+        why = opened.profile.unknown.get("collectives", NO_COLLECTIVE)
+        empty(f"{why[0].upper()}{why[1:]}.", "Import a profile of several devices.")
         return
     empty(
-        missing,
+        "One replica: nothing to communicate.",
         "Run a strategy with several replicas, e.g. mirrored on cpu:4.",
         page="lab",
         link="Open the Lab",

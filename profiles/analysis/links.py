@@ -141,7 +141,7 @@ def links(profile: Profile, segment: SegmentOpened) -> Links:
     """The links of a segment, per step."""
     names = process_names(profile, segment)
     if len(names) < 2:
-        return Links(segment.segment, names, 0.0, (), (), None, ALONE)
+        return Links(segment.segment, names, 0.0, (), (), None, profile.unknown.get("links", ALONE))
     derived, source = derived_bytes(profile, segment)
     rows = _rows_of(profile, segment)
     slopes = list(_slopes(profile, rows))

@@ -72,7 +72,8 @@ def usual_step(profile: Profile, steps: Sequence[FilmStep]) -> FilmStep:
 
 ANNOTATE_STEPS = (
     'Annotate steps with tf.profiler.experimental.Trace("train", step_num=...), or with '
-    'jax.profiler.StepTraceAnnotation("train", step_num=...), and import a profile of them.'
+    'jax.profiler.StepTraceAnnotation("train", step_num=...); in PyTorch call step() of the '
+    "profiler after each. Then import a profile of them."
 )
 
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.imports.chrome_spellings import USER_ANNOTATION
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.host_profile import HostProfile
@@ -15,27 +17,29 @@ from strategy_lab.profiles.imports.spans import COLLECTIVE
 from strategy_lab.profiles.reporting import units
 
 _MOST_NAMED = 3
+_LONGEST_NAME = 60
 
 
-def no_steps(host: HostProfile) -> str:
-    """Return why no steps were found, with the annotations that the profile has instead."""
-    reason = (
-        "no annotations of steps are recognised (step_num, ProfilerStep#, Optimizer.step#), and no "
-        "program, function or annotation that starts most of the work repeats"
-    )
+NO_STEPS = (
+    "no annotations of steps are recognised (step_num, ProfilerStep#, Optimizer.step#), and "
+    "nothing that starts most of the work repeats"
+)
+
+
+def seen_annotations(host: HostProfile) -> str:
+    """Return the annotations that a profile without steps has instead, for a sentence."""
     names = host.texts.all
     if USER_ANNOTATION not in names:
-        return reason
-    is_annotation = host.spans.op == names.index(USER_ANNOTATION)
-    found = _named(host, np.flatnonzero(is_annotation & (host.spans.device < 0)))
-    return f"{reason}; its annotations are {found}" if found else reason
+        return ""
+    is_one = (host.spans.op == names.index(USER_ANNOTATION)) & (host.spans.device < 0)
+    return _named(host, np.flatnonzero(is_one & ~_is_collective(host)))
 
 
 def no_devices(hosts: Sequence[HostProfile]) -> str:
     """Return why no event of a device is known."""
     categories = sum((host.recording.categories for host in hosts), Counter[str]())
     if unknown := not_recognised(hosts):
-        return f"no device is recognised in the profile; not recognised are {unknown}"
+        return f"no device is recognised in the profile; not recognised: {unknown}"
     if categories:
         kinds = [f"{count:,} {kind}" for kind, count in categories.most_common()]
         return f"the profile has events of the host only: {units.listed(kinds)}"
@@ -52,8 +56,7 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
     has_devices = any(device.num_events for host in hosts for device in host.devices)
     where = f"no collective is recognised on {'its' if has_devices else 'any'} device"
     for host in hosts:
-        is_called = np.asarray([collective_of(name) is not None for name in host.texts.all], bool)
-        at = np.flatnonzero((host.spans.device < 0) & np.append(is_called, False)[host.spans.name])
+        at = np.flatnonzero((host.spans.device < 0) & _is_collective(host))
         if found := _named(host, at):
             return f"{where}, though the host calls {found}"
     if not_recognised(hosts):
@@ -64,7 +67,10 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
 def not_recognised(hosts: Sequence[HostProfile]) -> str:
     """Return what the import does not know, for a sentence: `25,814 events of category x`."""
     found = sum((host.recording.not_recognised for host in hosts), Counter[str]())
-    return units.listed([f"{count:,} events of {what}" for what, count in found.most_common()])
+    most = found.most_common(_MOST_NAMED)
+    parts = [f"{units.counted(count, 'event')} of {what}" for what, count in most]
+    more = found.total() - sum(count for _, count in most)
+    return units.listed([*parts, f"{more:,} more"] if more else parts)
 
 
 def missing_ranks(hosts: Sequence[HostProfile]) -> str | None:
@@ -76,9 +82,18 @@ def missing_ranks(hosts: Sequence[HostProfile]) -> str | None:
     return f"{here:,} of {num_ranks:,} ranks" if 0 < here < num_ranks else None
 
 
+def _is_collective(host: HostProfile) -> NDArray[np.bool_]:
+    """Return which events have the name of a collective."""
+    is_named = [collective_of(name) is not None for name in host.texts.all]
+    return np.asarray([*is_named, False], bool)[host.spans.name]
+
+
 def _named(host: HostProfile, at: Ints) -> str:
     """Return the most frequent names of events, with their counts, for a sentence."""
     counts = Counter(host.spans.name[at].tolist())
-    found = [f"{host.texts.all[name]} ({n:,})" for name, n in counts.most_common(_MOST_NAMED)]
+    found = [
+        f"{shortened(host.texts.all[name], _LONGEST_NAME)} ({n:,})"
+        for name, n in counts.most_common(_MOST_NAMED)
+    ]
     more = len(counts) - len(found)
     return units.listed([*found, f"{more:,} more"] if more else found)

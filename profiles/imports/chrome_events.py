@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from strategy_lab.profiles.imports.chrome_spellings import (
     DEVICE_LABEL,
+    DEVICE_PROCESSES,
     MAKERS,
     ROLES,
     STEP,
@@ -26,8 +27,8 @@ from strategy_lab.profiles.imports.tensor_sizes import (
 _HOST = "/host:CPU"
 _SIZE = re.compile(r"[0-9]{1,17}")
 """A size as ROCm writes it: a text."""
-_COUNTS = ("In msg nelems", "Out msg nelems", "Input Dims", "Group size", "Process Group Ranks")
-_SIZED = frozenset(("bytes", "size", *_COUNTS))
+_COUNTS = ("In msg nelems", "Out msg nelems", "Group size", "Process Group Ranks")
+_SIZED = frozenset(("bytes", "size", "Input Dims", "Input dims", *_COUNTS))
 """Arguments that tell how much an event moves, and among how many."""
 _LARGEST = 2**61
 _LATEST_US = 2**61 / 1e3
@@ -49,6 +50,8 @@ class Event(Protocol):
 class CompleteEvent(NamedTuple):
     """A complete event."""
 
+    process: str
+    """The name of its process; empty if it has none."""
     plane: str
     line: str
     name: str
@@ -104,6 +107,9 @@ def _names(events: Sequence[Event]) -> _Names:
         name, labels = event.args.get("name"), event.args.get("labels")
         if event.name == "process_name" and isinstance(name, str):
             processes[str(event.pid)] = name
+            if kind := DEVICE_PROCESSES.get(name.lower()):
+                number = sum(device.startswith(kind) for device in devices.values())
+                devices[str(event.pid)] = f"{kind}:{number}"
         elif event.name == "thread_name" and isinstance(name, str):
             threads[str(event.pid), str(event.tid)] = name
         elif event.name == "process_labels" and (label := DEVICE_LABEL.fullmatch(str(labels))):
@@ -128,8 +134,9 @@ def _read(event: Event, length_us: float, base_ns: int, names: _Names) -> Comple
         name = f"{name} {args['direction']}"[:1000]
     stats = _stats(name, role, args)
     stats = stats if category else {**args, **stats}
+    process = names.processes.get(str(event.pid), "")
     return CompleteEvent(
-        plane, line, name, category, role, start_ns + base_ns, end_ns + base_ns, stats
+        process, plane, line, name, category, role, start_ns + base_ns, end_ns + base_ns, stats
     )
 
 

@@ -197,11 +197,12 @@ def _is_kept(event: CompleteEvent, found: Recording) -> bool:
     if is_left_out(event.name):
         found.left_out[BOOKKEEPING] += 1
         return False
-    if event.category and is_of_host:
-        if event.role:
-            found.categories[event.category] += 1
-        else:
-            found.not_recognised[f"category {event.category}"] += 1
+    if is_of_host and event.role:
+        found.categories[event.category] += 1
+    elif is_of_host and event.category:
+        found.not_recognised[f"category {event.category}"] += 1
+    elif is_of_host and not event.process.startswith("/host:"):
+        found.not_recognised[f"process {event.process or 'without a name'}"] += 1
     return True
 
 

@@ -35,6 +35,9 @@ MAKERS = {"mtia_ccp_events": "MTIA", "hpu_op": "HPU"}
 DEVICE_LABEL = re.compile(r"(?!CPU\b)([A-Za-z]{2,12}) (\d{1,5})")
 """The label of a device's process: `GPU 2`, `MTIA 9`, `XPU 0`."""
 
+DEVICE_PROCESSES = {"ascend hardware": "NPU"}
+"""Kind of the device of a process that has a name and no label."""
+
 DTYPE_BYTES = {
     **dict.fromkeys(("byte", "char", "bool", "unsigned char", "signed char"), 1),
     **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"), 1),

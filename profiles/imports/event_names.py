@@ -16,7 +16,7 @@ _BOOKKEEPING = ("ThreadpoolListener::", "ExecutorState::", "$", "MemoryDeallocat
 """Thread pools, the executor's own work, and frames of Python's tracer (`$file.py:12 function`)."""
 
 _LIBRARY = re.compile(
-    r"(?:(?:nccl|rccl|msccl|hccl|xccl)(?::+|\w*?)|(?:gloo|ucc|mpi):+)_?(all_?reduce|all_?gather|"
+    r"(?:(?:nccl|rccl|msccl|hccl|hcom|xccl)(?::+|\w*?)|(?:gloo|ucc|mpi):+)_?(all_?reduce|all_?gather|"
     r"reduce_?scatter|broadcast|bcast|reduce|all_?to_?all|send_?recv|send|recv|generic)",
     re.IGNORECASE,
 )

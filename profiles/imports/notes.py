@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.imports.absent import (
+    NO_STEPS,
     missing_ranks,
     no_collectives,
     no_devices,
-    no_steps,
     not_recognised,
+    seen_annotations,
 )
 from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.found_files import FoundFiles
@@ -71,6 +72,7 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "causes": "a profile of another program has no Python samples and no graph",
         "memory": "an import does not read events of memory",
         "cores": "a profile does not say which cores are one replica: each core counts as one",
+        "links": "a profile does not record what processes send over the network",
         "servers": "a profile does not say which processes are parameter servers",
         "environment": "a profile does not record it",
         "cost": "the profile does not say what its recording cost",
@@ -78,7 +80,7 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "transfers": "the profile does not tell the size of at least one copy",
     }
     if not len(first.steps):
-        found["steps"] = found["replicas"] = no_steps(first)
+        found["steps"] = found["replicas"] = NO_STEPS
     if not any(host.replicas.devices for host in hosts):
         found["replicas"] = found["devices"] = no_devices(hosts)
     if reason := no_collectives(hosts):
@@ -93,7 +95,8 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
 def _steps(host: HostProfile) -> list[str]:
     steps = host.steps
     if steps.how is None:
-        return [f"All events are one window without steps: {no_steps(host)}"]
+        notes = [f"All events are one window without steps: {NO_STEPS}"]
+        return notes + [f"Annotations in it: {seen}" for seen in [seen_annotations(host)] if seen]
     until = "" if steps.how == "optimizer" else ", each until the next one begins"
     if steps.is_derived:
         why = "because the profile has no annotations of steps"

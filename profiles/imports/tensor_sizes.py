@@ -25,9 +25,10 @@ def collective_bytes(name: str, args: Mapping[str, Any]) -> int | None:
     known = [count for count in counts if is_count(count, _MOST_ELEMENTS)]
     if known and (size := _dtype_bytes(args.get("dtype"))):
         return max(known) * size or None
-    if "Input Dims" not in args or _collective_of(name) in (None, "all-gather", "send-receive"):
+    dims = args.get("Input Dims", args.get("Input dims"))
+    if dims is None or _collective_of(name) in (None, "all-gather", "send-receive"):
         return None
-    return _operand_bytes(args.get("Input Dims"), args.get("Input type"))
+    return _operand_bytes(dims, args.get("Input type"))
 
 
 def group_size(args: Mapping[str, Any]) -> int | None:

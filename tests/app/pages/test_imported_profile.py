@@ -54,7 +54,7 @@ def test_a_profile_without_steps_offers_no_film_and_no_run_in_the_lab(tmp_path: 
 def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(tmp_path: Path) -> None:
     import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
     shown = open_page("overview", tmp_path, run="one")
-    assert "has 1 replica and no known step: the profile has no annotations" in text_of(shown)
+    assert "has 1 replica and no known step: no annotations of steps" in text_of(shown)
     assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
     assert not shown.header, "headings over numbers that no step has"
     assert [link.label for link in shown.get("page_link")] == ["Timeline of its ops"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import random
 import resource
 import signal
@@ -25,6 +26,7 @@ from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import gpu_profile, host_profile, tpu_profile
+from tests.profiles.imports.made_pytorch import BASE_NS, labelled, with_reduce
 
 XPLANES = Path(__file__).parents[4] / "shared" / "xplanes"
 RECORDED = Path(__file__).parents[2] / "data" / "imported"
@@ -43,6 +45,14 @@ _TRACE = (
     + b"]}"
 )
 
+_PYTORCH = json.dumps(
+    {
+        "baseTimeNanoseconds": BASE_NS,
+        "distributedInfo": {"rank": 0, "world_size": 2, "pg_config": [{"pg_size": 2}]},
+        "traceEvents": [labelled(0, "GPU 0"), *with_reduce({"Group size": 2})],
+    }
+).encode()
+
 
 def originals(*, with_recorded: bool = False) -> list[tuple[str, bytes]]:
     """Return intact profiles: name of the file and its content."""
@@ -55,6 +65,7 @@ def originals(*, with_recorded: bool = False) -> list[tuple[str, bytes]]:
         ("a.xplane.pb.gz", gzip.compress(tpu_profile(), mtime=0)),
         ("trace.json", _TRACE),
         ("trace.json.gz", gzip.compress(_TRACE, mtime=0)),
+        ("trace.json", _PYTORCH),
     ]
     found += [("a.xplane.pb", path.read_bytes()) for path in sorted(RECORDED.glob("*.pb"))]
     if with_recorded and XPLANES.is_dir():

@@ -19,35 +19,15 @@ from strategy_lab.profiles.analysis.findings import findings
 from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
 from strategy_lab.profiles.imports.import_run import import_profile
 from strategy_lab.profiles.tables.store import Profile
-
-Event = dict[str, Any]
-BASE_NS = 1_711_925_406_000_000_000
-"""1 April 2024, as Kineto writes it: times of events count from here."""
-
-
-def at_host(name: str, ts: float, dur: float, cat: str = "user_annotation", **args: Any) -> Event:
-    event = {"ph": "X", "cat": cat, "name": name, "pid": 5, "tid": 5, "ts": ts, "dur": dur}
-    return event | {"args": args}
-
-
-def launched(
-    name: str, ts: float, dur: float, number: int, at: float, **args: Any
-) -> tuple[Event, Event]:
-    """A kernel on GPU 0, and the call of the host that launched it at the time `at`."""
-    call = at_host("cudaLaunchKernel", at, 1.0, "cuda_runtime", correlation=number)
-    known = {"device": 0, "stream": 7, "correlation": number} | args
-    kernel = {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur}
-    return call, kernel | {"args": known}
-
-
-def steps(num_steps: int = 3, length: float = 1000.0, first: int = 4) -> list[Event]:
-    """Annotated steps, each with a kernel of 300 us that it launches at once."""
-    events: list[Event] = []
-    for step in range(num_steps):
-        begin = 100.0 + step * length
-        events.append(at_host(f"ProfilerStep#{first + step}", begin, length - 10))
-        events += launched("sgemm", begin + 50, 300.0, 1000 + step, begin + 5)
-    return events
+from tests.profiles.imports.made_pytorch import (
+    BASE_NS,
+    Event,
+    at_host,
+    labelled,
+    launched,
+    steps,
+    with_reduce,
+)
 
 
 def opened(tmp_path: Path, events: Sequence[Event], **beside: Any) -> Profile:
@@ -83,17 +63,6 @@ def test_categories_had_capitals_in_2021(tmp_path: Path) -> None:
     assert lengths(profile) == [(5, 0.5)]
     (copied,) = profile.table("transfers").to_pylist()
     assert (copied["bytes"], copied["recv_device"]) == (4096, "/device:GPU:1")
-
-
-def with_reduce(group: dict[str, Any]) -> list[Event]:
-    """Steps with an all-reduce of 4 MB for 100 us, of which computation hides nothing."""
-    sized = {"dtype": "Float", "In msg nelems": 1_000_000, "Collective name": "allreduce", **group}
-    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)"
-    reduces = [
-        launched(name, 600.0 + step * 1000, 100.0, 2000 + step, 110.0 + step * 1000, **sized)
-        for step in range(3)
-    ]
-    return [*steps(), *(event for pair in reduces for event in pair)]
 
 
 @pytest.mark.parametrize("group", [{"Group size": 2}, {"Process Group Ranks": "[0, 1]"}])
@@ -243,10 +212,6 @@ def test_what_was_launched_before_the_recording_is_in_no_step(tmp_path: Path) ->
     assert "The host runs ahead" in text_of(profile)
 
 
-def labelled(pid: int, label: str) -> Event:
-    return {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": label}}
-
-
 def test_devices_of_another_maker_are_replicas(tmp_path: Path) -> None:
     on_device = {"ph": "X", "cat": "mtia_ccp_events", "pid": 9, "tid": 4}
     moved = {"direction": "HOST_TO_DEVICE", "size": 65_536, "stream": 1}
@@ -271,11 +236,24 @@ def test_a_category_of_tomorrow_counts_by_its_process(tmp_path: Path) -> None:
     events = [at_host("ProfilerStep#1", 0, 100), kernel | {"ts": 10, "dur": 50}]
     profile = opened(tmp_path, events)
     said = text_of(profile)
-    assert "not recognised are 1 events of category xyz_kernel" in said
+    assert "not recognised: 1 event of category xyz_kernel" in said
     assert "no device that ran" not in said
     (tmp_path / "named").mkdir()
     named = opened(tmp_path / "named", [labelled(3, "XYZ 3"), *events])
     assert named.segments[0].replica_devices == ["/device:XYZ:3"]
+
+
+def test_a_process_that_is_a_device_by_its_name(tmp_path: Path) -> None:
+    """Ascend's traces have no categories and no labels."""
+    named = [
+        {"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}
+        for pid, name in ((1, "Python"), (4, "Ascend Hardware"))
+    ]
+    op = {"ph": "X", "name": "MatMul", "pid": 4, "tid": 2, "ts": "120.5", "dur": 30.0, "args": {}}
+    other = {"ph": "X", "name": "aten::mm", "pid": 1, "tid": 1, "ts": "110", "dur": 5, "args": {}}
+    profile = opened(tmp_path, [*named, op, other])
+    assert profile.segments[0].replica_devices == ["/device:NPU:0"]
+    assert "Not recognised: 1 event of process Python" in text_of(profile)
 
 
 def test_a_trace_of_the_host_alone_says_so_and_names_what_it_called(tmp_path: Path) -> None:
@@ -302,7 +280,7 @@ def test_counters_are_no_ops_and_repeated_annotations_are_counted(tmp_path: Path
     assert len(kernels) == 3
     said = text_of(profile)
     assert "1 of gpu_user_annotation, which repeats other events" in said
-    assert "Not recognised: 1 events of category cuda_profiler_range" in said
+    assert "Not recognised: 1 event of category cuda_profiler_range" in said
 
 
 def test_waiting_for_a_loader_is_input_and_the_advice_is_pytorchs(tmp_path: Path) -> None:

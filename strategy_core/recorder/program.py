@@ -337,6 +337,13 @@ def _place() -> OwnTask | None:
         return None
 
 
+def own_task() -> tuple[str, int] | None:
+    """Job and number of this process's task, as the names of its devices have them."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    job = resolver.task_type
+    return (job, int(resolver.task_id or 0)) if job else None
+
+
 def worker_number() -> int:
     """This process's worker number from TF_CONFIG; 0 for a single process."""
     place = _place()

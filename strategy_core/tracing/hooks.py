@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder.examples import num_examples
+from strategy_core.tracing.assigned import watch_variables
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
@@ -45,6 +46,7 @@ def install(session: Session) -> None:
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():
         _NextBatch(session, kind, "__next__")
+    watch_variables(session.assigns)
     watch_profiler(session)
     watch_graph_traces(session)
     watch_coordinators(session)

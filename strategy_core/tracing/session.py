@@ -356,9 +356,18 @@ class Session:
 
     def _note_variables(self, unit: Unit, tape: Any) -> None:
         if unit.variables is None:
-            from strategy_core.tracing.changed_values import smallest_variables
+            from strategy_core.tracing.assigned import watched_variables
 
-            unit.variables = smallest_variables(tape)
+            unit.variables = watched_variables(tape)
+
+    @guarded
+    def assigns(self) -> None:
+        """A variable that gradients were computed of is about to get another value."""
+        call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
+        if call is not None:
+            call.unit.is_update = True
+        elif self._recording is not None and self._is_owner():
+            self._recording.is_assigned = True
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""

@@ -216,19 +216,24 @@ def segment_of(
 ) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow reveals it."""
     own = [full_name(device) for device in _replica_devices(strategy)]
-    num_workers = max(1, strategy.num_replicas_in_sync // max(1, len(own)))
+    num_replicas = strategy.num_replicas_in_sync
+    num_workers = max(1, num_replicas // max(1, len(own)))
     name = strategy_name(strategy)
     row = strategy_catalog.find(name)
-    num_servers = _num_servers() if row is not None and row.has_servers else 0
+    num_servers = _num_tasks("ps") if row is not None and row.has_servers else 0
+    replica_devices = _of_all_workers(own, num_workers)
+    if num_servers:  # each worker has a replica, that does steps of its own
+        num_replicas = num_workers = max(1, _num_tasks("worker"))
+        replica_devices = [_on_worker(own[0], task) for task in range(num_workers)]
     return SegmentOpened(
         segment=number,
         strategy=name,
-        num_replicas=strategy.num_replicas_in_sync,
+        num_replicas=num_replicas,
         num_workers=num_workers,
         global_batch_size=global_batch_size,
         first_step=first_step,
         started_ns=time.time_ns(),
-        replica_devices=_of_all_workers(own, num_workers),
+        replica_devices=replica_devices,
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
         has_central_copy=None if row is None else row.has_central_copy,
@@ -265,13 +270,17 @@ def _short_name(device: str) -> str:
     return f"{named.device_type}:{named.device_index}"
 
 
-def _num_servers() -> int:
-    """Parameter servers that this process is connected to.
+def _num_tasks(job: str) -> int:
+    """Parameter servers (`ps`) or workers that this process is connected to.
 
-    In TensorFlow 2.21 the strategy's `cluster_resolver` is None.
+    In TensorFlow 2.21 the `cluster_resolver` of their strategy is None.
     """
     devices = [tf.DeviceSpec.from_string(each.name) for each in tf.config.list_logical_devices()]
-    return len({device.task for device in devices if device.job == "ps"})
+    return len({device.task for device in devices if device.job == job})
+
+
+def _on_worker(device: str, task: int) -> str:
+    return str(tf.DeviceSpec.from_string(device).replace(job="worker", task=task).to_string())
 
 
 def _replica_devices(strategy: Any) -> Sequence[str]:

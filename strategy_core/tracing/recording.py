@@ -34,9 +34,12 @@ from strategy_core.tracing.step_calls import StepCalls
 from strategy_core.tracing.units import Unit
 from strategy_core.tracing.values import is_plain, number_in, plain_devices, why_not_read
 from strategy_lab.profiles.run.events import (
+    FETCHED_EACH,
+    IN_TURNS,
     MADE_AGAIN,
     NO_OPS_IN,
     OWN_PROFILER,
+    WHOLE_BATCH_EACH,
     WHY_NO_OPS,
     Note,
     Retraced,
@@ -88,7 +91,9 @@ class Recording:
         self._owner: Any = lambda: None
         """Weak reference to the function or model of the segment in force."""
         self._num_workers = 1
-        """Of the segment in force."""
+        """Processes that have as many examples in a step as this one, in the segment in force."""
+        self._num_here = 1
+        """Replicas of this process in the segment in force."""
         self._has_begun = False
         """Whether a step of the segment in force has begun."""
         self._num_without_batch = 0
@@ -198,7 +203,10 @@ class Recording:
         known = [self._segment_of.get(each) for each in owners]
         same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
-        self._num_workers, self._has_begun = segment.num_workers, False
+        # a worker of parameter servers does steps of its own
+        self._num_workers = 1 if has_coordinator(segment) else segment.num_workers
+        self._num_here = segment.num_replicas // max(1, segment.num_workers)
+        self._has_begun = False
         self._num_without_batch = 0
         self._calls = StepCalls(self._num_workers)
         if self._graphs_left_at is None:
@@ -273,10 +281,17 @@ class Recording:
             step = self.step = self.recorder.begin_step()
             self._called, self._calls.calls = [], []
             self._num_steps, self._is_updated, self.is_assigned = 1, False, False
-            if unit.num_calls == 1 and self._has_begun and self._num_made >= FEWEST_MADE:
+            is_graph = not unit.run_at
+            if (
+                is_graph
+                and unit.num_calls == 1
+                and self._has_begun
+                and self._num_made >= FEWEST_MADE
+            ):
                 self._note_made_again(unit, step)
             if not self._has_begun:
                 self._note_no_ops(unit)
+                self._note_in_turns(unit)
             self._has_begun = True
             if not fetched or fetched[-1].step is not step:  # else it began with its batch
                 self._begin_before(step, call)
@@ -301,6 +316,35 @@ class Recording:
             f"{why}: the times of its replicas, and its collectives, are not known. To have them, "
             f"{advice}",
             **{WHY_NO_OPS: why, NO_OPS_IN: self._segment},
+        )
+
+    def _note_in_turns(self, unit: Unit) -> None:
+        """Note that the replicas of a segment run one after the other, at its first step."""
+        if not unit.run_at or self._num_here < 2:
+            return
+        self.note(
+            f"`strategy.run` is called outside of a `tf.function` ({unit.run_at}): the "
+            f"{self._num_here} replicas run {_place(unit)} one after the other, as Python does. To "
+            "have them run at the same time, call `strategy.run` in a `tf.function`",
+            **{IN_TURNS: unit.run_at, NO_OPS_IN: self._segment},
+        )
+
+    def note_fetched_each(self, place: str) -> None:
+        """Note that a coordinator fetches each step's result before it schedules the next one."""
+        self.note(
+            f"The program fetches the result of each step ({place}) before it schedules the next "
+            "one: one worker works at a time. To have all of them work, schedule many steps, and "
+            "call `join` once, or fetch after that",
+            **{FETCHED_EACH: place, NO_OPS_IN: self._segment},
+        )
+
+    def _note_whole_batch(self, unit: Unit, examples: int) -> None:
+        """Note that each replica trains on all of a batch."""
+        self.note(
+            f"`{unit.name}` ({unit.line}) does not divide its batch: each of the {self._num_here} "
+            f"replicas trains on all {examples} examples. To have them divided, call `fit`, or "
+            "`strategy.run` with the batches of `strategy.experimental_distribute_dataset`",
+            **{WHOLE_BATCH_EACH: unit.line, NO_OPS_IN: self._segment},
         )
 
     def _note_no_batch(self) -> None:
@@ -491,6 +535,10 @@ class Recording:
         elif len(calls) > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
             step.result_of_program(self._calls.losses())
+        elif calls and (given := calls[0].own_examples) is not None:
+            step.examples = given * self._num_here * self._num_workers
+            if self._num_here > 1:
+                self._note_whole_batch(calls[0].unit, given)
         elif calls and calls[0].fetched:
             examples = calls[0].fetched[0].num_examples
             step.examples = None if examples is None else examples * self._num_workers

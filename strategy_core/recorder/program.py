@@ -6,7 +6,6 @@ what TensorFlow does not reveal stays unknown.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -27,6 +26,7 @@ from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
+from strategy_core.runtime.live_objects import instances
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.event_log import EventLog
@@ -205,9 +205,7 @@ def seen_strategy() -> Any:
     if tf.distribute.has_strategy():
         return tf.distribute.get_strategy()
     # By its class, not a trait: another program made it, and a row of the catalog need not fit it.
-    # Not isinstance(o, ...): it asks o for its class, and a dead weakref.proxy raises
-    # ReferenceError.
-    alive = [o for o in gc.get_objects() if issubclass(type(o), tf.distribute.Strategy)]
+    alive = instances(tf.distribute.Strategy)
     return max(alive, key=lambda s: s.num_replicas_in_sync, default=tf.distribute.get_strategy())
 
 

@@ -24,7 +24,8 @@ def segment_title(segment: SegmentOpened) -> str:
     """Strategy, replicas and batch of a segment: `mirrored ×4, batch 256`."""
     title = f"{segment.strategy} ×{segment.num_replicas}"
     batch = segment.global_batch_size
-    return title if batch is None else f"{title}, batch {batch}"
+    varies = "of about " if segment.batch_sizes else ""
+    return title if batch is None else f"{title}, batch {varies}{batch}"
 
 
 def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:

@@ -109,6 +109,9 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     runs = (" trains ", Bold(workload_title(workload))) if workload else (" runs",)
     batch = segment.global_batch_size
     sized = "" if batch is None else f", batch {batch:,}"
+    if segment.batch_sizes:
+        least, most = segment.batch_sizes
+        sized = f", batches of {least:,} to {most:,} examples, median {batch:,}"
     compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
     return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
 

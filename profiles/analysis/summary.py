@@ -112,6 +112,7 @@ def summarize_segment(
             {"global_batch_size": segment.global_batch_size},
             unknown.get("batch", "the program reported none"),
         ),
+        **({"batch_sizes": segment.batch_sizes} if segment.batch_sizes else {}),
         "cross_device_ops": segment.cross_device_ops,
         **_explain(
             {"num_compiled": num_compiled(profile, segment.segment)},

@@ -153,6 +153,9 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
     has_central_copy: bool | None = None
     """Whether the strategy keeps one copy of the variables, away from the replicas."""
+    batch_sizes: list[Count] | None = None
+    """The smallest and the largest number of examples in a step if their sizes vary by design;
+    `global_batch_size` is then the median. Derived from the steps, never recorded."""
 
     def __post_init__(self) -> None:
         check_spec(self.spec)
@@ -595,7 +598,19 @@ WHY_NO_OPS = "why_no_ops"
 """Field of a note: why the captures of a segment may hold no op, without a full stop."""
 
 NO_OPS_IN = "segment"
-"""Field of the same note: the number of that segment."""
+"""Field of the same note, and of those below: the number of that segment."""
+
+IN_TURNS = "replicas_in_turns"
+"""Field of a note: the line that calls `strategy.run` outside of a `tf.function`, so that the
+replicas of a process run one after the other."""
+
+FETCHED_EACH = "fetched_after_each_schedule"
+"""Field of a note: the line at which a coordinator waits for each step before it schedules the next
+one, so that one of its workers works at a time."""
+
+WHOLE_BATCH_EACH = "whole_batch_on_each_replica"
+"""Field of a note: the line whose batch is not divided, so that each replica trains on all of
+it."""
 
 
 class Note(Recorded, frozen=True, tag="note"):

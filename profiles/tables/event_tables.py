@@ -38,13 +38,22 @@ def read_segments(sources: Sequence[EventSource]) -> tuple[SegmentOpened, ...]:
 
 
 def _with_batch_of_steps(segment: SegmentOpened, steps: StepColumns) -> SegmentOpened:
-    """Return the segment with the examples of most of its steps if it opened without a size."""
+    """Return the segment with the examples of most of its steps if it opened without a size.
+
+    If no size is that of most steps, as of batches by number of tokens, they vary by design.
+    """
     if segment.global_batch_size is not None:
         return segment
     examples = steps.examples[(steps.segment == segment.segment) & (steps.examples != UNKNOWN)]
     if not len(examples):
         return segment
     sizes, counts = np.unique(examples, return_counts=True)
+    if len(sizes) > 2 and 2 * counts.max() < len(examples):
+        return msgspec.structs.replace(
+            segment,
+            global_batch_size=int(np.median(examples)),
+            batch_sizes=[int(sizes[0]), int(sizes[-1])],
+        )
     most = sizes[counts == counts.max()][-1]  # an epoch of two batches: the full one
     return msgspec.structs.replace(segment, global_batch_size=int(most))
 

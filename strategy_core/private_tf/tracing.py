@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,39 @@ def python_function(function: Any) -> Callable[..., Any]:
     return found
 
 
+def has_dtensor() -> bool:
+    """Whether the program has made a mesh of `tf.experimental.dtensor`; no public API tells."""
+    cost = "a program that makes the first mesh in its step may end differently"
+    module = sys.modules.get("tensorflow.dtensor.python.api")
+    if module is None or not has(module, "_dtensor_singleton", cost):
+        return False
+    return module._dtensor_singleton is not None
+
+
+def why_no_graphs() -> str | None:
+    """Why graphs cannot be collected without harm, as a sentence; None if they can.
+
+    The runtime gives them out after all work in flight is done. It raises, and forgets, an error of
+    that work, which the program then does not see.
+    """
+    if has_dtensor():
+        why = "The program computes on a mesh of `tf.experimental.dtensor`"
+    elif not tf.config.experimental.get_synchronous_execution():
+        why = "The program has turned synchronous execution off"
+    else:
+        return None
+    return f"{why}: to collect a graph would hide errors of its own"
+
+
+def variable_types() -> list[type]:
+    """The classes that define `assign` of eager variables; a distributed one calls it of each of
+    its copies."""
+    cost = "a program that updates its variables without an optimizer has a step for each call"
+    module = "tensorflow.python.ops.resource_variable_ops"
+    paths = (f"{module}:BaseResourceVariable", f"{module}:ResourceVariable")
+    return [found for path in paths if (found := private(path, cost)) is not None]
+
+
 def is_compiled(function: Any) -> bool:
     """Whether XLA compiles a `tf.function` as a whole (`jit_compile=True`)."""
     return getattr(function, "_jit_compile", None) is True
@@ -105,6 +139,8 @@ def begin_graph_collection() -> bool:
     program's step is recognised. Returns whether it could be done.
     """
     wait_for_graphs()
+    if why_no_graphs() is not None:
+        return False
     context = private("tensorflow.python.eager.context:context", _COLLECTION)
     if context is None or not has(context(), "enable_graph_collection", _COLLECTION):
         return False
@@ -120,10 +156,11 @@ def end_graph_collection() -> list[Any]:
     context = private("tensorflow.python.eager.context:context", _COLLECTION)
     if context is None or not has(context(), "disable_graph_collection", _COLLECTION):
         return []
-    metadata = c_api.run_metadata(context())
+    is_safe = why_no_graphs() is None
+    metadata = [c_api.run_metadata(context())] if is_safe else []
     context().disable_graph_collection()
     context().disable_run_metadata()
-    return [metadata]
+    return metadata
 
 
 def end_graph_collection_beside(end: Callable[[], object]) -> None:

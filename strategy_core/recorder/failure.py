@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import traceback
 
 from strategy_core.cluster.lost_peer import is_about_lost_peer
 from strategy_core.runtime.error_message import type_and_cause
 from strategy_core.runtime.error_place import place_of_error
+from strategy_core.runtime.live_objects import instances
 from strategy_lab.profiles.run.events import Failed
 from strategy_lab.profiles.run.tensorflow_names import SHAPES_DIFFER
 
@@ -33,5 +33,5 @@ def _num_strategies() -> int | None:
         return None
     import tensorflow as tf
 
-    found = [each for each in gc.get_objects() if issubclass(type(each), tf.distribute.Strategy)]
+    found = instances(tf.distribute.Strategy)
     return sum(each.num_replicas_in_sync > 1 for each in found)

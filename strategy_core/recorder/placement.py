@@ -50,6 +50,8 @@ def abandon_trace() -> None:
 def end_trace(scratch: Path) -> Any:
     """The RunMetadata of all functions instantiated since `begin_trace`, or None without any."""
     collected = private_tf.end_graph_collection()
+    if not collected and private_tf.why_no_graphs() is not None:
+        return None
     metadata = collected[0] if collected else _export(scratch)
     return metadata if metadata is not None and metadata.function_graphs else None
 

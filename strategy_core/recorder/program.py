@@ -6,7 +6,6 @@ what TensorFlow does not reveal stays unknown.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -28,6 +27,7 @@ from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep
 from strategy_core.runtime.environment import environment
+from strategy_core.runtime.live_objects import instances
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.event_log import EventLog
@@ -207,9 +207,7 @@ def seen_strategy() -> Any:
     if tf.distribute.has_strategy():
         return tf.distribute.get_strategy()
     # By its class, not a trait: another program made it, and a row of the catalog need not fit it.
-    # Not isinstance(o, ...): it asks o for its class, and a dead weakref.proxy raises
-    # ReferenceError.
-    alive = [o for o in gc.get_objects() if issubclass(type(o), tf.distribute.Strategy)]
+    alive = instances(tf.distribute.Strategy)
     return max(alive, key=lambda s: s.num_replicas_in_sync, default=tf.distribute.get_strategy())
 
 
@@ -218,19 +216,24 @@ def segment_of(
 ) -> SegmentOpened:
     """The segment of a program under a strategy, as far as TensorFlow reveals it."""
     own = [full_name(device) for device in _replica_devices(strategy)]
-    num_workers = max(1, strategy.num_replicas_in_sync // max(1, len(own)))
+    num_replicas = strategy.num_replicas_in_sync
+    num_workers = max(1, num_replicas // max(1, len(own)))
     name = strategy_name(strategy)
     row = strategy_catalog.find(name)
-    num_servers = _num_servers() if row is not None and row.has_servers else 0
+    num_servers = _num_tasks("ps") if row is not None and row.has_servers else 0
+    replica_devices = _of_all_workers(own, num_workers)
+    if num_servers:  # each worker has a replica, that does steps of its own
+        num_replicas = num_workers = max(1, _num_tasks("worker"))
+        replica_devices = [_on_worker(own[0], task) for task in range(num_workers)]
     return SegmentOpened(
         segment=number,
         strategy=name,
-        num_replicas=strategy.num_replicas_in_sync,
+        num_replicas=num_replicas,
         num_workers=num_workers,
         global_batch_size=global_batch_size,
         first_step=first_step,
         started_ns=time.time_ns(),
-        replica_devices=_of_all_workers(own, num_workers),
+        replica_devices=replica_devices,
         cross_device_ops="auto",
         spec={"parameter_servers": num_servers} if num_servers else {},
         has_central_copy=None if row is None else row.has_central_copy,
@@ -267,13 +270,17 @@ def _short_name(device: str) -> str:
     return f"{named.device_type}:{named.device_index}"
 
 
-def _num_servers() -> int:
-    """Parameter servers that this process is connected to.
+def _num_tasks(job: str) -> int:
+    """Parameter servers (`ps`) or workers that this process is connected to.
 
-    In TensorFlow 2.21 the strategy's `cluster_resolver` is None.
+    In TensorFlow 2.21 the `cluster_resolver` of their strategy is None.
     """
     devices = [tf.DeviceSpec.from_string(each.name) for each in tf.config.list_logical_devices()]
-    return len({device.task for device in devices if device.job == "ps"})
+    return len({device.task for device in devices if device.job == job})
+
+
+def _on_worker(device: str, task: int) -> str:
+    return str(tf.DeviceSpec.from_string(device).replace(job="worker", task=task).to_string())
 
 
 def _replica_devices(strategy: Any) -> Sequence[str]:
@@ -337,6 +344,13 @@ def _place() -> OwnTask | None:
         return resolve("TF_CONFIG")
     except LabError:
         return None
+
+
+def own_task() -> tuple[str, int] | None:
+    """Job and number of this process's task, as the names of its devices have them."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    job = resolver.task_type
+    return (job, int(resolver.task_id or 0)) if job else None
 
 
 def worker_number() -> int:

@@ -58,6 +58,8 @@ class RecordedStep:
     """When the step ended (monotonic clock), if it is left later."""
     read: Callable[[], StepResult] | None = None
     """Reads loss and timestamps when the step is written, so that nothing waits for them."""
+    is_of_program = False
+    """Whether `read` reads tensors of a traced program, which only a thread of the lab's may."""
     _lasted_ms: float | None = None
 
     def __init__(self, number: int, segment: int = 0, observer: StepObserver | None = None) -> None:
@@ -123,6 +125,10 @@ class RecordedStep:
         written."""
         self.read, self.examples = read, examples
 
+    def result_of_program(self, read: Callable[[], StepResult]) -> None:
+        """Like `result_later`, for tensors of a traced program: see `StepWriter`."""
+        self.read, self.is_of_program = read, True
+
     def tell(self, event: Event) -> None:
         """Record an event behind the step's own."""
         self.events = [*(self.events or ()), event]
@@ -163,9 +169,15 @@ class RecordedStep:
         return self.end_ns
 
     def settle(self) -> None:
-        """Read the values that `result_later` postponed."""
+        """Read the values that `result_later` or `result_of_program` postponed."""
         if self.read is not None:
             self.loss, self.marks_ns = self.read()
+            self.read, self.is_of_program = None, False
+
+    def leave_result(self) -> None:
+        """Go without a result of the program that has not been read."""
+        if self.is_of_program:
+            self.read, self.is_of_program = None, False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ changed argument is read from the signatures that TensorFlow prints.
 
 from __future__ import annotations
 
-import gc
 import re
 import weakref
 from typing import Any
 
 from strategy_core.private_tf.frame_names import is_library
+from strategy_core.runtime.live_objects import instances
 from strategy_lab.profiles.run.events import Retraced
 
 MOST_FUNCTIONS = 16
@@ -41,7 +41,7 @@ class TracingWatch:
         import tensorflow as tf
 
         kind = type(tf.function(lambda: None))
-        alive = [item for item in gc.get_objects() if type(item) is kind and _is_programs(item)]
+        alive = [item for item in instances(kind) if _is_programs(item)]
         self.watch(sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS])
 
     def watch(self, functions: list[Any]) -> None:

@@ -44,10 +44,15 @@ class Call:
     loss: Any = None
     """The scalar tensor that it has returned."""
 
+    own_examples: int | None = None
+    """Examples that it was given for each replica, whatever batch was taken before it."""
+
     @property
     def num_examples(self) -> int | None:
-        """Examples of the first batch that was taken before it."""
-        return self.fetched[0].num_examples if self.fetched else None
+        """Examples that it was given, or of the first batch that was taken before it."""
+        if self.own_examples is not None or not self.fetched:
+            return self.own_examples
+        return self.fetched[0].num_examples
 
     def first_began(self) -> tuple[int, int]:
         """When it or its first batch began, by the wall clock and the monotonic one."""
@@ -85,6 +90,10 @@ class OfThread:
     """The first of the calls that a `ClusterCoordinator` has been given since its last `join`."""
     num_scheduled = 0
     """How many of them are steps."""
+    awaited: frozenset[Any] = frozenset()
+    """Weak references to the results of these which were not fetched."""
+    num_fetched_each = 0
+    """Steps that were fetched before another one was scheduled."""
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""

@@ -12,9 +12,13 @@ from strategy_core.tracing.faults import guarded
 from strategy_core.tracing.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from strategy_core.tracing.counted_examples import CountedExamples
     from strategy_core.tracing.recording import Recording
     from strategy_lab.profiles.run.events import EpochEnded, EpochEnding
+
+    Examples = int | Callable[[], int | None] | None
 
 _METHODS = {"test": "evaluate", "predict": "predict"}
 """Keras's names by its names of the phases."""
@@ -157,7 +161,7 @@ class Fit:
         end = last + 1 if total is None else min(last + 1, total)
         return int(max(1, end - self._first_batch))
 
-    def _examples(self, last: int, num_batches: int) -> int | None:
+    def _examples(self, last: int, num_batches: int) -> Examples:
         if self._sizes is not None and self._sizes.batch_size is not None:
             return self._sizes.examples(last, num_batches)
         return None if self._counted is None else self._counted.end(last, num_batches)

@@ -18,6 +18,9 @@ import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder.examples import num_examples
+from strategy_core.runtime.source_place import place_of_program
+from strategy_core.tracing.assigned import watch_variables
+from strategy_core.tracing.calls import Call
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup
@@ -45,6 +48,7 @@ def install(session: Session) -> None:
     Lookup(tf.GradientTape, "gradient", hooks.gradient)
     for kind in private_tf.iterator_types():
         _NextBatch(session, kind, "__next__")
+    watch_variables(session.assigns)
     watch_profiler(session)
     watch_graph_traces(session)
     watch_coordinators(session)
@@ -61,6 +65,8 @@ class _FunctionCall(Lookup):
         method = self.__wrapped__.__get__(function, owner)
         session = self._session
         if function is None or session.threads.here.call is not None or session.faults.is_over:
+            return method
+        if session.open_calls and _is_in_replica():
             return method
         if (session.fit is not None and session.is_in_fit) or not tf.executing_eagerly():
             return method
@@ -85,6 +91,8 @@ class _NextBatch(Lookup):
             return method
         if here.scheduled is not None or session.is_idle or session.faults.is_over:
             return method
+        if session.open_calls and _is_in_replica():
+            return method
         if (session.fit is not None and session.is_in_fit) or not tf.executing_eagerly():
             return method
         return functools.partial(_fetch, session, iterator, method)
@@ -101,7 +109,8 @@ class _Hooks:
         session = self._session
         if session.is_off:
             return method
-        if session.is_in_call or not tf.executing_eagerly():
+        is_part = session.is_in_call or (session.open_calls and _is_in_replica())
+        if is_part or not tf.executing_eagerly():
             session.run(strategy)
             return method
         return functools.partial(_run, session, strategy, method)
@@ -120,6 +129,11 @@ class _Hooks:
         return method
 
 
+def _is_in_replica() -> bool:
+    """Whether this thread runs a replica for a call of another one, as MirroredStrategy has it."""
+    return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+
 def outermost_call(
     session: Session, unit: Unit, method: Method, /, *args: Any, **kwargs: Any
 ) -> Any:
@@ -136,9 +150,26 @@ def outermost_call(
     return result
 
 
+def end_with(session: Session, call: Call, method: Method, /, *args: Any, **kwargs: Any) -> Any:
+    """Go on with a call that has begun, and end it."""
+    try:
+        result = method(*args, **kwargs)
+    except BaseException as error:
+        session.end_call(call, None, error)
+        raise
+    session.end_call(call, result, None)
+    return result
+
+
 def _run(session: Session, strategy: Any, method: Method, /, *args: Any, **kwargs: Any) -> Any:
     function = args[0] if args else kwargs.get("fn")
-    unit = session.unit_of_run(function, strategy)
+    frame = sys._getframe(1)
+    unit = session.unit_of_run(
+        function,
+        strategy,
+        lambda: place_of_program(frame),
+        is_graph=isinstance(function, private_tf.Function),
+    )
     if unit is None:
         return method(*args, **kwargs)
     return outermost_call(session, unit, method, *args, **kwargs)

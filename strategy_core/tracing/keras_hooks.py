@@ -17,9 +17,11 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.recorder.examples import num_examples
+from strategy_core.runtime.source_place import place_of_program
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.fit import Fit
-from strategy_core.tracing.hooks import outermost_call
+from strategy_core.tracing.hooks import end_with, outermost_call
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.tracebacks import FOLDER
@@ -41,6 +43,9 @@ def install(session: Session) -> None:
     Lookup(kind, "on_train_batch_end", hooks.batch_end)
     if (iterator := private_tf.epoch_iterator_type()) is not None:
         Lookup(iterator, "reset", hooks.epoch_iterator)
+    model = sys.modules["keras"].Model
+    owner = next(each for each in model.__mro__ if "train_on_batch" in vars(each))
+    Lookup(owner, "train_on_batch", hooks.train_on_batch)
     for owner in private_tf.optimizer_types():
         Lookup(owner, "apply", hooks.apply)
 
@@ -64,6 +69,12 @@ class _Hooks:
             return functools.partial(outermost_call, session, unit, method)
         session.applies(optimizer)
         return method
+
+    def train_on_batch(self, model: Any, method: Method) -> Method:
+        session = self._session
+        if session.is_off or session.is_in_call:
+            return method
+        return functools.partial(_train_on_batch, session, model, method)
 
     def epoch_iterator(self, iterator: Any, method: Method) -> Method:
         self._session.here.epoch_iterator = weakref.ref(iterator)
@@ -105,6 +116,25 @@ class _Hooks:
         fit = self._fits.get(weakref.ref(callbacks))
         now_ns = time.monotonic_ns()  # the batch has just ended
         return method if fit is None else functools.partial(_batch_end, fit, now_ns, method)
+
+
+def _train_on_batch(
+    session: Session, model: Any, method: Method, /, *args: Any, **kwargs: Any
+) -> Any:
+    """Call `train_on_batch`, which is a step. Keras gives each replica all of its batch."""
+    unit = session.units.known.get(weakref.ref(model))
+    if unit is None:
+        place = place_of_program(sys._getframe(1))
+        unit = session.units.of_method(model, "train_on_batch", place)
+        unit.strategy = getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
+    batch = args[0] if args else kwargs.get("x")
+    is_divided = isinstance(batch, tf.distribute.DistributedValues)
+    given = None if is_divided else num_examples(batch)
+    call = session.begin_call(unit)
+    if call is None:
+        return method(*args, **kwargs)
+    call.own_examples = given
+    return end_with(session, call, method, *args, **kwargs)
 
 
 def _batch_begin(fit: Fit, method: Method, batch: int, logs: Any = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import tensorflow as tf
 
+from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder.graph_trace import Variables
 from strategy_core.recorder.program import (
     about_missing_devices,
@@ -23,23 +24,29 @@ from strategy_core.recorder.program import (
 from strategy_core.recorder.recorder import Recorder
 from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep, StepResult
+from strategy_core.tracing.assigned import updates_in_graph
 from strategy_core.tracing.calls import Call, Fetched
-from strategy_core.tracing.changed_values import ChangedValues, updates_in_graph
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.rounds import Round, Turns
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.several_steps import iterations
-from strategy_core.tracing.step_calls import StepCalls, read_loss
+from strategy_core.tracing.step_calls import StepCalls
 from strategy_core.tracing.units import Unit
+from strategy_core.tracing.values import is_plain, number_in, plain_devices, why_not_read
 from strategy_lab.profiles.run.events import (
+    FETCHED_EACH,
+    IN_TURNS,
     MADE_AGAIN,
     NO_OPS_IN,
     OWN_PROFILER,
+    WHOLE_BATCH_EACH,
     WHY_NO_OPS,
     Note,
     Retraced,
+    SegmentOpened,
 )
+from strategy_lab.profiles.run.topology import has_coordinator
 from strategy_lab.profiles.spec.run_spec import Capture
 
 MOST_SWITCHES = 16
@@ -56,6 +63,11 @@ _NOT_RAISED = (None, None, None)
 _HOW_TO_COUNT = (
     "record the program with `with strategy_core.record(RUN) as recorder:`, and put all that a "
     "step does into `with recorder.step():`"
+)
+_ABOUT_DTENSOR = (
+    "The program computes on a mesh of `tf.experimental.dtensor`. Its steps are recorded. The "
+    "devices of the mesh, its layouts and its all-reduces are not: what is said of one replica is "
+    "true of the whole mesh"
 )
 _GRAPHS_LEFT = "The program's own `tf.summary.trace_on` collected the graph"
 
@@ -85,7 +97,9 @@ class Recording:
         self._owner: Any = lambda: None
         """Weak reference to the function or model of the segment in force."""
         self._num_workers = 1
-        """Of the segment in force."""
+        """Processes that have as many examples in a step as this one, in the segment in force."""
+        self._num_here = 1
+        """Replicas of this process in the segment in force."""
         self.num_replicas = 1
         """Of the segment in force."""
         self._has_begun = False
@@ -112,8 +126,8 @@ class Recording:
         """Whether the variables were updated in the open step."""
         self._has_late_update: bool | None = None
         """Whether a later call applies the gradients of others; None if that is not known yet."""
-        self._values = ChangedValues()
-        """Of the segment's variables, while that is not known."""
+        self.is_assigned = False
+        """Whether the program's own Python has changed variables since the step began."""
         self._last: Unit | None = None
         """The function whose call ends a step of this segment, once that is known."""
         self._ended_ns = 0
@@ -197,16 +211,23 @@ class Recording:
         known = [self._segment_of.get(each) for each in owners]
         same_as = [*dict.fromkeys(before for before in known if before is not None)]
         segment = segment_of(strategy, None, number, self.recorder.next_step)
-        self._num_workers, self._has_begun = segment.num_workers, False
         self.num_replicas = segment.num_replicas
+        # a worker of parameter servers does steps of its own
+        self._num_workers = 1 if has_coordinator(segment) else segment.num_workers
+        self._num_here = segment.num_replicas // max(1, segment.num_workers)
+        self._has_begun = False
         self._num_without_batch = 0
         self._calls = StepCalls(self._num_workers)
+        if self._graphs_left_at is None:
+            self.recorder.leave_graphs_to(_why_no_graphs(segment))
         size = self._of_all_workers(batch_size)
         segment = msgspec.structs.replace(segment, global_batch_size=size)
         is_warm = self._graphs is not None and owner in self._graphs
         self.recorder.open_segment(
             segment, variables, same_as, self._collected(owner), is_warm=is_warm
         )
+        if private_tf.has_dtensor():
+            self._warn(_ABOUT_DTENSOR)
         if warning := about_missing_devices(segment):
             self._warn(warning)
         self._alone = {each: self._segment_of[each] for each in owners[1:]}
@@ -216,7 +237,6 @@ class Recording:
         self._turns.begin(owner)
         self._round = in_turns
         self._last, self._has_late_update = None, None if in_turns is None else False
-        self._values = ChangedValues()
         if self._graphs_left_at is not None and not same_as:
             self._without_graph.append(number)
 
@@ -251,7 +271,7 @@ class Recording:
             if self._round.is_over(self._calls.units, unit):
                 self.close_step()
             return
-        if not self._is_updated and self._has_late_update is None and self._values.have_changed():
+        if self.is_assigned and not self._is_updated and self._has_late_update is None:
             self._updated_outside()
         if unit is not None and unit not in self._called:
             return
@@ -269,11 +289,18 @@ class Recording:
                 self._come_back_to(unit)
             step = self.step = self.recorder.begin_step()
             self._called, self._calls.calls = [], []
-            self._num_steps, self._is_updated = 1, False
-            if unit.num_calls == 1 and self._has_begun and self._num_made >= FEWEST_MADE:
+            self._num_steps, self._is_updated, self.is_assigned = 1, False, False
+            is_graph = not unit.run_at
+            if (
+                is_graph
+                and unit.num_calls == 1
+                and self._has_begun
+                and self._num_made >= FEWEST_MADE
+            ):
                 self._note_made_again(unit, step)
             if not self._has_begun:
                 self._note_no_ops(unit)
+                self._note_in_turns(unit)
             self._has_begun = True
             if not fetched or fetched[-1].step is not step:  # else it began with its batch
                 self._begin_before(step, call)
@@ -298,6 +325,35 @@ class Recording:
             f"{why}: the times of its replicas, and its collectives, are not known. To have them, "
             f"{advice}",
             **{WHY_NO_OPS: why, NO_OPS_IN: self._segment},
+        )
+
+    def _note_in_turns(self, unit: Unit) -> None:
+        """Note that the replicas of a segment run one after the other, at its first step."""
+        if not unit.run_at or self._num_here < 2:
+            return
+        self.note(
+            f"`strategy.run` is called outside of a `tf.function` ({unit.run_at}): the "
+            f"{self._num_here} replicas run {_place(unit)} one after the other, as Python does. To "
+            "have them run at the same time, call `strategy.run` in a `tf.function`",
+            **{IN_TURNS: unit.run_at, NO_OPS_IN: self._segment},
+        )
+
+    def note_fetched_each(self, place: str) -> None:
+        """Note that a coordinator fetches each step's result before it schedules the next one."""
+        self.note(
+            f"The program fetches the result of each step ({place}) before it schedules the next "
+            "one: one worker works at a time. To have all of them work, schedule many steps, and "
+            "call `join` once, or fetch after that",
+            **{FETCHED_EACH: place, NO_OPS_IN: self._segment},
+        )
+
+    def _note_whole_batch(self, unit: Unit, examples: int) -> None:
+        """Note that each replica trains on all of a batch."""
+        self.note(
+            f"`{unit.name}` ({unit.line}) does not divide its batch: each of the {self._num_here} "
+            f"replicas trains on all {examples} examples. To have them divided, call `fit`, or "
+            "`strategy.run` with the batches of `strategy.experimental_distribute_dataset`",
+            **{WHOLE_BATCH_EACH: unit.line, NO_OPS_IN: self._segment},
         )
 
     def _note_no_batch(self) -> None:
@@ -329,7 +385,8 @@ class Recording:
         assert self.step is not None
         unit, loss = call.unit, None
         if isinstance(result, _TENSOR):
-            loss = result if unit is self._noted_loss else self._loss_of(unit, result)
+            is_known = unit is self._noted_loss and result.device in plain_devices
+            loss = result if is_known else self._loss_of(unit, result)
         if unit not in self._called:  # as `_part_done` does
             self._called.append(unit)
         call.ended_ns = self._ended_ns = time.monotonic_ns()
@@ -338,7 +395,8 @@ class Recording:
         if unit.may_loop and self._round is None:
             self._count_steps(call)
         if loss is not None:
-            self.step.read = functools.partial(_result_of, loss)
+            # as `result_of_program` does, without a call in each step
+            self.step.read, self.step.is_of_program = functools.partial(_result_of, loss), True
         self._is_updated |= bool(unit.optimizers) or unit.is_update
         if self._has_late_update is None:
             self._find_update(unit)
@@ -374,8 +432,6 @@ class Recording:
                     f"To count them: {_HOW_TO_COUNT}"
                 )
             return
-        if self._has_late_update is None and not unit.optimizers:
-            unit.is_update |= self._values.have_changed()
         if not unit.optimizers and not unit.is_update:
             return
         self._part_done(unit)
@@ -419,15 +475,14 @@ class Recording:
     def _find_update(self, unit: Unit) -> None:
         """A call that computes gradients has returned: find out whether it applies them, too.
 
-        If its graph does not show that, the variables are read after a first call, and compared
-        after each further one. If none can be read, each call counts as an update.
+        If neither its graph nor a hook shows that, a later call may. If it has no variables that
+        the hooks know, each call counts as an update.
         """
         unit.is_update = unit.is_update or updates_in_graph(unit)
         is_known = bool(unit.optimizers) or unit.is_update
-        if not is_known and self._values.have_changed():
-            # Between two eager gradients, the program's own Python may have changed them.
-            unit.is_update = is_known = not unit.is_eager
-        elif not is_known and self._values.remember(unit.variables or ()):
+        # Between two eager gradients, the program's own Python may have changed them.
+        is_between = unit.is_eager and self.is_assigned and len(self._calls) > 1
+        if not is_known and not is_between and unit.variables:
             return
         self._is_updated = True
         self._has_late_update = is_known and len(self._called) > 1
@@ -488,6 +543,11 @@ class Recording:
             step.examples = self._calls.num_examples()
         elif len(calls) > 1 and len(self._called) == 1:
             step.divide(self._calls.as_steps())
+            step.result_of_program(self._calls.losses())
+        elif calls and (given := calls[0].own_examples) is not None:
+            step.examples = given * self._num_here * self._num_workers
+            if self._num_here > 1:
+                self._note_whole_batch(calls[0].unit, given)
         elif calls and calls[0].fetched:
             examples = calls[0].fetched[0].num_examples
             step.examples = None if examples is None else examples * self._num_workers
@@ -597,7 +657,11 @@ class Recording:
         self._num_steps, self._is_updated = 1, False
 
     def end_fit_step(
-        self, num_steps: int, examples: int | None, loss: Any, ended_ns: int
+        self,
+        num_steps: int,
+        examples: int | Callable[[], int | None] | None,
+        loss: Any,
+        ended_ns: int,
     ) -> RecordedStep | None:
         """Return the step that ended, if one was open."""
         step, self.step = self.step, None
@@ -609,9 +673,15 @@ class Recording:
                 "gets the same part of its time"
             )
         step.num_steps = num_steps
-        step.examples = None if examples is None else examples * self._num_workers
-        if loss is not None:
-            step.read = functools.partial(_result_of_fit, loss)
+        if isinstance(loss, _TENSOR) and not is_plain(loss):
+            loss = None
+        if isinstance(examples, int):
+            step.examples = examples * self._num_workers
+        if callable(examples):
+            counted = functools.partial(_count_of_fit, step, examples, self._num_workers)
+            step.result_of_program(functools.partial(counted, loss))
+        elif loss is not None:
+            step.result_of_program(functools.partial(_result_of, loss))
         step.ended_ns = ended_ns
         self.recorder.leave_step(step, _NOT_RAISED)
         return step
@@ -643,6 +713,9 @@ class Recording:
 
     def _loss_of(self, unit: Unit, result: tf.Tensor) -> tf.Tensor | None:
         """The tensor that a call has returned, if that is one floating-point number."""
+        if not is_plain(result):
+            self.note(f"What {_place(unit)} returns is not read: {why_not_read(result)}")
+            return None
         if unit.returns_loss is None:  # asked once: a tensor's shape takes long in a step
             unit.returns_loss = result.dtype.is_floating and result.shape.rank == 0
         if unit.returns_loss and unit is not self._noted_loss:
@@ -663,11 +736,23 @@ def _variables_of(model: weakref.ref[Any]) -> Callable[[], list[Any]]:
 
 
 def _result_of(loss: tf.Tensor) -> StepResult:
-    return read_loss(loss), None
+    return number_in(loss), None
 
 
-def _result_of_fit(loss: Any) -> StepResult:
-    return float(np.asarray(loss)), None
+def _count_of_fit(
+    step: RecordedStep, count: Callable[[], int | None], num_workers: int, loss: Any
+) -> StepResult:
+    """Read the examples of a step of `fit` as well, which Keras has counted."""
+    examples = count()
+    step.examples = None if examples is None else examples * num_workers
+    return (math.nan if loss is None else number_in(loss)), None
+
+
+def _why_no_graphs(segment: SegmentOpened) -> str | None:
+    """Why the graph of a segment is not collected; None if it is."""
+    if has_coordinator(segment):
+        return "The workers have the graph of a step that a coordinator gives them"
+    return private_tf.why_no_graphs()
 
 
 def _steps(first: int, last: int) -> str:

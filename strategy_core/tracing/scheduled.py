@@ -2,18 +2,21 @@
 
 `schedule` returns at once and a worker does the step some time later, several workers at a time. So
 a step has no begin and end of its own here: all steps between the first `schedule` and the return
-of `join` are recorded together, each with the same part of that time.
+of `join`, or of the `fetch` of the last result, are recorded together, each with the same part of
+that time.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.runtime.source_place import place_of_program
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.units import Unit
@@ -51,10 +54,35 @@ def _schedule(session: Session, method: Method, /, *args: Any, **kwargs: Any) ->
     call = None if unit is None else session.begin_schedule(unit)
     if call is None:
         return method(*args, **kwargs)
+    value = None
     try:
-        return method(*args, **kwargs)
+        value = method(*args, **kwargs)
     finally:
-        session.end_schedule(call)
+        session.end_schedule(call, value)
+    session.safely(lambda: _watch_results(session, type(value)))
+    return value
+
+
+def _watch_results(session: Session, kind: type) -> None:
+    """Have the session know when a result is fetched. Its class has no public name."""
+    for each in kind.__mro__:
+        for name in ("fetch", "get"):
+            found = vars(each).get(name)
+            if found is not None and not isinstance(found, Lookup):
+                Lookup(each, name, functools.partial(_fetching, session))
+
+
+def _fetching(session: Session, value: Any, method: Method) -> Method:
+    if session.is_off or not session.here.awaited:
+        return method
+    return functools.partial(_fetch, session, value, method)
+
+
+def _fetch(session: Session, value: Any, method: Method) -> Any:
+    result = method()
+    frame = sys._getframe(1)
+    session.result_fetched(value, lambda: place_of_program(frame))
+    return result
 
 
 def _join(session: Session, method: Method) -> Any:

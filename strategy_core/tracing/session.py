@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from strategy_lab.profiles.run.layout import WorkerFolder
 
 
+FEWEST_FETCHED = 3
+"""Steps, each fetched before the next one, from which on that is how the program does it."""
+
+
 class Session:
     """One traced process."""
 
@@ -41,7 +45,7 @@ class Session:
         self.tracebacks = Tracebacks()
         self.units = Units()
         self.threads = Threads()
-        self._open_calls: list[Call] = []
+        self.open_calls: list[Call] = []
         """Of all threads: a replica's thread has no call of its own."""
         self._fetched: dict[int, Fetched] = {}
         """Batches since the last call, by iterator."""
@@ -197,7 +201,7 @@ class Session:
                 recording.enter(call, list(self._fetched.values()))
             if not unit.is_eager:  # an eager step has no end, and other calls may be in it
                 here.call = call
-                self._open_calls.append(call)
+                self.open_calls.append(call)
             return call
         except Exception as error:
             self.faults.tell(error)
@@ -229,7 +233,7 @@ class Session:
             turn.acquire()
         try:
             call.here.call = None
-            self._open_calls.remove(call)
+            self.open_calls.remove(call)
             if self._graphs is not None:
                 self.first_call_done(call.unit)
             recording = self._recording
@@ -274,15 +278,18 @@ class Session:
         call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
         unit.num_calls += 1
         self.here.call = call
-        self._open_calls.append(call)
+        self.open_calls.append(call)
         return call
 
     @guarded
-    def end_schedule(self, call: Call) -> None:
-        """After `schedule`: the step begins with the first one, and goes on until `join`."""
+    def end_schedule(self, call: Call, value: Any) -> None:
+        """After `schedule`: the step begins with the first one, and goes on until `join`, or until
+        each result was fetched."""
         self.here.call = None
-        self._open_calls.remove(call)
+        self.open_calls.remove(call)
         recording = self._recording
+        if value is None:  # it raised
+            return
         if not call.unit.trains or recording is None or not self._is_owner():
             self.num_elsewhere += call.unit.trains
             return
@@ -290,13 +297,28 @@ class Session:
             self.here.scheduled = call
             recording.enter(call, list(self._fetched.values()))
         self.here.num_scheduled += 1
+        self.here.awaited |= {weakref.ref(value)}
         self._fetched.clear()
+
+    @guarded
+    def result_fetched(self, value: Any, place: Callable[[], str]) -> None:
+        """After the result of a scheduled step has arrived, at a line of the program."""
+        here = self.here
+        before, here.awaited = here.awaited, here.awaited - {weakref.ref(value)}
+        if len(before) != 1 or here.awaited:
+            return
+        is_alone, recording = here.num_scheduled == 1, self._recording
+        self.end_scheduled(has_failed=False)
+        here.num_fetched_each = here.num_fetched_each + 1 if is_alone else 0
+        if here.num_fetched_each == FEWEST_FETCHED and recording is not None:
+            recording.note_fetched_each(place())
 
     @guarded
     def end_scheduled(self, *, has_failed: bool) -> None:
         """After `join`: every step that was scheduled is done, or one of them raised."""
         call, self.here.scheduled = self.here.scheduled, None
         num_steps, self.here.num_scheduled = self.here.num_scheduled, 0
+        self.here.awaited = frozenset()
         if call is None or self._recording is None:
             return
         if has_failed:
@@ -308,7 +330,7 @@ class Session:
     @guarded
     def gradient(self, tape: Any) -> None:
         """`GradientTape.gradient` is about to be called in this thread."""
-        call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
         if call is None:
             return
         self._note_variables(call.unit, tape)
@@ -325,7 +347,7 @@ class Session:
     @property
     def may_step_eagerly(self) -> bool:
         """Whether a gradient that is computed now is not a part of another call."""
-        is_in_other = self.is_in_call or self._open_calls or self.here.scheduled is not None
+        is_in_other = self.is_in_call or self.open_calls or self.here.scheduled is not None
         return not self.is_off and not is_in_other
 
     def begin_eager(self, unit: Unit) -> Call | None:
@@ -359,9 +381,18 @@ class Session:
 
     def _note_variables(self, unit: Unit, tape: Any) -> None:
         if unit.variables is None:
-            from strategy_core.tracing.changed_values import smallest_variables
+            from strategy_core.tracing.assigned import watched_variables
 
-            unit.variables = smallest_variables(tape)
+            unit.variables = watched_variables(tape)
+
+    @guarded
+    def assigns(self) -> None:
+        """A variable that gradients were computed of is about to get another value."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is not None:
+            call.unit.is_update = True
+        elif self._recording is not None and self._is_owner():
+            self._recording.is_assigned = True
 
     def first_call(self, owner: Any) -> None:
         """A function that trains is called for the first time."""
@@ -383,13 +414,19 @@ class Session:
         self._look_at_graph(call.unit, is_gradient=False)
 
     @guarded
-    def unit_of_run(self, function: Any, strategy: Any) -> Unit | None:
-        """The unit of a function that `Strategy.run` is called with, outside of other calls."""
+    def unit_of_run(
+        self, function: Any, strategy: Any, place: Callable[[], str], *, is_graph: bool
+    ) -> Unit | None:
+        """The unit of a function that `Strategy.run` is called with, outside of other calls, at a
+        line of the program."""
         function = getattr(function, "__func__", function)
+        unit = None if is_graph else self.units.of_code(function, strategy)
         try:
-            unit = self.units.of(function, lambda run: getattr(run, "python_function", run))
+            unit = unit or self.units.of(function, lambda run: getattr(run, "python_function", run))
         except TypeError:  # without weak references
             return None
+        if not is_graph and not unit.run_at:
+            unit.run_at = place()
         unit.strategy = strategy
         unit.runs_replicas = True
         return unit
@@ -397,14 +434,15 @@ class Session:
     @guarded
     def applies(self, optimizer: Any) -> None:
         """An optimizer is about to be applied."""
-        call = self.here.call or (self._open_calls[-1] if self._open_calls else None)
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
         if call is not None:
             call.unit.applies(optimizer)
             self.first_call(call.unit)
             if call.iterations is None and call.unit.optimizer is optimizer:
-                from strategy_core.tracing.several_steps import iterations
+                from strategy_core.tracing.several_steps import iterations, outermost_graph
 
-                call.iterations = iterations(optimizer)
+                if outermost_graph() is not None:  # an eager call does one step
+                    call.iterations = iterations(optimizer)
 
     def _look_at_graph(self, unit: Unit, *, is_gradient: bool) -> None:
         from strategy_core.tracing.several_steps import is_in_loop, outermost_graph

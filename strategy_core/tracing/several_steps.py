@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import tracing as private_tf
+from strategy_core.tracing.values import read_variable
 
 
 def outermost_graph() -> Any:
@@ -22,11 +23,9 @@ def is_in_loop() -> bool:
 
 def iterations(optimizer: Any) -> int | None:
     """Updates that an optimizer has done; None if it does not tell."""
-    with tf.init_scope():
-        try:
-            return int(optimizer.iterations.numpy())
-        except (AttributeError, TypeError, ValueError, NotImplementedError):
-            return None
+    held = getattr(optimizer, "iterations", None)
+    value = None if held is None else read_variable(held)
+    return None if value is None or value.size != 1 else int(value)
 
 
 def _graphs() -> list[Any]:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from strategy_core.recorder.step import StepPart
+from strategy_core.recorder.step import StepPart, StepResult
 from strategy_core.tracing.calls import Call
 from strategy_core.tracing.units import Unit
+from strategy_core.tracing.values import number_in
 
 
 class StepCalls:
@@ -51,15 +50,20 @@ class StepCalls:
             return None
         return self._num_workers * sum(examples for examples in own if examples is not None)
 
+    def losses(self) -> Callable[[], StepResult]:
+        """What reads the losses of the calls, for `as_steps`."""
+        calls = self.calls
+
+        def read() -> StepResult:
+            for call in calls:
+                call.loss = None if call.loss is None else number_in(call.loss)
+            return math.nan, None
+
+        return read
+
     def as_steps(self) -> Sequence[Callable[[Any], StepPart]]:
         """Each call as a step of its own, given the recorded step that they all were."""
         return [_as_step(call, index, self._num_workers) for index, call in enumerate(self.calls)]
-
-
-def read_loss(tensor: Any) -> float:
-    """The number in a tensor; NaN if it is not one number."""
-    value = np.asarray(tensor)
-    return float(value) if value.size == 1 else math.nan
 
 
 def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepPart]:
@@ -73,7 +77,7 @@ def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepPa
             step=step.step + index,
             start_ns=start_ns,
             wall_ms=(call.ended_ns - begin_ns) / 1e6,
-            loss=None if call.loss is None else read_loss(call.loss),
+            loss=call.loss,
             examples=examples,
             input_ms=sum(waited_ns) / 1e6 if waited_ns else None,
             captured=step.captured,

@@ -28,6 +28,9 @@ class Unit:
         """Whether it calls `strategy.run`."""
         self.may_loop = False
         """Whether one call may do several steps: replicas or gradients in a loop, or repeatedly."""
+        self.run_at = ""
+        """The line that calls `strategy.run` with it outside of functions, if it is no
+        `tf.function`: Python runs it for each replica."""
         self.num_calls = 0
         self.returns_loss: bool | None = None
         """Whether it returns one floating-point number; None before its first call."""
@@ -72,6 +75,7 @@ class Units:
     def __init__(self) -> None:
         self.known: dict[weakref.ref[Any], Unit] = {}
         """By weak references, for which a look-up runs no Python code."""
+        self._of_code: dict[tuple[Any, weakref.ref[Any]], Unit] = {}
 
     def of(self, function: Any, python_function: Callable[[Any], Any]) -> Unit:
         """The unit of a function; `python_function` returns what has its name and code."""
@@ -82,6 +86,24 @@ class Units:
             name, line = _described(python_function(function))
             unit = self._add(function, Unit(name, line, is_compiled=is_compiled(function)))
         return unit
+
+    def of_code(self, function: Any, strategy: Any) -> Unit | None:
+        """The unit of a Python function that a strategy runs; None for other callables.
+
+        A program may define it again in each step, and each then has the same code.
+        """
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return None
+        key = (code, weakref.ref(strategy))
+        if key not in self._of_code:
+            self._of_code[key] = Unit(*_described(function))
+        return self._of_code[key]
+
+    def of_method(self, owner: Any, name: str, place: str) -> Unit:
+        """The unit of a method of an object of the program, such as a Keras model."""
+        unit = self.known.get(weakref.ref(owner))
+        return self._add(owner, Unit(name, place)) if unit is None else unit
 
     def of_optimizer(self, optimizer: Any) -> Unit:
         """The unit of a Keras optimizer that the program applies outside of its functions."""

@@ -177,10 +177,23 @@ PROGRAMS = {
     ),
     "train_on_batch": Expected(
         10,
-        batch=None,
         **UNSPREAD,
         limits=("between-steps", "dispatch", "short-steps"),
         says=r"most of it at train_on_batch\.py:1[4-7]|TensorFlow's Python|the Python .*that start",
+    ),
+    "whole_batch_on_each": Expected(
+        10,
+        batch=32,
+        notes=("`train_on_batch` (whole_batch_on_each.py:26) does not divide its batch",),
+        collective_bytes=SMALL,
+        limits=("between-steps", "dispatch", "short-steps"),
+        says="TensorFlow's Python|the Python .*that start|Between two steps",
+    ),
+    "replicas_in_turns": Expected(
+        10,
+        notes=("called outside of a `tf.function` (replicas_in_turns.py:38): the 2 replicas run",),
+        limits=("eager-step", "dispatch", "between-steps", "none"),
+        says="op by op|TensorFlow's Python|no op of a replica's graph|Between two steps",
     ),
     "jit_compile": Expected(
         8,
@@ -213,10 +226,10 @@ PROGRAMS = {
     "own_workers": Expected(6, strategy="multi-worker-mirrored", collective_bytes=SMALL, **TINY),
     "cluster_coordinator": Expected(
         9,
-        replicas=1,
+        replicas=2,
         strategy="parameter-server",
         batch=None,
-        notes=("Workers do the steps between two calls of `ClusterCoordinator.join`",),
+        notes=("fetches the result of each step (cluster_coordinator.py:49) before it schedules",),
         limits=("none",),
         says="What limits it is unknown: no worker of the parameter servers",
     ),

@@ -28,3 +28,12 @@ def test_it_is_the_size_of_most_of_its_steps(
         [source(0, 0, {"kind": "segment", "global_batch_size": opened}, *steps, other, other)]
     )
     assert [segment.global_batch_size for segment in found] == [batch]
+
+
+def test_sizes_that_vary_by_design_are_no_partial_batches() -> None:
+    """Batches by a number of tokens: no size is that of most steps, so none is the full one."""
+    examples = [83, 21, 25, 9, 21, 40, 33]
+    steps = [{"kind": "step", "step": n, "examples": each} for n, each in enumerate(examples)]
+    opened = {"kind": "segment", "global_batch_size": None}
+    (segment,) = read_segments([source(0, 0, opened, *steps)])
+    assert (segment.global_batch_size, segment.batch_sizes) == (25, [9, 83])

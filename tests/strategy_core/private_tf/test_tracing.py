@@ -20,7 +20,20 @@ def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
     assert len(iterators) == 2, "TensorFlow's iterators have moved"
     assert all("__next__" in vars(kind) for kind in iterators)
     assert private_tf.optimizer_types(), "Keras's optimizers no longer have `apply`"
+    assert any("assign" in vars(kind) for kind in private_tf.variable_types())
     assert "reset" in vars(private_tf.epoch_iterator_type())
+
+
+def test_a_mesh_of_dtensor_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made by hand: a mesh lasts as long as its process."""
+    from tensorflow.dtensor.python import api
+
+    from strategy_core.private_tf import tracing as private_tf
+
+    assert api._dtensor_singleton is None
+    assert private_tf.why_no_graphs() is None
+    monkeypatch.setattr(api, "_dtensor_singleton", object())
+    assert "a mesh of `tf.experimental.dtensor`" in str(private_tf.why_no_graphs())
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,40 @@ def test_events_keep_their_order(tmp_path: Path) -> None:
     step_writer.close()
 
 
+def test_a_result_of_the_program_is_read_by_a_thread_of_the_labs_and_nothing_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategy_core.recorder import step_writer as module
+    from strategy_core.recorder.step import RecordedStep
+
+    monkeypatch.setattr(module, "LAST_RESULTS_S", 0.2)
+    is_computed, readers = threading.Event(), set()
+
+    def read() -> Any:
+        readers.add(threading.current_thread().name)
+        is_computed.wait()
+        return 0.25, None
+
+    step_writer = _step_writer(tmp_path)
+    for number in range(3):
+        step = RecordedStep(number)
+        if number:
+            step.result_of_program(read)
+        step_writer.leave(step)
+    step_writer.write(Note("info", "of the program's thread"))
+    assert _written(tmp_path) == [0]
+    is_computed.set()
+    wait_until(lambda: _written(tmp_path) == [0, 1, 2, "note"])
+    is_computed.clear()
+    step = RecordedStep(3)
+    step.result_of_program(read)
+    step_writer.leave(step)
+    step_writer.close()
+    assert _written(tmp_path)[4:] == [3, "note"]
+    assert readers == {"step_writer"}
+    is_computed.set()
+
+
 def _refuse(*_lines: Sequence[str]) -> None:
     raise RunFolderError("An event cannot be written: No space left on device")
 

@@ -38,7 +38,7 @@ FEWEST = 2
 def find(facts: Facts) -> Iterator[Finding]:
     """Every settled step that is not full, together."""
     steps, batch = facts.steps, facts.segment.global_batch_size
-    if not batch:
+    if not batch or facts.segment.batch_sizes:
         return
     partial = steps.settled & (steps.examples > 0) & (steps.examples < batch)
     full = steps.timed & (steps.examples == batch)

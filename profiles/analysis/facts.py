@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,15 @@ from strategy_lab.profiles.analysis.side_by_side import side_by_side
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.events import IMPORTED, Environment, Failed
+from strategy_lab.profiles.run.events import (
+    FETCHED_EACH,
+    IN_TURNS,
+    NO_OPS_IN,
+    WHOLE_BATCH_EACH,
+    Environment,
+    Failed,
+    Note,
+)
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.run.events import SegmentOpened
@@ -127,6 +135,8 @@ class Facts:
     read_all_idle_ms: Callable[[], float | None]
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
+    noted: Mapping[str, str]
+    """Lines of the program at which the recorder saw something, by the field of its note."""
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
     failure: str | None = None
@@ -222,12 +232,23 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_side_by_side=lambda: profile.once(
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
+        noted=_noted(profile, number),
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),
         failed=_failed(profile, failure),
         lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
         framework=profile.framework,
     )
+
+
+def _noted(profile: Profile, segment: int) -> dict[str, str]:
+    return {
+        field: place
+        for note in profile.events(Note)
+        if note.fields.get(NO_OPS_IN) == segment
+        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH)
+        if isinstance(place := note.fields.get(field), str)
+    }
 
 
 def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:

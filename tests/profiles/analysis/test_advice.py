@@ -29,6 +29,7 @@ from strategy_lab.profiles.analysis.placed import (
 )
 from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.run.event_parts import StackPlace, Threads
+from strategy_lab.profiles.run.events import FETCHED_EACH, IN_TURNS, WHOLE_BATCH_EACH
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
@@ -179,9 +180,23 @@ def filling_up(facts: Facts) -> Facts:
     return replace(facts, memory=(process,))
 
 
+def noted(field: str) -> Callable[[Facts], Facts]:
+    """A run of two replicas, or workers, in which the recorder saw something at a line."""
+
+    def seen(facts: Facts) -> Facts:
+        workers = 2 if field == FETCHED_EACH else 1
+        segment = msgspec.structs.replace(facts.segment, num_workers=workers)
+        return replace(facts, segment=segment, noted={field: "train.py:40"})
+
+    return seen
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
+    "replicas-in-turns": ("healthy", noted(IN_TURNS)),
+    "whole-batch": ("healthy", noted(WHOLE_BATCH_EACH)),
+    "workers-in-turns": ("healthy", noted(FETCHED_EACH)),
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-growth": ("healthy", filling_up),
     "memory-limit": ("healthy", nearly_full),

@@ -46,6 +46,7 @@ from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.analysis.stragglers import ReplicaLateness
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.events import IN_TURNS
 from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
@@ -61,7 +62,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     """Every late replica, the latest first, with what the lab itself injected."""
     late, usual_ms = facts.stragglers.late, facts.steps.median_ms
     wall_ms = facts.stragglers.step_ms
-    if not late or not usual_ms or not wall_ms:
+    if not late or not usual_ms or not wall_ms or IN_TURNS in facts.noted:
         return
     steps = "steps"
     if facts.stragglers.source == "measured":

@@ -40,6 +40,7 @@ from strategy_lab.profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.run.events import (
     FETCHED_EACH,
+    IMPORTED,
     IN_TURNS,
     NO_OPS_IN,
     WHOLE_BATCH_EACH,

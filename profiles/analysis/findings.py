@@ -29,16 +29,23 @@ WRONG = (
     "memory-growth",
 )
 """Findings that say that the run itself is of no use; they come first."""
+STRUCTURAL = ("replicas-in-turns", "workers-in-turns", "whole-batch")
+"""Findings on how the program hands work to replicas or workers: other costs follow from it."""
+GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch")
+"""Findings on a phase as a whole."""
 ONCE = "tracing"
 """The finding on the first step, which a longer run does not repeat."""
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
-MOST_OF_LOOP = 0.7
-"""Least share of the loop for the first step to be the headline: a longer run has less of it."""
+MOST_OF_LOOP, LONG_FIRST_STEP_MS = 0.5, 6000.0
+"""Least share of the loop, and length, for the first step to be the headline. A longer run has a
+smaller share of it, and most models take seconds to be traced."""
 LONG_WAIT = 0.25
 """Least share of the loop for a first step that mostly waits for its batch: that can be mended."""
 WORTH_SAYING = 0.1
 """Least share of the usual loop that a finding must explain to be named in a headline."""
+_TOLD_BY_OTHERS = 0.1
+"""A finding of whose time less than this part is left is not said a second time."""
 _TOO_SMALL = 3
 """Tier of the findings that are no headline."""
 Predict = Callable[[Finding], Gain | str]
@@ -72,13 +79,15 @@ def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
     So two findings never have the same time, and none has more than the account knows of.
     """
     left = {row.row: row.total_ms for row in account.rows if row.row.count("/") == 2}
-    ordered = sorted(claims, key=lambda claim: (claim[1].key == LEFT_OVER, _order(claim[1])))
-    return [_limited(account, left, rows, item) for rows, item in ordered]
+    ordered = sorted(claims, key=lambda claim: (_turn(claim[1].key), _order(claim[1])))
+    found = [_limited(account, left, rows, item) for rows, item in ordered]
+    return [item for item in found if item is not None]
 
 
 def _limited(
     account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
-) -> Finding:
+) -> Finding | None:
+    """The finding with the cost that is left for it; None if others have told nearly all of it."""
     own = [path for path in left if any(path == row or path.startswith(f"{row}/") for row in rows)]
     if item.cost is None or not own:
         return item
@@ -89,7 +98,18 @@ def _limited(
         left[path] -= taken_ms * left[path] / available_ms if available_ms else 0.0
     if claimed_ms <= available_ms:
         return item
+    if taken_ms < _TOLD_BY_OTHERS * claimed_ms and item.caused_by is None:
+        return None
     return replace(item, cost=account.cost(taken_ms, item.cost.source, item.cost.num_steps))
+
+
+def _turn(key: str) -> int:
+    """When a finding takes its time out of the account: what the program does wrong as a whole
+    comes before what follows from it, what is said of a phase as a whole after its causes, and the
+    computation that is left comes last."""
+    if key in STRUCTURAL:
+        return 0
+    return 3 if key == LEFT_OVER else 2 if key in GENERAL else 1
 
 
 def _order(item: Finding) -> float:
@@ -134,7 +154,10 @@ def is_worth_saying(item: Finding) -> bool:
     if item.cost is None or item.key in ASIDE:
         return False
     if item.key == ONCE:
-        return item.cost.share >= (LONG_WAIT if item.evidence.get("waits") else MOST_OF_LOOP)
+        if item.evidence.get("waits"):
+            return item.cost.share >= LONG_WAIT
+        is_long = item.evidence.get("first_step_ms", 0.0) >= LONG_FIRST_STEP_MS
+        return is_long and item.cost.share >= MOST_OF_LOOP
     return item.cost.share_of_usual >= WORTH_SAYING
 
 

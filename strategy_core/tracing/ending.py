@@ -56,7 +56,8 @@ def _explain(failed: Failed, recording: Recording) -> None:
     """Print the cause of the error behind the program's own traceback."""
     from strategy_lab.profiles.analysis.failures.explain import explain
 
-    for line in explain(failed, recording.recorder.next_step, recording.num_replicas).lines:
+    found = explain(failed, recording.recorder.next_step, recording.num_replicas)
+    for line in found.lines if found.key else found.lines[:1]:
         say(line)
 
 

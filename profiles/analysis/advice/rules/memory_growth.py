@@ -4,7 +4,7 @@
 
 Looks at the memory of each device and process over the second half of the run: it grows by more
 than 5 %, nearly every sample is larger than the one before, and all steps together add a fifth of
-it or more.
+it or more, and 300 MB. A function that is traced again has a finding of its own.
 
 ## Why is this slow
 
@@ -20,14 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_lab.profiles.analysis.advice.rules.retracing import FEWEST_RETRACES
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.analysis.memory import PROCESS
 from strategy_lab.profiles.reporting import units
 from strategy_lab.profiles.reporting.device_names import short_names
 
 KEY = "memory-growth"
-LARGE = 0.2
-"""Least share of the memory that all steps together have added."""
+LARGE, LARGE_BYTES = 0.2, 300_000_000
+"""Least share of the memory, and bytes, that all steps together have added."""
 NO_GAIN = "Memory is not a part of a replayed step."
 
 
@@ -36,7 +37,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     most = max(growing, key=lambda item: item.growth_bytes_per_step or 0.0, default=None)
     if most is None or most.growth_bytes_per_step is None:
         return
-    if most.growth_bytes_per_step * facts.steps.count < LARGE * most.last_bytes:
+    added = most.growth_bytes_per_step * facts.steps.count
+    is_traced_again = len(facts.retracing.steps) >= FEWEST_RETRACES  # each graph stays in memory
+    if added < max(LARGE * most.last_bytes, LARGE_BYTES) or is_traced_again:
         return
     whose = "the process" if most.device == PROCESS else short_names([most.device])[most.device]
     each = units.size(most.growth_bytes_per_step)

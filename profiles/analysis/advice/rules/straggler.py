@@ -51,6 +51,9 @@ from strategy_lab.profiles.run.injected_delay import injected_delays
 
 KEY = "straggler"
 ROWS = ("loop/steps/wait", "loop/steps/delay")
+FEWEST_CAPTURED, LARGE_LATENESS = 5, 0.25
+"""Typical captured steps that must tell it, without timestamps of other steps; unless the lateness
+is this part of the step. In three steps some replica is late by chance."""
 PART_OF_LATENESS = 0.25
 """Least part of its lateness by which a replica's work is longer, for its work to be the reason.
 Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
@@ -63,6 +66,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     late, usual_ms = facts.stragglers.late, facts.steps.median_ms
     wall_ms = facts.stragglers.step_ms
     if not late or not usual_ms or not wall_ms or IN_TURNS in facts.noted:
+        return
+    is_large = late[0].late_ms >= LARGE_LATENESS * wall_ms
+    is_rare = facts.stragglers.source == "measured" and facts.held_up.num_steps < FEWEST_CAPTURED
+    if is_rare and not is_large:
         return
     steps = "steps"
     if facts.stragglers.source == "measured":

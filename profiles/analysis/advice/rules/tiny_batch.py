@@ -26,7 +26,7 @@ from strategy_lab.profiles.analysis.removal import Removal
 from strategy_lab.profiles.reporting import units
 
 KEY = "tiny-batch"
-ROWS = ("loop/steps",)
+ROWS = ("loop/steps/idle",)
 TINY_BATCH = 8
 
 

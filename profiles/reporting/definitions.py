@@ -106,7 +106,13 @@ _STEPS = (
         "Examples of the timed steps divided by their wall time.",
         "sum(examples) / sum(step time)",
     ),
-    Definition("loss", "Loss", "", "Loss of the step, averaged over its global batch."),
+    Definition(
+        "loss",
+        "Loss",
+        "",
+        "Loss of the step, averaged over its global batch; of Keras's fit, the mean over the steps "
+        "of the epoch so far.",
+    ),
     Definition("progress", "Step", "", "Steps done, of those requested."),
     Definition(
         "replica_time",

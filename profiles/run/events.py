@@ -187,7 +187,7 @@ class StepDone(Recorded, frozen=True, gc=False, tag="step"):
     wall_ms: Ms
     """How long it took, by the monotonic clock."""
     loss: float | None
-    """Mean over the global batch."""
+    """Mean over the global batch; of Keras's `fit`, over the epoch so far."""
     examples: Count | None
     """Examples in it, over all replicas."""
     captured: bool

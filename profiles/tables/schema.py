@@ -150,7 +150,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("step", STEP.required),
         ("start_ns", TIME_NS.required),
         ("wall_ms", MS.required, "from asking for the batch until the result is there"),
-        ("loss", NUMBER, "mean over the global batch"),
+        ("loss", NUMBER, "mean over the global batch; of Keras's fit, over the epoch so far"),
         ("examples", COUNT, "examples in the step"),
         ("captured", FLAG, "inside a capture window"),
         ("input_ms", MS),

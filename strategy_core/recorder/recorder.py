@@ -301,7 +301,8 @@ class Recorder:
             self.leave_ahead()
         if self._segment is None:
             raise RuntimeError(_NO_SEGMENT)
-        step = RecordedStep(self._next_step, self._segment.segment, self)
+        step = object.__new__(RecordedStep)  # `__init__` would be one more call in each step
+        step.step, step.segment, step.observer = self._next_step, self._segment.segment, self
         if self._tracing is not None:  # as `enter_step` does
             self._tracing.count()
         now_ns = time.monotonic_ns()

@@ -65,7 +65,7 @@ class RecordedStep:
     def __init__(self, number: int, segment: int = 0, observer: StepObserver | None = None) -> None:
         self.step = number
         self.segment = segment
-        self._observer = observer
+        self.observer = observer
 
     @property
     def number(self) -> int:
@@ -84,13 +84,13 @@ class RecordedStep:
         return None if self.asked_ns is None else self.asked_ns / 1e6
 
     def __enter__(self) -> Self:
-        if self._observer is not None:
-            self._observer.enter_step(self)
+        if self.observer is not None:
+            self.observer.enter_step(self)
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        if self._observer is not None:
-            self._observer.leave_step(self, raised)
+        if self.observer is not None:
+            self.observer.leave_step(self, raised)
 
     def input(self) -> AbstractContextManager[None]:
         """Context manager around fetching the batch; measures the host time that the step waits for

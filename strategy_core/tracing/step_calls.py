@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from strategy_core.recorder.step import StepPart, StepResult
 from strategy_core.tracing.calls import Call
 from strategy_core.tracing.units import Unit
-from strategy_core.tracing.values import number_in
 
 
 class StepCalls:
@@ -49,38 +45,3 @@ class StepCalls:
         if None in own:
             return None
         return self._num_workers * sum(examples for examples in own if examples is not None)
-
-    def losses(self) -> Callable[[], StepResult]:
-        """What reads the losses of the calls, for `as_steps`."""
-        calls = self.calls
-
-        def read() -> StepResult:
-            for call in calls:
-                call.loss = None if call.loss is None else number_in(call.loss)
-            return math.nan, None
-
-        return read
-
-    def as_steps(self) -> Sequence[Callable[[Any], StepPart]]:
-        """Each call as a step of its own, given the recorded step that they all were."""
-        return [_as_step(call, index, self._num_workers) for index, call in enumerate(self.calls)]
-
-
-def _as_step(call: Call, index: int, num_workers: int) -> Callable[[Any], StepPart]:
-    start_ns, begin_ns = call.first_began()
-    examples = None if call.num_examples is None else num_workers * call.num_examples
-    waited_ns = [each.took_ns for each in call.fetched]
-
-    def part(step: Any) -> StepPart:
-        return StepPart(
-            segment=step.segment,
-            step=step.step + index,
-            start_ns=start_ns,
-            wall_ms=(call.ended_ns - begin_ns) / 1e6,
-            loss=call.loss,
-            examples=examples,
-            input_ms=sum(waited_ns) / 1e6 if waited_ns else None,
-            captured=step.captured,
-        )
-
-    return part

@@ -21,7 +21,7 @@ def show_account(facts: Facts) -> None:
     st.header(
         TITLE,
         help="The wall time of the thread that trains, divided once: the parts of a row add up to "
-        "it. Sampled parts are of the thread's stack, 50 times a second; derived ones are of "
+        "it. Sampled parts are of the thread's stack, 8 to 20 times a second; derived ones are of "
         "captured steps, scaled to all.",
     )
     st.html(

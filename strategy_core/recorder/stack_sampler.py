@@ -1,16 +1,17 @@
 """Samples the stack of the thread that trains, from TensorFlow's import to the program's end.
 
 Steps are timed by the recorder; what happens before, between and after them leaves no event. So a
-thread looks at the stack of the training thread 50 times a second, keeps what it was doing and for
-which line of the program, and writes it to a file of its own (`stacks.jsonl`). The program may be
-in one call for minutes, so nothing is left to the program's own thread.
+thread looks at the stack of the training thread 8 to 20 times a second, keeps what it was doing and
+for which line of the program, and writes it to a file of its own (`stacks.jsonl`). The program may
+be in one call for minutes, so nothing is left to the program's own thread.
 
 - Intervals are random, because steps of a multiple of a fixed interval would be seen at one place.
 - A thread that runs Python keeps the interpreter's lock for up to the switch interval (5 ms), and
   what is sampled is where it lets go: often the next call of TensorFlow. A shorter interval during
   the last millisecond before a sample keeps that error below a millisecond. For the whole time it
   would make programs whose threads compete for the lock switch more often.
-- A sample takes about 10 microseconds of the lock (`benchmarks.stack_sampler`).
+- A sample takes 60 to 170 microseconds of processor time, most of it for two wake-ups
+  (`benchmarks.stack_sampler`); most stacks have been seen before and are looked up.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.event_parts import Loop, StackFrame, StackPlace
 from strategy_lab.profiles.run.events import StacksSampled
 
-EVERY_S = 0.02
-"""Mean interval between two samples."""
+EVERY_S, AT_FIRST_S = 0.125, 0.05
+"""Mean interval between two samples, and the same of the first `_FIRST_SAMPLES`: a short run has
+few, and a long one needs no more."""
+_FIRST_SAMPLES = 400
 _AHEAD_S = 0.001
 _SWITCH_S = 0.0005
 """Switch interval during the last `_AHEAD_S` before a sample."""
@@ -44,6 +47,7 @@ _WRITE_EVERY_S = 2.0
 _MAX_FRAMES = 400
 _MOST_LINES = 8
 """Frames of the program that a place keeps: the outermost ones, and the innermost."""
+_MOST_KNOWN = 4096
 _LONGEST_LINE = 120
 _LARGEST_FILE = 1 << 18
 """Characters of a source file whose loops are looked for: Python parses so many in 0.1 s, in which
@@ -67,8 +71,15 @@ class Stack(NamedTuple):
 class StackSampler:
     """Samples one thread from `start` to `stop`; writes once it knows where (`write_to`)."""
 
-    def __init__(self, program_ns: int, *, now_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        program_ns: int,
+        *,
+        every_s: float = EVERY_S,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         """`program_ns` is when the process started, by the wall clock."""
+        self._every_s = every_s
         self._program_ns = program_ns
         self._now_ns = now_ns
         self._thread = threading.get_ident()
@@ -81,6 +92,8 @@ class StackSampler:
         self._place: list[int] = []
         self._stacks: dict[Stack, int] = {}
         self._roles: dict[CodeType, Role] = {}
+        self._known: dict[tuple[CodeType | int, ...], Stack] = {}
+        """Stacks by their functions, the innermost first, and the lines of the program's."""
         self._files: set[str] = set()
 
     def start(self) -> None:
@@ -111,7 +124,10 @@ class StackSampler:
         choose = random.Random()  # the program's own numbers stay as they are
         written_s = time.monotonic()
         with suppress(LabError, OSError):
-            while not self._stopping.wait(choose.uniform(0.5, 1.5) * EVERY_S - _AHEAD_S):
+            for number in itertools.count():
+                mean_s = AT_FIRST_S if number < _FIRST_SAMPLES else self._every_s
+                if self._stopping.wait(choose.uniform(0.5, 1.5) * mean_s - _AHEAD_S):
+                    return
                 self.look()
                 if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
                     written_s = time.monotonic()
@@ -140,20 +156,36 @@ class StackSampler:
         self._place.append(place)
 
     def _reduced(self, frame: FrameType) -> Stack:
-        roles, lines = [], []
+        """Reduce a stack, or look it up: the same functions at the same lines come again."""
+        codes: list[CodeType] = []
+        numbers: list[int] = []
+        roles = self._roles
         current: FrameType | None = frame
-        for _ in range(_MAX_FRAMES):
-            if current is None:
-                break
+        while current is not None and len(codes) < _MAX_FRAMES:
             code = current.f_code
-            role = self._roles.get(code)
+            role = roles.get(code)
             if role is None:
-                role = self._roles[code] = role_of(code)
+                role = roles[code] = role_of(code)
+            codes.append(code)
             if role.origin == "program":
                 # The line is None at an instruction that belongs to none (`co_lines`).
-                lines.append((code.co_filename, current.f_lineno or code.co_firstlineno, role.name))
-            roles.append(role)
+                numbers.append(current.f_lineno or code.co_firstlineno)
             current = current.f_back
+        key: tuple[CodeType | int, ...] = (*codes, *numbers)
+        stack = self._known.get(key)
+        if stack is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            stack = self._known[key] = self._new(codes, numbers)
+        return stack
+
+    def _new(self, codes: Sequence[CodeType], numbers: Sequence[int]) -> Stack:
+        roles = [self._roles[code] for code in codes]
+        own = [code for code, role in zip(codes, roles, strict=True) if role.origin == "program"]
+        lines = [
+            (code.co_filename, number, code.co_qualname)
+            for code, number in zip(own, numbers, strict=True)
+        ]
         return reduced(roles[::-1], lines[::-1])
 
     def _write(self) -> None:

@@ -47,6 +47,12 @@ class Ran:
         return _ADDRESS.sub("0x", "\n".join(own))
 
     @property
+    def last_error(self) -> str:
+        """The last line of its standard error that is not the lab's explanation."""
+        lines = self.errors.splitlines()
+        return next(line for line in reversed(lines) if not line.startswith("strategy-lab: "))
+
+    @property
     def weights(self) -> bytes:
         return (self.folder / WEIGHTS).read_bytes()
 

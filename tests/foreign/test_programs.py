@@ -321,7 +321,7 @@ def test_a_traced_program_does_what_it_does_alone(programs: Runner, name: str) -
 def test_a_program_that_fails_does_so_under_trace_as_well(programs: Runner, name: str) -> None:
     plain, traced = both(programs, name)
     assert (traced.code, traced.output) == (plain.code, plain.output) == (1, "")
-    assert traced.errors.splitlines()[-1] == plain.errors.splitlines()[-1]
+    assert traced.last_error == plain.last_error
     assert traced.profile.status.state == "failed"
     message = traced.profile.status.message
     assert message is not None
@@ -469,7 +469,8 @@ def test_an_exception_is_the_programs_own_and_the_end_of_its_record(programs: Ru
     assert traced.code == 1
     # TensorFlow's own message lists every frame under which a failed op was made
     assert "strategy_core" not in traced.errors.partition("Detected at node")[0]
-    assert plain.errors.splitlines()[-1] == traced.errors.splitlines()[-1]
+    assert plain.last_error == traced.last_error
+    assert "strategy-lab: The run failed in step 7 at exception_in_step_7.py:22" in traced.errors
     summary = traced.profile.summary()
     assert summary["status"] == "failed"
     assert summary["segments"][0]["steps"]["count"] == 7

@@ -7,16 +7,15 @@ from strategy_lab.profiles.analysis.failures.entry import known
 CONTEXTS = (
     known(
         "gradient-accumulation",
-        r"\A(?=.*(?:Cond\.call\(\)|gradient_accumulation|in apply\n.*cond)).*`merge_call` called while defining a new graph.*",
+        r"Cond\.call\(\).*`merge_call` called while defining .*_backend_apply_gradients",
         "gradient_accumulation_steps puts the update of the weights into a condition, and "
         "replicas cannot synchronise in one",
         "Make the optimizer without gradient_accumulation_steps. Use more replicas or a "
         "smaller model if the batch is to be larger.",
-        is_of_traceback=True,
     ),
     known(
         "merge-call-in-cond",
-        r"`merge_call` called while defining a new graph or a tf\.function",
+        r"`merge_call` called while defining a new graph(?!.*_backend_apply_gradients)",
         "the replica function synchronises the replicas inside of another graph, such as a "
         "tf.cond, a tf.while_loop or a tf.function of its own",
         "Call what synchronises (all_reduce, apply_gradients, a metric's update) outside of "

@@ -35,19 +35,19 @@ class Explained:
     @property
     def lines(self) -> tuple[str, ...]:
         """The explanation as it is printed behind the program's own traceback."""
-        return self.sentence, self.advice
+        return tuple(line for line in (self.sentence, self.advice) if line)
 
 
-def explain(failed: Failed, num_steps: int, num_replicas: int = 1) -> Explained:
-    """Explain an error that came after so many steps."""
+def explain(failed: Failed, step: int | None, num_replicas: int = 1) -> Explained:
+    """Explain an error that came in a step, or before the first one, which is None."""
     known = next(iter(matching(failed)), None)
     node = next(iter(_NODE.findall(_last(failed.detail))), "")
     replica = _replica(node, num_replicas)
     layer = _layer(node)
     return Explained(
         known.key if known else None,
-        _sentence(failed, known, num_steps, replica, layer),
-        known.remedy if known else _UNKNOWN,
+        _sentence(failed, known, step, replica, layer),
+        known.remedy if known else "" if step is None else _UNKNOWN,
         replica,
         layer,
         failed.place,
@@ -90,14 +90,15 @@ def _replica(node: str, num_replicas: int) -> int | None:
 
 
 def _sentence(
-    failed: Failed, known: Known | None, num_steps: int, replica: int | None, layer: str | None
+    failed: Failed, known: Known | None, step: int | None, replica: int | None, layer: str | None
 ) -> str:
+    when = "before its first step" if step is None else f"in step {step}"
     where = f" at {failed.place}" if failed.place else ""
     inside = f", in `{layer}`" if layer else ""
     who = "a replica" if replica is None else f"replica {replica}"
     message = failed.message[:_LONGEST].rstrip(".")
     if known is None:
         of = "" if replica is None else f" on replica {replica}"
-        return f"The run failed in step {num_steps}{of}{where}{inside}: {message}."
+        return f"The run failed {when}{of}{where}{inside}: {message}."
     because = known.cause.format(who=who)
-    return f"The run failed in step {num_steps}{where}{inside} because {because} ({message})."
+    return f"The run failed {when}{where}{inside} because {because} ({message})."

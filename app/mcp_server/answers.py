@@ -84,7 +84,8 @@ class Answers:
         """What limits each segment: the part of the summary that says it."""
         document = self.load(run).summary(gains=True)
         segments = [{key: each[key] for key in _FINDINGS} for each in document["segments"]]
-        kept = {key: document[key] for key in ("run", "status", "status_message", "notes")}
+        of_run = ("run", "status", "status_message", "headline", "notes")
+        kept = {key: document[key] for key in of_run}
         return _safe({**kept, "segments": segments})
 
     def definitions(self, about: str) -> Json:

@@ -9,6 +9,7 @@ import streamlit as st
 from strategy_lab.app.charts.steps import SegmentMark
 from strategy_lab.app.widgets.empty import empty
 from strategy_lab.app.widgets.text import plain
+from strategy_lab.profiles.analysis.failures.of_run import explained_without_steps
 from strategy_lab.profiles.analysis.findings import Facts, gather_facts
 from strategy_lab.profiles.analysis.headline_segment import headline_segment
 from strategy_lab.profiles.reporting.glossary import TERMS
@@ -84,9 +85,11 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
 
 def _say_none(profile: Profile) -> None:
     if profile.status.is_over:
+        explained = explained_without_steps(profile)
         empty(
-            "This run recorded no step.",
-            "It ended before its strategy was created. See the message above, then run again.",
+            explained.sentence if explained else "This run recorded no step.",
+            (explained.advice if explained else "")
+            or "It ended before its strategy was created. See the message above, then run again.",
             page="lab",
             link="Open the Lab",
         )

@@ -24,6 +24,7 @@ from strategy_lab.profiles.analysis.element_types import (
     computed_in,
 )
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds, epoch_ends
+from strategy_lab.profiles.analysis.failures.of_run import failed_in
 from strategy_lab.profiles.analysis.input_collectives import input_collectives
 from strategy_lab.profiles.analysis.input_share import InputShare, input_share
 from strategy_lab.profiles.analysis.loop_pace import LoopPace, loop_pace
@@ -236,7 +237,7 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         noted=_noted(profile, number),
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),
-        failed=_failed(profile, failure),
+        failed=None if failure is None else failed_in(profile),
         lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
         framework=profile.framework,
     )
@@ -259,13 +260,6 @@ def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | Non
 def _failure(profile: Profile, segment: SegmentOpened) -> str | None:
     is_last = segment.segment == profile.segments[-1].segment
     return profile.status.message if is_last and profile.status.state == "failed" else None
-
-
-def _failed(profile: Profile, failure: str | None) -> Failed | None:
-    if failure is None:
-        return None
-    told = [event for event in profile.events(Failed) if event.message in failure]
-    return told[-1] if told else None
 
 
 def finding(

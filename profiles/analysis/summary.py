@@ -33,6 +33,7 @@ from strategy_lab.profiles.analysis.cores import NO_CORE_STEP, Core, cores
 from strategy_lab.profiles.analysis.cost import cost_text
 from strategy_lab.profiles.analysis.efficiency import efficiency
 from strategy_lab.profiles.analysis.epoch_ends import EpochEnds
+from strategy_lab.profiles.analysis.failures.of_run import explained_without_steps
 from strategy_lab.profiles.analysis.findings import Facts, Finding, Predict, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.input_stages import InputStages, input_stages
@@ -85,6 +86,7 @@ def summarize(profile: Profile, predict: Predict | None = None) -> Json:
         "path": str(profile.path),
         "status": profile.status.state,
         "status_message": profile.status.message,
+        "headline": _headline_without_steps(profile),
         "created_ns": profile.identity.created_ns if profile.identity else None,
         "environment": environment,
         "segments": segments,
@@ -94,6 +96,12 @@ def summarize(profile: Profile, predict: Predict | None = None) -> Json:
             profile, [item["segment"] for item in segments if item["placement"]["ops"]]
         ),
     }
+
+
+def _headline_without_steps(profile: Profile) -> str | None:
+    """Why the run failed before its first step; segments have headlines of their own."""
+    explained = explained_without_steps(profile)
+    return " ".join(explained.lines) if explained else None
 
 
 def summarize_segment(

@@ -31,8 +31,8 @@ def print_summary(summary: dict[str, Any], console: Console | None = None) -> No
     out.print(
         plain_text(summary["run"], "bold"), Text(status, style=STATUS_STYLES.get(status, "red"))
     )
-    if summary["status_message"]:
-        out.print(plain_text(summary["status_message"]))
+    if said := summary["headline"] or summary["status_message"]:
+        out.print(plain_text(said))
     environment = summary["environment"]
     cpus = (environment.get("host") or {}).get("cpus")
     versions = [f"TensorFlow {environment['tensorflow']}"] if environment.get("tensorflow") else []

@@ -27,10 +27,13 @@ NOT_THE_CAUSE = re.compile(
 """Lines of an error before the one that names its cause."""
 NODE_AT_END = re.compile(r" for '\{\{node .*?\}\} = .*?'(?= |$)| \[Op:\w+\](?: name:.*)?$")
 PLACE_BEFORE = re.compile(
-    r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} +)*"
+    r"(?:\(\d+\) [A-Z_]+: +)?(?:\{\{.*?\}\} *)*"
     r"(?:Error in user-defined function passed to \S+ transformation with iterator: \S+: )?"
 )
 """Around the cause in its line: the node, and the transformation of tf.data."""
+
+USER_CODE = re.compile(r"in user code:\n\n(?: {4}File .*\n(?: {5,}.*\n)*)*\n* {4}\w+: ")
+"""What AutoGraph puts before the message of an error: its stack, and the type once more."""
 
 FRAME = re.compile(r'^ *File "(?P<path>[^"\n]+)", line (?P<line>\d+), in ', re.MULTILINE)
 """A line of a stack in a message: of the op that failed, or of Python in an op."""

@@ -26,9 +26,12 @@ def type_and_cause(error: BaseException) -> str:
 
 def cause(error: BaseException) -> str:
     """The first line that names the cause, without graph locations; "no message" without any."""
-    for line in str(error).splitlines():
+    only_place = ""
+    for line in error_texts.USER_CODE.sub("", str(error)).splitlines():
         said = _BOLD.sub("", line).strip()
         if said and not error_texts.NOT_THE_CAUSE.match(said):
             without_place = error_texts.PLACE_BEFORE.sub("", said, count=1)
-            return error_texts.NODE_AT_END.sub("", without_place) or said
-    return "no message"
+            if found := error_texts.NODE_AT_END.sub("", without_place):
+                return found
+            only_place = only_place or said
+    return only_place or "no message"

@@ -47,16 +47,16 @@ def close_recording(session: Session, recording: Recording, error: BaseException
         failed = failed_by(error)
         recording.recorder.write(failed)
         recording.recorder.close("finished")
-        _explain(failed, recording)
+        _explain(failed, recording.recorder.next_step, recording.num_replicas)
     else:
         recording.recorder.close("stopped" if error is not None else "finished")
 
 
-def _explain(failed: Failed, recording: Recording) -> None:
+def _explain(failed: Failed, step: int | None, num_replicas: int) -> None:
     """Print the cause of the error behind the program's own traceback."""
     from strategy_lab.profiles.analysis.failures.explain import explain
 
-    found = explain(failed, recording.recorder.next_step, recording.num_replicas)
+    found = explain(failed, step, num_replicas)
     for line in found.lines if found.key else found.lines[:1]:
         say(line)
 
@@ -106,7 +106,9 @@ def _write_without_steps(session: Session, error: BaseException | None) -> None:
     if not record.worker:
         log.write(Note("warning", _why_no_step(session)))
     if error is not None and not isinstance(error, KeyboardInterrupt):
-        log.write(failed_by(error))
+        failed = failed_by(error)
+        log.write(failed)
+        _explain(failed, None, 1)
     else:
         log.write(Finished("stopped" if error is not None else "finished", 0))
     log.close()

@@ -104,6 +104,7 @@ def test_a_missing_value_is_null_with_its_reason(tmp_path: Path, options: dict[s
     summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))
     allowed = (
         "status_message",
+        "headline",
         "created_ns",
         "physical",
         "moved",

@@ -1,0 +1,1 @@
+"""Programs that fail, and what is said of their errors."""

@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from types import FrameType
 from typing import Any, NamedTuple
 
+from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_core.runtime.library_files import (
     is_framework_file,
@@ -31,8 +32,7 @@ SWITCH_S = 0.001
 
 Python's default of 5 ms would hide most of what happens in a step of 10 ms: with it, a loop of 8 ms
 was attributed to the call before it. A sample counts for the time since the previous sample,
-because a thread that runs Python delays the sampler until it releases the lock. The interval of
-`sys.setswitchinterval` applies to the whole process, so `stop` restores it.
+because a thread that runs Python delays the sampler until it releases the lock.
 """
 MOST_SAMPLES = 20_000
 _NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
@@ -78,22 +78,19 @@ class PythonSampler:
         default."""
         self._thread = threading.get_ident() if thread is None else thread
         self._stopping = threading.Event()
-        self._switch_s = sys.getswitchinterval()
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="python-sampler")
         self._at_ns: list[int] = []
         self._place: list[int] = []
         self._places: dict[Place, int] = {}
 
     def start(self) -> None:
-        self._switch_s = sys.getswitchinterval()
-        sys.setswitchinterval(min(SWITCH_S, self._switch_s))
+        switch_interval.shorten(SWITCH_S)
         self._watcher.start()
 
     def stop(self) -> None:
         """Stop sampling, without waiting for a sample in progress."""
         self._stopping.set()
-        if sys.getswitchinterval() <= SWITCH_S:  # unless the program has set another one
-            sys.setswitchinterval(self._switch_s)
+        switch_interval.restore(SWITCH_S)
 
     def samples(self) -> dict[str, Any]:
         """The samples, with the fields of `profiles.capture.python_samples.PythonSamples`."""

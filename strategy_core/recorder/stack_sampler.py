@@ -30,6 +30,7 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
+from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.run.event_log import EventLog
@@ -135,8 +136,7 @@ class StackSampler:
 
     def look(self) -> None:
         """Take one sample."""
-        usual_s = sys.getswitchinterval()
-        sys.setswitchinterval(min(_SWITCH_S, usual_s))
+        switch_interval.shorten(_SWITCH_S)
         try:
             time.sleep(_AHEAD_S)
             with _NO_COLLECTION:
@@ -144,8 +144,7 @@ class StackSampler:
                 stack = None if frame is None else self._reduced(frame)
                 del frame
         finally:
-            if sys.getswitchinterval() <= _SWITCH_S:  # unless the program has set another one
-                sys.setswitchinterval(usual_s)
+            switch_interval.restore(_SWITCH_S)
         if stack is not None:
             self._add(stack, self._now_ns())
 

@@ -24,6 +24,7 @@ from tests.event_records import read_records
 PROGRAMS = Path(__file__).parent / "programs"
 WEIGHTS = "weights.npy"
 """Where a program of the folder saves its weights: its first argument."""
+_FAILED = "strategy-lab: The run failed"
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -41,16 +42,20 @@ class Ran:
 
     @property
     def errors(self) -> str:
-        """Its standard error, without TensorFlow's log and addresses of objects."""
+        """Its standard error, without TensorFlow's log, addresses of objects and `explanation`."""
+        return self._split[0]
+
+    @cached_property
+    def _split(self) -> tuple[str, str]:
         lines = (self.folder / "stderr").read_text().splitlines()
         own = [line for line in lines if not line.startswith(("W0000", "I0000", "E0000"))]
-        return _ADDRESS.sub("0x", "\n".join(own))
+        before, said, after = _ADDRESS.sub("0x", "\n".join(own)).partition(_FAILED)
+        return before.rstrip("\n"), said + after
 
     @property
-    def last_error(self) -> str:
-        """The last line of its standard error that is not the lab's explanation."""
-        lines = self.errors.splitlines()
-        return next(line for line in reversed(lines) if not line.startswith("strategy-lab: "))
+    def explanation(self) -> str:
+        """What the lab has printed of the error that ended it; empty without one."""
+        return self._split[1]
 
     @property
     def weights(self) -> bytes:

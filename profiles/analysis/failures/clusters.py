@@ -7,8 +7,7 @@ from strategy_lab.profiles.analysis.failures.entry import known
 CLUSTERS = (
     known(
         "no-device",
-        r"Could not satisfy device specification|unknown device|"
-        r"does not match any device|Could not satisfy explicit device specification",
+        r"Could not satisfy (?:explicit )?device specification",
         "the program names a device that this process does not have",
         "Look at tf.config.list_logical_devices(). Leave out the devices, and "
         "MirroredStrategy() takes all GPUs.",
@@ -22,8 +21,8 @@ CLUSTERS = (
     ),
     known(
         "devices-late",
-        r"(?:Virtual|Physical|Visible) devices cannot be modified after being initialized|"
-        r"cannot be (?:modified|set) after initialization",
+        r"(?:Virtual|Visible) devices cannot be modified after being initialized|"
+        r"cannot be modified after initialization",
         "devices, or their threads, were set after TensorFlow had started",
         "Move the call of tf.config before the first tensor, strategy and model.",
     ),
@@ -53,7 +52,7 @@ CLUSTERS = (
     ),
     known(
         "coordinator-strategy",
-        r"Strategy' object has no attribute '_cluster_coordinator'|is supported to work with `tf\.distribute\.experimental\.coordinator",
+        r"Strategy' object has no attribute '_cluster_coordinator'",
         "ClusterCoordinator was given another strategy than ParameterServerStrategy",
         "Make it with a tf.distribute.ParameterServerStrategy; other strategies need no "
         "coordinator: call strategy.run.",

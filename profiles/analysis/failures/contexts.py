@@ -116,13 +116,13 @@ CONTEXTS = (
     ),
     known(
         "reduce-op",
-        r"is not a valid ReduceOp|Expected `reduce_op` to be a `tf\.distribute\.ReduceOp`",
+        r"is not a valid ReduceOp",
         "values cannot be combined by that operation",
         "Give reduce 'SUM' or 'MEAN'.",
     ),
     known(
         "reduce-axis",
-        r"Invalid reduction dimension -?\d+ for input with \d+ dimensions|`axis` = \S+ out of range for `value`",
+        r"Invalid reduction dimension -?\d+ for input with \d+ dimensions",
         "values are reduced along an axis that they do not have",
         "Give strategy.reduce axis=None for values without a batch dimension, such as a loss, "
         "and axis=0 for those with one.",

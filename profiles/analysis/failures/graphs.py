@@ -38,7 +38,7 @@ GRAPHS = (
     ),
     known(
         "no-tensor-returned",
-        r"Could not build a TypeSpec for .* of unsupported type|must return zero or more Tensors",
+        r"Could not build a TypeSpec for .* of unsupported type",
         "a graph got or returned an object that is no tensor",
         "Return tensors, or tuples and dicts of tensors, from the function that strategy.run "
         "or tf.function is given.",

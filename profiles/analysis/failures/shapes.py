@@ -52,7 +52,7 @@ SHAPES = (
     ),
     known(
         "out-of-memory",
-        r"OOM when allocating|failed to allocate memory",
+        r"OOM when allocating",
         "the memory of a device is full",
         "Use a smaller batch, mixed precision or more replicas; look for a tensor that grows "
         "with each step.",

@@ -31,7 +31,8 @@ GRAPHS = (
     ),
     known(
         "tensor-left-its-graph",
-        r"is out of scope and cannot be used here|cannot be accessed from here, because it was defined in",
+        r"is out of scope and cannot be used here|"
+        r"cannot be accessed from here, because it was defined in",
         "a tensor of one graph was kept, and used outside of it",
         "Return the tensor from the step, or store its value in a tf.Variable; a list or an "
         "attribute keeps only its name.",

@@ -7,7 +7,8 @@ from strategy_lab.profiles.analysis.failures.entry import known
 SHAPES = (
     known(
         "fixed-reshape",
-        r"Input to reshape is a tensor with [1-9]\d* values|Cannot reshape a tensor with \d+ elements",
+        r"Input to reshape is a tensor with [1-9]\d* values|"
+        r"Cannot reshape a tensor with \d+ elements",
         "a tensor has not as many values as the shape that it is given: a replica's batch is "
         "smaller than the global one, and the last batch smaller still",
         "Write -1 for the size of the batch, or read it from tf.shape(x)[0]. Call batch() "

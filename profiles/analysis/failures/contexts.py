@@ -118,7 +118,7 @@ CONTEXTS = (
     known(
         "reduce-op",
         r"is not a valid ReduceOp",
-        "values cannot be combined by that operation",
+        "strategy.reduce was given an operation that it does not have",
         "Give reduce 'SUM' or 'MEAN'.",
     ),
     known(

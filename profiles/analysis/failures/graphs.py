@@ -54,7 +54,8 @@ GRAPHS = (
         "channels-first",
         r"only supports? (?:the )?NHWC",
         "the op cannot compute on CPUs with the channels first",
-        "Use data_format='NHWC' or 'channels_last', as keras.config.set_image_data_format sets it.",
+        "Use data_format='NHWC' in ops of tf and 'channels_last' in layers of Keras; "
+        "keras.config.set_image_data_format('channels_last') sets it for all layers.",
     ),
     known(
         "tape-used-twice",

@@ -53,11 +53,19 @@ def close_recording(session: Session, recording: Recording, error: BaseException
 
 
 def _explain(failed: Failed, step: int | None, num_replicas: int) -> None:
-    """Print the cause of the error behind the program's own traceback."""
+    """Print the cause of the error behind the program's own traceback.
+
+    Without a step the traceback says all that is known of an unknown error.
+    """
     from strategy_lab.profiles.analysis.failures.explain import explain
 
+<<<<<<< HEAD
     found = explain(failed, step, num_replicas)
     for line in found.lines if found.key else found.lines[:1]:
+=======
+    explained = explain(failed, step, num_replicas)
+    for line in explained.lines if explained.key or step is not None else ():
+>>>>>>> failures
         say(line)
 
 

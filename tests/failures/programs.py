@@ -284,28 +284,28 @@ def example_without_the_feature() -> None:
     tf.io.parse_single_example(empty, {"x": tf.io.FixedLenFeature([], tf.float32)})
 
 
+def shards_by_file(data: tf.data.Dataset) -> None:
+    """What a strategy of two workers does with a dataset that is to be divided by its files."""
+    sharded = tf.raw_ops.AutoShardDataset(
+        input_dataset=tf.data.experimental.to_variant(data),
+        num_workers=2,
+        index=0,
+        auto_shard_policy=tf.data.experimental.AutoShardPolicy.FILE,
+        num_replicas=2,
+        output_types=[data.element_spec.dtype],
+        output_shapes=[data.element_spec.shape],
+    )
+    list(tf.data.experimental.from_variant(sharded, data.element_spec))
+
+
 @fails_by("too-few-files")
 def shards_of_too_few_files() -> None:
-    from tensorflow.python.data.experimental.ops import distribute
-
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.FILE
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "data.tfrecord")
-        with tf.io.TFRecordWriter(path) as writer:
-            writer.write(b"one")
-        data = tf.data.TFRecordDataset([path]).batch(4).with_options(options)
-        list(distribute._AutoShardDataset(data, 2, 0))
+    shards_by_file(tf.data.TFRecordDataset(["data.tfrecord"]).batch(4))
 
 
 @fails_by("no-shardable-files")
 def shards_of_files_without_files() -> None:
-    from tensorflow.python.data.experimental.ops import distribute
-
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.FILE
-    data = tf.data.Dataset.range(8).batch(4).with_options(options)
-    list(distribute._AutoShardDataset(data, 2, 0))
+    shards_by_file(tf.data.Dataset.range(8).batch(4))
 
 
 @fails_by("arrays-differ")
@@ -385,11 +385,6 @@ def targets_of_another_shape() -> None:
     fit([dense(3)], np.ones((8, 2)), np.ones((8, 2)), "categorical_crossentropy")
 
 
-@fails_by("loss-shape")
-def targets_with_a_dimension_more() -> None:
-    fit([dense(3)], np.ones((8, 2)), np.ones((8, 3, 1)), "categorical_crossentropy")
-
-
 @fails_by("assigned-shape")
 def assigned_another_shape() -> None:
     with two_cpus().scope():
@@ -445,7 +440,7 @@ def all_reduce_in_a_condition() -> None:
 @fails_by("merge-call-in-cond")
 def all_reduce_in_a_function_of_its_own() -> None:
     inner = tf.function(lambda: in_replica().all_reduce("sum", tf.ones([])))
-    on_each(lambda: inner())
+    on_each(lambda: inner() + 1)
 
 
 @fails_by("gradient-accumulation")
@@ -460,7 +455,7 @@ def fit_that_accumulates_gradients() -> None:
 def all_reduce_of_one_replica() -> None:
     def replica() -> None:
         if in_replica().replica_id_in_sync_group == 0:
-            in_replica().merge_call(lambda strategy: None)
+            in_replica().merge_call(str)
 
     two_cpus().run(replica)
 
@@ -565,7 +560,7 @@ def variable_made_by_each_call() -> None:
 
 @fails_by("variable-in-step")
 def layer_made_by_each_call() -> None:
-    step = tf.function(lambda x: dense()(x))
+    step = tf.function(lambda x: dense()(x) + 1)
     step(tf.ones([1, 2]))
     step(tf.ones([2, 2]))
 
@@ -705,7 +700,7 @@ def mean_of_all_replicas() -> None:
 
 @fails_by("per-replica-value")
 def format_of_all_replicas() -> None:
-    f"{one_of_each():.3f}"
+    format(one_of_each(), ".3f")
 
 
 @fails_by("captured-per-replica")
@@ -717,7 +712,7 @@ def batch_of_all_replicas_in_a_closure() -> None:
 
 @fails_by("no-tensor-returned")
 def object_returned_to_a_graph() -> None:
-    on_each(lambda: object())
+    on_each(object)
 
 
 @fails_by("run-arguments")
@@ -780,7 +775,7 @@ def condition_of_python_in_a_layer() -> None:
 
 @fails_by("python-condition")
 def loop_of_python_in_a_replica() -> None:
-    on_each(lambda: [one for one in tf.range(tf.cast(tf.random.uniform([]), tf.int32))])
+    on_each(lambda: list(tf.range(tf.cast(tf.random.uniform([]), tf.int32))))
 
 
 @fails_by("numpy-in-graph")
@@ -999,11 +994,6 @@ def method_of_tensorflow_2_1() -> None:
     two_cpus().experimental_run_v2(lambda: None)
 
 
-@fails_by("keras-2")
-def another_argument_of_keras_2() -> None:
-    keras.optimizers.SGD(decay=0.1)
-
-
 @fails_by("old-tensorflow")
 def placeholder_of_tensorflow_1() -> None:
     tf.placeholder(tf.float32)
@@ -1169,7 +1159,7 @@ def json_of_the_program() -> None:
 def error_of_a_callback() -> None:
     class Stopping(keras.callbacks.Callback):  # type: ignore[misc]
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-            raise RuntimeError(f"no disk for epoch {epoch}")
+            raise RuntimeError(f"no disk for epoch {epoch} with {logs is None}")
 
     fit([dense()], np.ones((8, 2)), np.ones((8, 1)), callbacks=[Stopping()])
 

@@ -10,7 +10,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.causes import held_up
-from strategy_lab.profiles.analysis.findings import NO_REASON, Finding, findings, gather_facts
+from strategy_lab.profiles.analysis.findings import ASIDE, ONCE, Finding, findings, gather_facts
 from strategy_lab.profiles.replay.edits import InputFree
 from strategy_lab.profiles.replay.what_if import what_if
 from strategy_lab.profiles.run.events import Failed
@@ -62,7 +62,7 @@ def recorded(planted: Planted) -> Recorded:
 
 def first(found: list[Finding]) -> Finding:
     """The first finding about a usual step: recording and the first step cost a short run most."""
-    return next(item for item in found if item.key not in NO_REASON)
+    return next(item for item in found if item.key not in (*ASIDE, ONCE))
 
 
 @pytest.mark.alone
@@ -83,7 +83,7 @@ def test_retracing_is_reported_with_the_argument_and_its_length(recorded: Record
         r"train_step is traced again in 23 of the 23 steps after the first", told.sentence
     )
     assert "argument `scale` is a Python value that changes (1.0" in told.sentence
-    assert re.search(r"Building its graph takes \d+ % of a typical captured step \(", told.sentence)
+    assert re.search(r"Building its graph takes \d+ % of a captured step \(", told.sentence)
 
 
 def test_work_of_the_host_in_the_step_is_reported_with_its_line(recorded: Recorded) -> None:
@@ -224,27 +224,22 @@ def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Record
     assert op in told.sentence
 
 
-@pytest.mark.parametrize("kind", ["between-steps", "slow-callback", "saving-each-seventh"])
-def test_what_the_program_does_between_its_steps_is_named(kind: str, recorded: Recorded) -> None:
-    (told,) = [item for item in recorded(kind) if item.key == "between-steps"]
-    assert told.evidence["median_ms"] >= 50.0
-    assert told.evidence["place"].startswith("program.py:")
-
-
 @pytest.mark.parametrize(
-    ("kind", "part"), [("saving-each-epoch", ""), ("validated-each-epoch", "is validation")]
+    ("kind", "key"),
+    [
+        ("between-steps", "between-steps"),
+        ("slow-callback", "callback"),
+        ("saving-each-seventh", "callback"),
+        ("saving-each-epoch", "callback"),
+        ("validated-each-epoch", "validation"),
+    ],
 )
-def test_the_end_of_an_epoch_leads_if_it_takes_most(
-    kind: str, part: str, recorded: Recorded
+def test_what_the_program_does_between_its_steps_leads_and_is_named(
+    kind: str, key: str, recorded: Recorded
 ) -> None:
     told = first(recorded(kind))
-    assert told.key == "epoch-end"
-    assert told.evidence["num_ends"] == 3, "no step follows the fourth"
-    assert told.evidence["median_ms"] >= 400.0
-    assert part in told.sentence
-    between = [item for item in recorded(kind) if item.key == "between-steps"]
-    # A busy machine may stop the program between other steps, for less time.
-    assert all(item.evidence["median_ms"] < 200.0 for item in between)
+    assert told.key == key
+    assert told.evidence["place"].startswith("program.py:")
 
 
 @pytest.mark.parametrize("kind", ["unsteady", "unsteady-branch"])

@@ -72,8 +72,7 @@ CLUSTERS = (
     ),
     known(
         "lost-worker",
-        r"UnavailableError|DeadlineExceededError|failed to connect to all addresses|"
-        r"Connection reset by peer",
+        r"\bUnavailableError\b",
         "another process of the cluster could not be reached",
         "Look at the record of the process that ended first.",
     ),

@@ -95,7 +95,8 @@ CONTEXTS = (
     known(
         "per-replica-value",
         r"not 'PerReplica'|'PerReplica' object has no attribute|format string passed to PerReplica|"
-        r"unsupported operand type\(s\) for .*'PerReplica'|using a PerReplica object while not inside a replica context",
+        r"unsupported operand type\(s\) for .*'PerReplica'|"
+        r"using a PerReplica object while not inside a replica context",
         "the result of strategy.run, which holds one value of each replica, was used as if it "
         "were one tensor",
         "Combine the values first with strategy.reduce('SUM', value, axis=None), or take them "
@@ -117,7 +118,7 @@ CONTEXTS = (
     known(
         "reduce-op",
         r"is not a valid ReduceOp",
-        "values cannot be combined by that operation",
+        "strategy.reduce was given an operation that it does not have",
         "Give reduce 'SUM' or 'MEAN'.",
     ),
     known(

@@ -31,7 +31,8 @@ GRAPHS = (
     ),
     known(
         "tensor-left-its-graph",
-        r"is out of scope and cannot be used here|cannot be accessed from here, because it was defined in",
+        r"is out of scope and cannot be used here|"
+        r"cannot be accessed from here, because it was defined in",
         "a tensor of one graph was kept, and used outside of it",
         "Return the tensor from the step, or store its value in a tf.Variable; a list or an "
         "attribute keeps only its name.",
@@ -53,7 +54,8 @@ GRAPHS = (
         "channels-first",
         r"only supports? (?:the )?NHWC",
         "the op cannot compute on CPUs with the channels first",
-        "Use data_format='NHWC' or 'channels_last', as keras.config.set_image_data_format sets it.",
+        "Use data_format='NHWC' in ops of tf and 'channels_last' in layers of Keras; "
+        "keras.config.set_image_data_format('channels_last') sets it for all layers.",
     ),
     known(
         "tape-used-twice",

@@ -64,7 +64,7 @@ INPUTS = (
         r"(?:UnknownError|InvalidArgumentError): (?!TypeError: `generator` yielded)\w+: .*"
         r"\nTraceback \(most recent call last\):.*\{\{node (?:PyFunc|EagerPyFunc)",
         "Python code that the dataset calls, a generator or a function of map(), raised an error",
-        "Mend the generator or the function; the traceback inside of the message names its "
+        "Correct the generator or the function; the traceback inside of the message names its "
         "line. Dataset.ignore_errors() leaves out the examples that fail.",
     ),
     known(
@@ -76,7 +76,7 @@ INPUTS = (
     known(
         "no-file",
         r"NotFoundError: (?!.*restoring)\S.*; No such file or directory",
-        "a file of the dataset does not exist, at least not on this machine",
+        "a file that TensorFlow was to read does not exist, at least not on this machine",
         "Check the path. Each worker reads the files by itself: put them where all of them "
         "can, at the same path.",
     ),
@@ -90,7 +90,7 @@ INPUTS = (
         "example-feature",
         r"Feature: \S+ \(data type: \w+\) is required but could not be found|"
         r"Can't parse serialized Example",
-        "an example of the dataset has not the features that it is parsed with",
+        "an example of the dataset does not have the features that it is parsed with",
         "Give parse_single_example the names, types and shapes that were written, and a "
         "default_value for a feature that may be missing.",
     ),

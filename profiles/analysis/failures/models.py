@@ -9,20 +9,20 @@ MODELS = (
         "layer-input",
         r"is incompatible with the layer: expected",
         "the model was built for inputs of another shape",
-        "Compare keras.Input, or the input that the model was built with, with the batch of "
-        "one replica; leave the size of the batch out of it.",
+        "Compare keras.Input, or the input that the model was built with, with the examples "
+        "of the dataset.",
     ),
     known(
         "loss-shape",
-        r"Arguments `target` and `output` must have the same (?:shape|rank)",
-        "the targets have not the shape of the model's outputs",
+        r"Arguments `target` and `output` must have the same shape",
+        "the targets do not have the shape of the model's outputs",
         "Give the last layer as many units as a target has values; use "
         "sparse_categorical_crossentropy for targets that are numbers of classes.",
     ),
     known(
         "loss-structure",
         r"y_true and y_pred have different structures",
-        "the model has not as many outputs as there are targets",
+        "the numbers of outputs and of targets differ",
         "Give fit one target for each output, in the same tuple or dict.",
     ),
     known(
@@ -42,7 +42,7 @@ MODELS = (
     known(
         "not-compiled",
         r"You must call `compile\(\)` before|No loss to compute\. Provide a `loss` argument",
-        "fit was called on a model without a loss",
+        "the model was used without compile() or without a loss",
         "Call model.compile(optimizer, loss) inside of strategy.scope() first.",
     ),
     known(
@@ -59,8 +59,9 @@ MODELS = (
     ),
     known(
         "keras-2",
-        r"Invalid value for argument `reduction`\. Expected one of|`keras\.optimizers\.legacy` is not supported in Keras 3|"
-        r"Argument\(s\) not recognized: \{'(?:lr|decay)'",
+        r"Invalid value for argument `reduction`\. .*: reduction=auto|"
+        r"`keras\.optimizers\.legacy` is not supported in Keras 3|"
+        r"Argument\(s\) not recognized: \{'lr'",
         "the program was written for Keras 2, and Keras 3 does not have this",
         "Use reduction='sum_over_batch_size', keras.optimizers.X and learning_rate. Or "
         "install tf_keras and set TF_USE_LEGACY_KERAS=1 before TensorFlow is imported.",
@@ -83,7 +84,7 @@ MODELS = (
         "saved-name",
         r"The filename must end in `\.weights\.h5`|The filepath provided must end in `|"
         r"Invalid filepath extension for saving",
-        "the name of the file has not the suffix that Keras 3 writes",
+        "the name of the file does not have the suffix that Keras 3 needs",
         "End the name in .keras for a model and in .weights.h5 for weights; "
         "model.export(folder) writes a SavedModel.",
     ),

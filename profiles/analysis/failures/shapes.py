@@ -7,9 +7,10 @@ from strategy_lab.profiles.analysis.failures.entry import known
 SHAPES = (
     known(
         "fixed-reshape",
-        r"Input to reshape is a tensor with [1-9]\d* values|Cannot reshape a tensor with \d+ elements",
-        "a tensor has not as many values as the shape that it is given: a replica's batch is "
-        "smaller than the global one, and the last batch smaller still",
+        r"Input to reshape is a tensor with [1-9]\d* values|"
+        r"Cannot reshape a tensor with \d+ elements",
+        "a tensor does not have as many values as its new shape, as when the shape contains a "
+        "fixed size of the batch and a replica's batch is smaller",
         "Write -1 for the size of the batch, or read it from tf.shape(x)[0]. Call batch() "
         "with drop_remainder=True if it must be fixed.",
     ),
@@ -23,7 +24,7 @@ SHAPES = (
     known(
         "incompatible-shapes",
         r"Incompatible shapes: |Dimensions must be equal, but are|Matrix size-incompatible",
-        "two tensors have not the shapes that the op needs",
+        "two tensors do not have the shapes that the op needs",
         "Check both shapes for the batch of one replica, which is the global batch divided by "
         "the replicas; the last batch of an epoch may be smaller.",
     ),

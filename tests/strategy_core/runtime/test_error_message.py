@@ -26,9 +26,29 @@ Arguments received by Narrow.call():
 """
 
 
+IN_USER_CODE = """in user code:
+
+    File "/x/training.py", line 3, in step  *
+        return strategy.run(
+            replica
+        )
+    File "/x/training.py", line 7, in replica  *
+        return tf.ones(2) + tf.ones(3)
+
+    ValueError: Dimensions must be equal, but are 2 and 3
+"""
+AFTER_ITS_PLACE = """2 root error(s) found.
+  (0) INVALID_ARGUMENT: {{function_node __inference_step_7}}
+
+!!! Detected Infinity or NaN in output 0 of graph op "Log"
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        (IN_USER_CODE, "Dimensions must be equal, but are 2 and 3"),
+        (AFTER_ITS_PLACE, '!!! Detected Infinity or NaN in output 0 of graph op "Log"'),
         ("no such device", "no such device"),
         (
             LOST_PEER,

@@ -43,5 +43,17 @@ def test_the_line_that_called_a_library_is_named_and_not_the_librarys() -> None:
     assert place_of_error(error_of(reads)) == f"test_error_place.py:{first + 1}"
 
 
+def test_a_file_that_autograph_made_is_no_file_of_the_program() -> None:
+    made: dict[str, Callable[[], None]] = {}
+    text = "def converted():\n    raise ValueError('no')\n"
+    exec(compile(text, "/tmp/__autograph_generated_file3k.py", "exec"), made)
+
+    def calls() -> None:
+        made["converted"]()
+
+    first = calls.__code__.co_firstlineno
+    assert place_of_error(error_of(calls)) == f"test_error_place.py:{first + 1}"
+
+
 def test_an_error_that_was_never_raised_has_no_line() -> None:
     assert not place_of_error(ValueError("not raised"))

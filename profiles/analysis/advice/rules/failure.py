@@ -4,7 +4,7 @@
 
 Explains the error that ended the run: the step, the replica, the layer and the line that it came
 from, and its cause, if it is one of the errors that are known by what causes them. Three errors
-have rules of their own.
+have rules of their own. A run that failed before its first step has the same explanation.
 
 ## Why is this slow
 

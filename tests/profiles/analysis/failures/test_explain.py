@@ -39,6 +39,42 @@ def test_an_unknown_error_is_shown_as_it_was_written_with_its_replica_and_step()
     )
 
 
+def test_only_the_error_itself_is_looked_at_and_not_what_was_handled_or_called() -> None:
+    detail = (
+        "Traceback (most recent call last):\n"
+        "OutOfRangeError: End of sequence [[{{node replica_1/model/dense/Get}}]]\n"
+        "\nDuring handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 3, in <module>\n'
+        "    raise ValueError(text)  # slice index 0 of dimension 0 out of bounds\n"
+        "ValueError: no model\n"
+    )
+    found = explain(Failed("ValueError: no model", detail), 3, 2)
+    assert (found.key, found.replica, found.layer) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("node", "layer"),
+    [
+        ("replica_1/sequential_1/dense_1/MatMul", "dense_1"),
+        ("sequential_1/dense_1/Relu/CheckNumericsV2", "dense_1"),
+        ("compile_loss/mse/Sum/Sum", "mse"),
+        ("random_uniform/RandomUniform", None),
+        ("while/cond/IteratorGetNext_1", None),
+        ("add", None),
+    ],
+)
+def test_the_layer_is_the_scope_around_the_op(node: str, layer: str | None) -> None:
+    assert explain(Failed("Odd", f"[[{{{{node {node}}}}}]]"), 3).layer == layer
+
+
+def test_before_the_first_step_there_is_no_step_to_look_at() -> None:
+    found = explain(Failed("ValueError: no model", place="train.py:3"), None)
+    assert found.lines == (
+        "The run failed before its first step at train.py:3: ValueError: no model.",
+    )
+
+
 def test_a_program_with_one_replica_names_none() -> None:
     assert explain(EMPTY, 12, 1).replica is None
 

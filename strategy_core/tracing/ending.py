@@ -55,17 +55,13 @@ def close_recording(session: Session, recording: Recording, error: BaseException
 def _explain(failed: Failed, step: int | None, num_replicas: int) -> None:
     """Print the cause of the error behind the program's own traceback.
 
-    Without a step the traceback says all that is known of an unknown error.
+    Of an unknown error only its step is said: the traceback has the rest.
     """
     from strategy_lab.profiles.analysis.failures.explain import explain
 
-<<<<<<< HEAD
-    found = explain(failed, step, num_replicas)
-    for line in found.lines if found.key else found.lines[:1]:
-=======
     explained = explain(failed, step, num_replicas)
-    for line in explained.lines if explained.key or step is not None else ():
->>>>>>> failures
+    num_lines = len(explained.lines) if explained.key else step is not None
+    for line in explained.lines[:num_lines]:
         say(line)
 
 

@@ -38,8 +38,8 @@ from strategy_lab.profiles.run.event_parts import Loop, StackFrame, StackPlace
 from strategy_lab.profiles.run.events import StacksSampled
 
 EVERY_S, AT_FIRST_S = 0.125, 0.05
-"""Mean interval between two samples, and the same of the first `_FIRST_SAMPLES`: a short run has
-few, and a long one needs no more."""
+"""Mean interval between two samples, and the same of the first `_FIRST_SAMPLES` of a recording: a
+short run has few, and a long one needs no more."""
 _FIRST_SAMPLES = 400
 _AHEAD_S = 0.001
 _SWITCH_S = 0.0005
@@ -85,6 +85,7 @@ class StackSampler:
         self._now_ns = now_ns
         self._thread = threading.get_ident()
         self._path: Path | None = None
+        self._num_recorded = 0
         self._log: EventLog | None = None
         self._stopping = threading.Event()
         self._sampler = threading.Thread(target=self._run, daemon=True, name="stack-sampler")
@@ -125,14 +126,18 @@ class StackSampler:
         choose = random.Random()  # the program's own numbers stay as they are
         written_s = time.monotonic()
         with suppress(LabError, OSError):
-            for number in itertools.count():
-                mean_s = AT_FIRST_S if number < _FIRST_SAMPLES else self._every_s
-                if self._stopping.wait(choose.uniform(0.5, 1.5) * mean_s - _AHEAD_S):
-                    return
+            while not self._stopping.wait(choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S):
                 self.look()
                 if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
                     written_s = time.monotonic()
                     self._write()
+
+    @property
+    def _mean_s(self) -> float:
+        if self._path is None or self._num_recorded >= _FIRST_SAMPLES:
+            return self._every_s
+        self._num_recorded += 1
+        return AT_FIRST_S
 
     def look(self) -> None:
         """Take one sample."""

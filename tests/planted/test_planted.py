@@ -183,7 +183,7 @@ def test_a_step_that_computes_in_float64_is_reported_with_its_op(
     kind: str, recorded: Recorded
 ) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "float64"]
-    assert "MatMul" in told.evidence["op"]
+    assert any(op in told.evidence["op"] for op in ("MatMul", "SplitV")), "of layer or optimizer"
     assert told.evidence["share_of_compute"] > 0.5
 
 

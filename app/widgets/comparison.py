@@ -67,6 +67,8 @@ _EVIDENCE = """<style>
   overflow-wrap:anywhere; text-wrap:pretty}
 </style>"""
 _DEFINED_AS = {
+    "loop_time_ms": "loop_time",
+    "loop_examples_per_second": "loop_throughput",
     "step_time_ms": "step_time_of_side",
     "examples_per_second_at_median": "throughput_of_side",
     "bytes_per_step.collective": "traffic",

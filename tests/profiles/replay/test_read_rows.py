@@ -67,7 +67,7 @@ def test_small_steps_are_searched_for_once(
     ops_per_step: int, num_reads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a long run that takes as long as their replay. Of large ones a graph tells how many."""
-    steps, windows = FEWEST_REPLAYED + 40, 4
+    steps, windows = FEWEST_REPLAYED + 40, 5
     run = write_run(tmp_path / "run", steps=steps, windows=windows, ops_per_step=ops_per_step)
     add_graph(run)
     reads = []

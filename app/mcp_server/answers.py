@@ -28,6 +28,7 @@ ALL = "all"
 _DETAILS = (
     "environment",
     "clocks",
+    "account",
     "key_numbers",
     "findings",
     "epoch_ends",
@@ -41,7 +42,9 @@ _DETAILS = (
     "capture",
 )
 """Entries of a summary that are long and that few questions need: two thirds of its length."""
-_FINDINGS = ("segment", "strategy", "num_replicas", "headline", "key_numbers", "findings")
+_FINDINGS = (
+    "segment", "strategy", "num_replicas", "headline", "loop", "key_numbers", "findings",
+)  # fmt: skip
 
 
 class Answers:

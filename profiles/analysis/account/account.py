@@ -84,11 +84,6 @@ class Account:
     def is_sampled(self) -> bool:
         return any(row.source == "sampled" for row in self.rows)
 
-    @property
-    def leaves(self) -> tuple[Row, ...]:
-        parents = {row.parent for row in self.rows}
-        return tuple(row for row in self.rows if row.row not in parents)
-
 
 def account(profile: Profile, segment: SegmentOpened) -> Account:
     """Divide the time of the lowest worker's loop, as `steps` are its."""

@@ -19,22 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.advice.rows import rows_as_findings
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "checkpoint"
 ROWS = ("loop/between/checkpoint",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Save less often, save weights instead of the whole model, or save in another thread: "
+    "tf.train.CheckpointOptions(enable_async=True)."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "checkpoint"):
-        yield finding(
-            facts,
-            KEY,
-            f"Saving takes {how_long(facts, row)}{at_line(facts, row)}.",
-            "Save less often, save weights instead of the whole model, or save in another thread: "
-            "tf.train.CheckpointOptions(enable_async=True).",
-            cost_of(facts, row),
-            place=row.place,
-        )
+    return rows_as_findings(facts, KEY, "checkpoint", "Saving takes", ADVICE)

@@ -19,22 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.advice.rows import rows_as_findings
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "host-read"
 ROWS = ("loop/between/host-read",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Read results every few steps, or at the end of an epoch: keep a running sum in a metric or a "
+    "tf.Variable."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "host-read"):
-        yield finding(
-            facts,
-            KEY,
-            f"Reading results takes {how_long(facts, row)}{at_line(facts, row)}.",
-            "Read results every few steps, or at the end of an epoch: keep a running sum in a "
-            "metric or a tf.Variable.",
-            cost_of(facts, row),
-            place=row.place,
-        )
+    return rows_as_findings(facts, KEY, "host-read", "Reading results takes", ADVICE)

@@ -18,21 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.advice.rows import rows_as_findings
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "logging"
 ROWS = ("loop/between/logging",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = "Log every few steps; histograms and images cost most."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "logging"):
-        yield finding(
-            facts,
-            KEY,
-            f"Logging takes {how_long(facts, row)}{at_line(facts, row)}.",
-            "Log every few steps; histograms and images cost most.",
-            cost_of(facts, row),
-            place=row.place,
-        )
+    return rows_as_findings(facts, KEY, "logging", "Logging takes", ADVICE)

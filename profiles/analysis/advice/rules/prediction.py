@@ -18,22 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.advice.rows import rows_as_findings
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "prediction"
 ROWS = ("loop/between/predict",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Predict less often. For one batch, call the model itself in a tf.function, or "
+    "predict_on_batch(): predict() makes an iterator over its data each time."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "predict"):
-        yield finding(
-            facts,
-            KEY,
-            f"Prediction takes {how_long(facts, row)}{at_line(facts, row)}.",
-            "Predict less often. For one batch, call the model itself in a tf.function, or "
-            "predict_on_batch(): predict() makes an iterator over its data each time.",
-            cost_of(facts, row),
-            place=row.place,
-        )
+    return rows_as_findings(facts, KEY, "predict", "Prediction takes", ADVICE)

@@ -19,22 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_lab.profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
-from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
+from strategy_lab.profiles.analysis.advice.rows import rows_as_findings
+from strategy_lab.profiles.analysis.facts import Facts, Finding
 
 KEY = "validation"
 ROWS = ("loop/between/validation",)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() and "
+    "prefetch() the validation data, and map() it in parallel."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "validation"):
-        yield finding(
-            facts,
-            KEY,
-            f"Validation takes {how_long(facts, row)}{at_line(facts, row)}.",
-            "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() "
-            "and prefetch() the validation data, and map() it in parallel.",
-            cost_of(facts, row),
-            place=row.place,
-        )
+    return rows_as_findings(facts, KEY, "validation", "Validation takes", ADVICE)

@@ -119,6 +119,8 @@ class _Hooks:
         if self._session.may_step_eagerly and tf.executing_eagerly():
             program = sys._getframe(2)  # of `Lookup.__get__`, which the `with` statement calls
             self._eager.tape_begins(program.f_code, program.f_lineno)
+        elif not tf.executing_eagerly():
+            self._session.tape_in_graph(sys._getframe(2))
         return method
 
     def gradient(self, tape: Any, method: Method) -> Method:

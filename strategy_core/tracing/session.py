@@ -26,6 +26,8 @@ from strategy_core.tracing.tracebacks import Tracebacks
 from strategy_core.tracing.units import Unit, Units
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from strategy_core.recorder.stack_sampler import StackSampler
     from strategy_core.tracing.first_graphs import FirstGraphs
     from strategy_core.tracing.recording import Recording
@@ -234,6 +236,7 @@ class Session:
         try:
             call.here.call = None
             self.open_calls.remove(call)
+            call.own_examples = call.own_examples or call.unit.undivided
             if self._graphs is not None:
                 self.first_call_done(call.unit)
             recording = self._recording
@@ -341,6 +344,18 @@ class Session:
         self.first_call(call.unit)
         if not self._skips(call.unit) and self._claim(call.here.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
+
+    @guarded
+    def tape_in_graph(self, program: FrameType) -> None:
+        """A function of the program, of a replica perhaps, begins to record a tape in a trace."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is None:
+            return
+        from strategy_core.tracing.undivided import batch_like
+
+        batch = batch_like(program)
+        if batch:
+            call.unit.replica_gets(tuple(map(id, batch)), int(batch[0].shape[0]))
 
     # -- eager steps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,11 @@ class Unit:
         """Some variables that it computes gradients of; None before it has computed any."""
         self.is_update = False
         """Whether the variables have changed during a call of it, as far as that was looked at."""
+        self.undivided: int | None = None
+        """Examples of a batch that each replica gets as a whole; None if it is divided, or if that
+        is not known."""
+        self._replica_batch: tuple[tuple[int, ...], int] = ((), 0)
+        """Identities of the tensors that a replica got in a trace, and the replica's thread."""
         self._strategy: weakref.ref[Any] | None = None
         self.optimizers: list[weakref.ref[Any]] = []
 
@@ -61,6 +67,13 @@ class Unit:
     def applies(self, optimizer: Any) -> None:
         if all(ref() is not optimizer for ref in self.optimizers):
             self.optimizers.append(weakref.ref(optimizer))
+
+    def replica_gets(self, tensors: tuple[int, ...], num_examples: int) -> None:
+        """Note which tensors the calling thread's replica gets while the function is traced."""
+        before, thread = self._replica_batch
+        self._replica_batch = tensors, threading.get_ident()
+        if before == tensors and thread != threading.get_ident():
+            self.undivided = num_examples
 
     def gradient_in(self, graph: Any) -> None:
         """Note a call of `gradient` while `graph` is built."""

@@ -292,3 +292,28 @@ def test_the_detector_imports_no_tensorflow() -> None:
 
 
 pytestmark = pytest.mark.filterwarnings("error")
+
+
+def test_a_batch_that_two_replicas_get_as_a_whole_is_not_divided() -> None:
+    import threading
+
+    from strategy_core.tracing.units import Unit
+
+    def traced(*batches: tuple[int, ...]) -> int | None:
+        unit = Unit("train_step", "train.py:9")
+        waiting = threading.Barrier(len(batches))
+
+        def replica(batch: tuple[int, ...]) -> None:
+            unit.replica_gets(batch, 64)
+            waiting.wait()
+
+        threads = [threading.Thread(target=replica, args=(batch,)) for batch in batches]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        return unit.undivided
+
+    assert traced((1, 2), (1, 2)) == 64
+    assert traced((1, 2), (3, 4)) is None
+    assert traced((1, 2), (1, 4)) is None, "one tensor is of each replica"

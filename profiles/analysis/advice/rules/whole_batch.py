@@ -33,6 +33,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     if place is None or num_replicas < 2 or steps is None:
         return
     num_here = num_replicas // max(1, facts.segment.num_workers)
+    running = facts.account.row("loop/first/running")
+    place = (running.place if running else None) or place  # where the step is called with its batch
     yield finding(
         facts,
         KEY,

@@ -1,0 +1,58 @@
+"""How an answer of the lab is judged against what is true of a program."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmarks.field import KINDS, PROGRAMS, Told, judge
+from strategy_lab.profiles.analysis.advice.registry import RULES
+
+TRUTH: dict[str, Any] = {
+    "kind": "epoch-start",
+    "also_right": ["input"],
+    "line": 62,
+    "lines_ok": [63],
+    "op": None,
+    "untrue": ["late-replica"],
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "verdict"),
+    [
+        (Told(["epoch-start", "compute"], "", 62, ""), "right"),
+        (Told(["epoch-start"], "", None, ""), "right"),
+        (Told(["input"], "", 9, ""), "right"),
+        (Told(["epoch-start"], "", 9, ""), "wrong"),
+        (Told(["compute"], "", None, ""), "wrong"),
+        (Told(["epoch-start", "late-replica"], "", 62, ""), "misled"),
+        (None, "wrong"),
+    ],
+)
+def test_an_answer_is_right_by_its_kind_and_line(told: Told | None, verdict: str) -> None:
+    assert judge(TRUTH, told)[0] == verdict
+
+
+def test_a_computation_has_to_name_the_op() -> None:
+    truth = TRUTH | {"kind": "compute", "op": "TopKV2 MatMul", "line": None, "lines_ok": []}
+    assert judge(truth, Told(["compute"], "", None, "`TopKV2`"))[0] == "right"
+    assert judge(truth, Told(["compute"], "", None, "`Conv2D` of `conv`"))[0] == "wrong"
+
+
+def test_every_rule_that_names_a_cause_has_a_kind() -> None:
+    without = {"busy-machine", "costly-capture", "failure", "inter-op-threads", "loss-lost"}
+    without |= {"memory-limit", "not-captured", "partial-batch", "shared-collective-key"}
+    without |= {"shared-cores", "unsteady", "variables-in-first-step", "xla-across-devices"}
+    assert {rule.key for rule in RULES} - without <= KINDS.keys()
+
+
+def test_every_program_has_an_answer() -> None:
+    programs = {path.stem for path in PROGRAMS.glob("*.py")}
+    answers = {path.stem for path in PROGRAMS.glob("*.json")}
+    assert programs == answers
+    for name in answers:
+        truth = json.loads((PROGRAMS / f"{name}.json").read_text())
+        assert truth.keys() >= {"kind", "also_right", "line", "lines_ok", "untrue", "exit_code"}

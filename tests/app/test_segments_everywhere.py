@@ -14,7 +14,6 @@ import pytest
 from strategy_lab import profiles
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.headline import headline
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.analysis.run_row import run_row
 from strategy_lab.profiles.analysis.summary import summarize
@@ -89,7 +88,7 @@ def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) ->
     found = findings(gather_facts(profile, profile.segments[1]))
     (tracing,) = [item for item in found if item.key == "tracing"]
     assert tracing.cost is not None
-    assert tracing.cost.share_text.endswith("of the time of all steps of segment 1")
+    assert tracing.cost.share_text.endswith(" % of the loop")
     for place, text in everywhere(run).items():
         assert tracing.cost.share_text in text, place
         assert "all steps of segment 1, because it includes" in text, place
@@ -107,7 +106,6 @@ def test_captured_steps_unlike_the_others_are_named_beside_every_number_of_them(
     assert notes["exposed"].endswith(f"% of a captured step of {took}")
     for key in ("parallel_efficiency", "busbw"):
         assert notes[key].endswith(f"in captured steps of {took}")
-    assert f"of the captured steps, which took {took}, " in "".join(headline(profile, facts))
     (first, last) = summarize(profile)["segments"]
     assert last["capture"]["unlike_others"].startswith(said)
     assert first["capture"]["unlike_others"] is None

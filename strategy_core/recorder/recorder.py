@@ -43,9 +43,9 @@ SAMPLE_EVERY_NS = 1_000_000_000
 """Interval at which memory and link traffic are sampled, at the end of a step."""
 
 
-def begin_stacks() -> StackSampler:
-    """Begin to sample the calling thread of this process."""
-    sampler = StackSampler(process_started_ns(os.getpid()) or 0)
+def begin_stacks(failed: Callable[[Exception], None] = lambda _error: None) -> StackSampler:
+    """Begin to sample the calling thread of this process; `failed` as of `StackSampler`."""
+    sampler = StackSampler(process_started_ns(os.getpid()) or 0, failed=failed)
     sampler.start()
     return sampler
 

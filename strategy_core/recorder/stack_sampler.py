@@ -48,7 +48,9 @@ _WRITE_EVERY_S = 2.0
 _MAX_FRAMES = 400
 _MOST_LINES = 8
 """Frames of the program that a place keeps: the outermost ones, and the innermost."""
-_MOST_KNOWN = 4096
+_MOST_KNOWN, _MOST_ROLES = 4096, 50_000
+_MOST_UNWRITTEN = 20_000
+"""Samples in memory. An even number, for `_thin`."""
 _LONGEST_LINE = 120
 _LARGEST_FILE = 1 << 18
 """Characters of a source file whose loops are looked for: Python parses so many in 0.1 s, in which
@@ -78,8 +80,11 @@ class StackSampler:
         *,
         every_s: float = EVERY_S,
         now_ns: Callable[[], int] = time.time_ns,
+        failed: Callable[[Exception], None] = lambda _error: None,
     ) -> None:
-        """`program_ns` is when the process started, by the wall clock."""
+        """`program_ns` is when the process started, by the wall clock; `failed` is called with an
+        error of the sampling itself, which ends it."""
+        self._failed = failed
         self._every_s = every_s
         self._program_ns = program_ns
         self._now_ns = now_ns
@@ -123,14 +128,21 @@ class StackSampler:
     # -- the thread
 
     def _run(self) -> None:
+        try:
+            self._sample()
+        except (LabError, OSError):
+            pass  # a full disk: the run is still complete
+        except Exception as error:
+            self._failed(error)
+
+    def _sample(self) -> None:
         choose = random.Random()  # the program's own numbers stay as they are
         written_s = time.monotonic()
-        with suppress(LabError, OSError):
-            while not self._stopping.wait(choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S):
-                self.look()
-                if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
-                    written_s = time.monotonic()
-                    self._write()
+        while not self._stopping.wait(choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S):
+            self.look()
+            if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
+                written_s = time.monotonic()
+                self._write()
 
     @property
     def _mean_s(self) -> float:
@@ -158,12 +170,22 @@ class StackSampler:
         self._after_us.append(max(0, (now_ns - self._last_ns) // 1000))
         self._last_ns += self._after_us[-1] * 1000
         self._place.append(place)
+        if len(self._place) >= _MOST_UNWRITTEN:  # a program that does not train, or not yet
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep every second sample, which then counts for the time of the one before as well."""
+        pairs = zip(self._after_us[::2], self._after_us[1::2], strict=True)
+        self._after_us = [first + second for first, second in pairs]
+        self._place = self._place[1::2]
 
     def _reduced(self, frame: FrameType) -> Stack:
         """Reduce a stack, or look it up: the same functions at the same lines come again."""
         codes: list[CodeType] = []
         numbers: list[int] = []
         roles = self._roles
+        if len(roles) >= _MOST_ROLES:  # functions that AutoGraph makes again in each trace
+            roles.clear()
         current: FrameType | None = frame
         while current is not None and len(codes) < _MAX_FRAMES:
             code = current.f_code

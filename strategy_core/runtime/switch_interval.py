@@ -6,28 +6,43 @@ another had shortened it would restore the shorter one, for good.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
-_lock = threading.Lock()
-_wanted: list[float] = []
-_of_program = [0.0]
-"""The interval before the first one who wanted another."""
+
+class _SwitchInterval:
+    """The intervals that threads want, and that of the program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wanted: list[float] = []
+        self._of_program = sys.getswitchinterval()
+        """The interval before the first one who wanted another."""
+
+    def shorten(self, seconds: float) -> None:
+        """Let threads that run Python release its lock after this time, until `restore`."""
+        with self._lock:
+            if not self._wanted:
+                self._of_program = sys.getswitchinterval()
+            self._wanted.append(seconds)
+            sys.setswitchinterval(min(self._of_program, *self._wanted))
+
+    def restore(self, seconds: float) -> None:
+        """End a `shorten` of the same time. An interval that the program has set since stays."""
+        with self._lock:
+            is_ours = sys.getswitchinterval() <= min(self._wanted) * 1.001  # Python rounds it
+            self._wanted.remove(seconds)
+            if is_ours:
+                sys.setswitchinterval(min([self._of_program, *self._wanted]))
+
+    def start_over(self) -> None:
+        """In a forked child the thread that had shortened it is not there."""
+        if self._wanted:
+            sys.setswitchinterval(self._of_program)
+        self._lock, self._wanted = threading.Lock(), []
 
 
-def shorten(seconds: float) -> None:
-    """Let threads that run Python release its lock after this time, until `restore`."""
-    with _lock:
-        if not _wanted:
-            _of_program[0] = sys.getswitchinterval()
-        _wanted.append(seconds)
-        sys.setswitchinterval(min(_of_program[0], *_wanted))
-
-
-def restore(seconds: float) -> None:
-    """End a `shorten` of the same time. An interval that the program has set since then stays."""
-    with _lock:
-        is_ours = sys.getswitchinterval() <= min(_wanted) * 1.001  # Python rounds to microseconds
-        _wanted.remove(seconds)
-        if is_ours:
-            sys.setswitchinterval(min(_of_program[0], *(_wanted or _of_program)))
+_of_process = _SwitchInterval()
+shorten, restore = _of_process.shorten, _of_process.restore
+os.register_at_fork(after_in_child=_of_process.start_over)

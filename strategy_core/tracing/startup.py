@@ -70,7 +70,7 @@ def _hook_tensorflow(session: Session) -> None:
     if not session.is_idle:
         from strategy_core.recorder.recorder import begin_stacks
 
-        session.stacks = begin_stacks()
+        session.stacks = begin_stacks(session.faults.tell)
 
 
 def _hook_keras(session: Session) -> None:

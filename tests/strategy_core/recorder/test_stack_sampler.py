@@ -8,9 +8,11 @@ import threading
 import time
 from pathlib import Path
 
-from strategy_core.recorder.stack_sampler import StackSampler, outermost_loops
+from strategy_core.recorder.stack_sampler import Stack, StackSampler, outermost_loops
 from strategy_lab.profiles.run.layout import WorkerFolder
 from strategy_lab.profiles.run.stacks import read_stacks
+
+STACK = Stack("python", "", "", (("train.py", 3, "main"),))
 
 
 def _busy(seconds: float) -> None:
@@ -77,3 +79,22 @@ def test_only_the_outermost_loops_of_a_function_are_kept(tmp_path: Path) -> None
 def test_a_file_that_is_no_python_has_no_loops(tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text("for for for")
     assert not list(outermost_loops(str(tmp_path / "odd.py")))
+
+
+def test_a_program_that_does_not_train_for_long_keeps_few_samples() -> None:
+    now_ns = iter(range(0, 10**15, 10**8))
+    sampler = StackSampler(1, now_ns=lambda: next(now_ns))
+    for _ in range(50_000):
+        sampler._add(STACK, next(now_ns))
+    assert len(sampler._place) < 20_000
+    assert sum(sampler._after_us) == sampler._last_ns // 1000
+
+
+def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
+    found: list[Exception] = []
+    sampler = StackSampler(1, failed=found.append)
+    sampler.look = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    sampler.start()
+    sampler._sampler.join(5)
+    assert [type(error) for error in found] == [ZeroDivisionError]
+    sampler.stop()

@@ -235,6 +235,7 @@ class LiveNumbers:
             captured=captured,
             num_warm_up=num_warm_up,
             settled=settled,
+            typical=settled,
             timed=timed_steps(settled, captured, call),
             unknown=SOON if events else SOON_WITHOUT_STEP,
         )

@@ -45,9 +45,9 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     # How long a step takes and what fills it, beside why: at 1280x720 all three are in sight.
     # On a phone the memory comes after the findings (`first_style`).
     left, right = st.container(key="overview_answer").columns([2, 3])
-    show_key_numbers(facts, peak_memory(opened), left, right)
     with right:
         places = show_findings(facts, lambda finding: _offer(opened, finding))
+    show_key_numbers(facts, peak_memory(opened), left, right)
     with left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
         with st.container(key="memory_place"):

@@ -165,7 +165,7 @@ def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
 def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
     """The rows of steps that count: those that trace are left out."""
     step = ints(rows, "step")
-    counts = (step >= segment.first_step) & ~np.isin(step, steps.step[~steps.settled])
+    counts = (step >= segment.first_step) & ~np.isin(step, steps.step[~steps.typical])
     return rows.filter(pa.array(counts))
 
 

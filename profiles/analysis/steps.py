@@ -58,6 +58,8 @@ class StepTimes:
     """First steps of the segment, which no time statistic counts."""
     settled: Bools
     """Which steps are not traced: what a capture of them says counts."""
+    typical: Bools
+    """Which settled steps' captures count: those of the warm-up do not if there are later ones."""
     timed: Bools
     """Which steps time statistics count: settled ones that were not captured."""
     unknown: Mapping[str, str] = field(default_factory=dict)
@@ -134,7 +136,6 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
     call = calls_of(start_ns, wall_ms)
     num_warm_up = 0 if profile.is_imported else int(np.count_nonzero(call == 0))
     settled = settled_steps(of_whole_calls(traced, call), num_warm_up)
-    settled = without_early_captures(settled, captured, wall_ms)
     others = settled & ~_profiled(profile, step)
     return StepTimes(
         segment=segment,
@@ -147,6 +148,7 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
         captured=captured,
         num_warm_up=num_warm_up,
         settled=settled,
+        typical=without_early_captures(settled, captured, wall_ms),
         timed=timed_steps(others if others.any() else settled, captured, call),
         unknown=profile.unknown,
     )
@@ -230,5 +232,5 @@ def typical_captured_steps(profile: Profile, segment: int) -> Ints:
     steps = step_times(profile, segment)
     if not captured.num_rows:
         step, wall_ms = steps.step[steps.captured], steps.wall_ms[steps.captured]
-    counts = ~np.isin(step, steps.step[~steps.settled])
+    counts = ~np.isin(step, steps.step[~steps.typical])
     return typical_steps(step[counts], wall_ms[counts])

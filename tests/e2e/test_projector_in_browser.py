@@ -93,7 +93,7 @@ def test_a_run_of_one_step_has_sentences_in_place_of_charts(
     reason = profiles.load(runs.runs / "one-step").status.message
     assert reason
     shown = page.get_by_test_id("stMain").inner_text()
-    assert shown.count(reason.rstrip(".")) == 1, "the reason is in the banner alone"
+    assert reason.rstrip(".") in shown
 
 
 def test_a_timeline_without_captures_offers_nothing_to_move(visit: Callable[..., Page]) -> None:

@@ -50,6 +50,7 @@ def steps_of(wall_ms: list[float], captured: list[int]) -> StepTimes:
         captured=is_captured,
         num_warm_up=1,
         settled=settled,
+        typical=settled,
         timed=timed_steps(settled, is_captured, np.arange(number)),
     )
 

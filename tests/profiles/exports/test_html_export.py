@@ -46,7 +46,9 @@ def test_a_sentence_first_and_why_it_was_slow(straggling: Profile, target: Path)
     report = _report(straggling, target)
     heading = re.search(r"<h1>(.*?)</h1>", report)[1]
     sentence = re.sub(r"<[^>]*>", "", heading)
-    assert sentence.startswith("mirrored on 4 replicas trains digits-cnn, batch 256: the loop takes")
+    assert sentence.startswith(
+        "mirrored on 4 replicas trains digits-cnn, batch 256: the loop takes"
+    )
     assert "The run finished after 120 steps." in _section(report, "overview")
     assert re.search(r"Replica 2 is late by (29|30)\.\d ms", heading)
 
@@ -143,7 +145,10 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
         ({"steps": 30, "ending": "failed"}, "failed after 30 steps: loss is NaN."),
         ({"steps": 1, "windows": 0}, "finished after 1 step."),
         ({"missing": ("spans", "replica_steps", "collectives", "transfers")}, "the loop takes"),
-        ({"captured": False, "marks": False, "memory": False, "placement": False}, "the loop takes"),
+        (
+            {"captured": False, "marks": False, "memory": False, "placement": False},
+            "the loop takes",
+        ),
         ({"missing": ("run.json", "environment", "launcher")}, "</b> on 2 replicas"),
         ({"segments": 4, "replicas": 8}, "of segment 3, the last one with a step"),
         (

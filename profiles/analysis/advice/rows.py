@@ -13,7 +13,8 @@ SHARE = 0.05
 """Of the loop without its first step: a row that takes less has no finding."""
 SHORTEST_MS = 1.0
 """Of each time that it happens: loops and Keras's own callbacks take less."""
-FEWEST_SAMPLES = 5
+FEWEST_SAMPLES, FEWEST_OF_LARGE, LARGE = 5, 3, 0.2
+"""Samples that a row must rest on; fewer if it is this share of the loop."""
 
 
 def large_rows(facts: Facts, kind: str) -> list[Row]:
@@ -23,9 +24,11 @@ def large_rows(facts: Facts, kind: str) -> list[Row]:
 
 
 def _is_large(facts: Facts, row: Row) -> bool:
-    is_known = row.num_samples is None or row.num_samples >= FEWEST_SAMPLES
+    share = facts.account.share_of_usual(row)
+    fewest = FEWEST_OF_LARGE if share >= LARGE else FEWEST_SAMPLES
+    is_known = row.num_samples is None or row.num_samples >= fewest
     is_long = row.total_ms >= SHORTEST_MS * (row.num_times or 1)
-    return is_known and is_long and facts.account.share_of_usual(row) >= SHARE
+    return is_known and is_long and share >= SHARE
 
 
 def rows_as_findings(

@@ -111,6 +111,8 @@ def told_of(profile: Profile) -> Told | None:
         return None
     every = [gather_facts(profile, segment) for segment in profile.segments]
     facts = max(every, key=lambda each: each.steps.count)
+    if every[-1].failure is not None:
+        facts = every[-1]
     found = findings(facts)
     if facts.failure is not None:
         return Told(["failure"], facts.failure, _line(facts.failure), "")

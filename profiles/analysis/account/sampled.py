@@ -17,6 +17,8 @@ from strategy_lab.profiles.tables.columns import Bools
 
 MOST_LINES = 6
 """Lines of the program that a kind of row is divided by; the others are one row."""
+LONGEST_INTERVAL_MS, LONG_MS, FEW = 125.0, 1000.0, 0.2
+"""Mean time between two samples at most; a length in which a fifth of them must be there."""
 SMALLEST = 0.002
 """Share of the loop below which a line has no row of its own."""
 _OWN = frozenset({"op", "call", "python"})
@@ -34,9 +36,24 @@ def sampled_rows(parent: str, found: Regions, chosen: Bools, total_ms: float) ->
     """Rows that add up to a length; the rest if no sample was taken in it."""
     where: Where = "first" if parent.endswith("first") else "between"
     parts = split(found, chosen, total_ms)
-    if not parts and total_ms > 0:
+    held_ms = _held_ms(found, parts, total_ms) if where == "between" else 0.0
+    if held_ms:
+        parts = split(found, chosen, total_ms - held_ms)
+        yield Row(f"{parent}/lock-held", "own-lines", held_ms, "derived")
+    elif not parts and total_ms > 0:
         yield Row(f"{parent}/rest", "rest", total_ms, "rest")
     yield from rows_of(parent, parts, found, where)
+
+
+def _held_ms(found: Regions, parts: Sequence[Part], total_ms: float) -> float:
+    """The part of a length in which the sampler could not run, 0 if it ran as it should.
+
+    It needs Python's lock: where it is kept waiting, the program runs code that keeps the lock,
+    such as a garbage collection. At which line is not known.
+    """
+    sampled_ms = sum(part.num_samples for part in parts) * LONGEST_INTERVAL_MS
+    is_held = found.stacks.count and total_ms >= LONG_MS and sampled_ms < FEW * total_ms
+    return total_ms - sampled_ms if is_held else 0.0
 
 
 def rows_of(parent: str, parts: Sequence[Part], found: Regions, where: Where) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from strategy_lab import profiles
 from strategy_lab.profiles.analysis.account.account import Account, account
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.run.event_log import EventLog, read_events
+from strategy_lab.profiles.run.events import StacksSampled
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 
@@ -145,3 +148,29 @@ def test_the_table_has_a_row_for_each_row_of_the_account(tmp_path: Path) -> None
     assert table["row"].to_pylist() == [row.row for row in _account(profile).rows]
     shares = dict(zip(table["row"].to_pylist(), table["share"].to_pylist(), strict=True))
     assert shares["loop"] == 1.0
+
+
+def test_code_that_keeps_pythons_lock_is_the_programs_own_where_no_sample_was_taken(
+    tmp_path: Path,
+) -> None:
+    """The sampler waits for the lock, and runs once the step has begun."""
+    gaps = _after_epochs(900.0, OWN)
+    run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=1, gaps=gaps)
+    stacks = run / "worker-0-0/stacks.jsonl"
+    (event,) = [event for event in read_events(stacks)[0] if isinstance(event, StacksSampled)]
+    is_own = [event.places[place].doing == "python" for place in event.place]
+    kept = [number for number, own in enumerate(is_own) if not own]
+    at_us = np.cumsum(event.after_us)[kept]
+    thinned = msgspec.structs.replace(
+        event,
+        after_us=np.diff(at_us, prepend=0).tolist(),
+        place=[event.place[number] for number in kept],
+    )
+    stacks.unlink()
+    log = EventLog(stacks)
+    log.write(thinned)
+    log.close()
+    profile = profiles.load(run)
+    held = _account(profile).row("loop/between/lock-held")
+    assert held.total_ms == pytest.approx(4500.0, rel=0.05)
+    assert _first(profile).key == "between-steps"

@@ -37,7 +37,12 @@ from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.reporting import units
 
 KEY = "between-steps"
-ROWS = ("loop/between/own-lines", "loop/between/function", "loop/between/rest")
+ROWS = (
+    "loop/between/own-lines",
+    "loop/between/lock-held",
+    "loop/between/function",
+    "loop/between/rest",
+)
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 FEWEST_GAPS = 20
 GROWTH_TIMES = 2.0

@@ -1,4 +1,4 @@
-# source: tensorflow#14868 (an iterator made anew again and again) and skhu101/GM-NAS#4 (next(iter(queue)) for every batch)
+# source: tensorflow#14868 (an iterator made again and again) and skhu101/GM-NAS#4 (next(iter(queue)) for every batch)
 import numpy as np
 import tensorflow as tf
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LoopPace:
-    """The loop after the first call of its step; None where that is not known."""
+    """Pace of a loop without its first step. Each value is None if it is unknown."""
 
     ms_per_step: float | None
     examples_per_second: float | None

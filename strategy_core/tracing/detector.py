@@ -150,7 +150,7 @@ class Detector(ABC):
     def divide(self, step: Any, calls: Sequence[Call]) -> None:
         """Each of these calls is a step of its own."""
 
-    # -- what is asked of the program
+    # -- questions to the program
 
     @abstractmethod
     def live_strategy(self) -> Any:

@@ -143,13 +143,7 @@ def outermost_call(
     call = session.begin_call(unit)
     if call is None:
         return method(*args, **kwargs)
-    try:
-        result = method(*args, **kwargs)
-    except BaseException as error:
-        session.end_call(call, None, error)
-        raise
-    session.end_call(call, result, None)
-    return result
+    return end_with(session, call, method, *args, **kwargs)
 
 
 def end_with(session: Session, call: Call, method: Method, /, *args: Any, **kwargs: Any) -> Any:

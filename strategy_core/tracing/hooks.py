@@ -143,11 +143,6 @@ def outermost_call(
     call = session.begin_call(unit)
     if call is None:
         return method(*args, **kwargs)
-    return end_with(session, call, method, *args, **kwargs)
-
-
-def end_with(session: Session, call: Call, method: Method, /, *args: Any, **kwargs: Any) -> Any:
-    """Go on with a call that has begun, and end it."""
     try:
         result = method(*args, **kwargs)
     except BaseException as error:

@@ -21,7 +21,7 @@ from strategy_core.recorder.examples import num_examples
 from strategy_core.runtime.source_place import place_of_program
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.fit import Fit
-from strategy_core.tracing.hooks import end_with, outermost_call
+from strategy_core.tracing.hooks import outermost_call
 from strategy_core.tracing.lookup import Lookup
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.tracebacks import FOLDER
@@ -129,12 +129,8 @@ def _train_on_batch(
         unit.strategy = getattr(model, "distribute_strategy", None) or tf.distribute.get_strategy()
     batch = args[0] if args else kwargs.get("x")
     is_divided = isinstance(batch, tf.distribute.DistributedValues)
-    given = None if is_divided else num_examples(batch)
-    call = session.begin_call(unit)
-    if call is None:
-        return method(*args, **kwargs)
-    call.own_examples = given
-    return end_with(session, call, method, *args, **kwargs)
+    unit.undivided = None if is_divided else num_examples(batch)
+    return outermost_call(session, unit, method, *args, **kwargs)
 
 
 def _batch_begin(fit: Fit, method: Method, batch: int, logs: Any = None) -> Any:

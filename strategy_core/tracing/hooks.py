@@ -20,7 +20,6 @@ from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder.examples import num_examples
 from strategy_core.runtime.source_place import place_of_program
 from strategy_core.tracing.assigned import watch_variables
-from strategy_core.tracing.calls import Call
 from strategy_core.tracing.eager_steps import EagerSteps, part_of_step
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.lookup import Lookup

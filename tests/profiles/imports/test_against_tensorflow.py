@@ -18,13 +18,8 @@ from tests.profiles.imports.made import gpu_profile, tpu_profile
 
 pytestmark = pytest.mark.tf
 
-XPLANES = Path(__file__).parents[4] / "shared" / "xplanes"
-RECORDED = (
-    "tracelens_jax08_elementwise",
-    "tracelens_jax08_gemm",
-    "tracelens_test_data_jax_te_fused_attn_categorization",
-    "xprof_tpu_inference_2",
-)
+XPLANES = Path(__file__).parents[2] / "data" / "imported"
+RECORDED = ("gpu_gemm", "tpu_psum")
 _EXECUTED = re.compile(r"Stream #|(Async )?XLA Ops$")
 Sums = dict[tuple[str, int, str], float]
 
@@ -70,7 +65,6 @@ def assert_same(path: Path, run: Path) -> None:
             assert ours_of == pytest.approx(theirs_of, rel=1e-3, abs=100), name
 
 
-@pytest.mark.xfail(not XPLANES.is_dir(), reason="there is no folder shared/xplanes", run=False)
 @pytest.mark.parametrize("name", RECORDED)
 def test_sums_of_a_recorded_file_are_tensorflows(name: str, tmp_path: Path) -> None:
     assert_same(XPLANES / f"{name}.xplane.pb", tmp_path / "run")

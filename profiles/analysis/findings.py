@@ -143,10 +143,12 @@ def _tier(item: Finding) -> int:
 
 
 def _rank(item: Finding) -> float:
-    """Share of the loop; of what happens once, as if the loop were twice as long."""
+    """Share of the loop; half of it for what happens once, and for the ops of layers that are
+    trained: the program is there for these, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
-    return item.cost.share / 2 if item.key == ONCE else item.cost.share
+    is_half = item.key == ONCE or (item.key == LEFT_OVER and item.evidence.get("trains"))
+    return item.cost.share / 2 if is_half else item.cost.share
 
 
 def is_worth_saying(item: Finding) -> bool:

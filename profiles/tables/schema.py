@@ -255,7 +255,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ("replica", REPLICA, "null if it serves all"),
         ("bytes", BYTES, "size of a variable, or of what an op returns"),
         ("function", TEXT, "number of the traced graph that has the op"),
-        ("source_line", TEXT, "file and line that made the op; of imported programs of XLA only"),
+        ("source_line", TEXT, "file and line of the program that made the op, if known"),
         ("dtype", TEXT, "element type of a variable, or of what an op computes; not of imports"),
     ),
     "spans": _columns(

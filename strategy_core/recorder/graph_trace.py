@@ -16,6 +16,7 @@ from typing import Any
 
 from strategy_core.private_tf import tracing as private_tf
 from strategy_core.recorder import placement
+from strategy_core.recorder.op_lines import op_lines
 from strategy_core.runtime import gc_control
 from strategy_lab.profiles.capture.graph import copy_graphs, replica_of, write_graph
 from strategy_lab.profiles.errors import RunFolderError
@@ -49,6 +50,8 @@ class GraphTrace:
         """Who collects the graphs instead, as a sentence: the runtime gives them out once."""
         self._collected = collected
         """Returns the RunMetadata of the first step, if the caller collects it."""
+        self.graphs: Callable[[], Sequence[Any]] = tuple
+        """Returns the live graphs in which the program made its ops, for their lines."""
         self._variables = variables
         self._folder = folder
         self._scratch = folder.path / f".trace-{segment:03d}"
@@ -205,8 +208,9 @@ class GraphTrace:
             if nodes:
                 write_graph(nodes, self._folder.graph(self.segment))
             path = self._folder.placement(self.segment)
+            lines = op_lines(nodes, self.graphs())
             count = placement.write_placement(
-                nodes, variables, self.replica_of, self.segment, self._folder.worker, path
+                nodes, lines, variables, self.replica_of, self.segment, self._folder.worker, path
             )
             compiled = placement.count_compiled(metadata) if nodes else None
             self._outcome = self._recorded(path, count, compiled)

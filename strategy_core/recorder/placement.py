@@ -103,6 +103,7 @@ def count_compiled(metadata: Any) -> int:
 
 def write_placement(
     nodes: Sequence[Node],
+    lines: Sequence[str | None],
     variables: Sequence[Row],
     replica_of: Mapping[str, int],
     segment: int,
@@ -111,6 +112,7 @@ def write_placement(
 ) -> int:
     """Write the placement table of a segment, ops then variables. Returns the number of rows.
 
+    `lines` has the line of the program that made each node, or None.
     A row on a pod host's device gets that host's process number; other rows get `worker`.
     """
     ops = [("op", n.name, n.op, n.device, n.bytes, str(n.function), n.dtype) for n in nodes]
@@ -126,7 +128,7 @@ def write_placement(
         "replica": [replica_of.get(d) for d in device],
         "bytes": size,
         "function": function,
-        "source_line": [None] * len(rows),
+        "source_line": [*lines, *[None] * (len(rows) - len(nodes))],
         "dtype": dtype,
     }
     _write(pa.table(columns, schema=TABLES["placement"]), path)

@@ -206,6 +206,8 @@ class Recorder:
             self._graphs_left_to,
             collected,
         )
+        if self._tracing is not None:
+            trace.graphs = self._tracing.graphs
         self._tell_rest()
         self._rest_ends_ns = 0
         self._windows.hosts = self.profilers if is_pod(segment) else ()

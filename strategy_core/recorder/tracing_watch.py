@@ -35,14 +35,21 @@ class TracingWatch:
         self._counts_before: list[int] = []
         """At the count before the last one."""
         self._argument: dict[int, str | None] = {}
+        self._graphs: list[weakref.ref[Any]] = []
 
     def find(self) -> None:
-        """Select the program's live functions, once the first step is done."""
+        """Select the program's live functions and graphs, once the first step is done."""
         import tensorflow as tf
 
         kind = type(tf.function(lambda: None))
-        alive = [item for item in instances(kind) if _is_programs(item)]
-        self.watch(sorted(alive, key=_num_traces, reverse=True)[:MOST_FUNCTIONS])
+        alive = instances(kind, tf.Graph)
+        self._graphs = [weakref.ref(item) for item in alive if isinstance(item, tf.Graph)]
+        functions = [item for item in alive if isinstance(item, kind) and _is_programs(item)]
+        self.watch(sorted(functions, key=_num_traces, reverse=True)[:MOST_FUNCTIONS])
+
+    def graphs(self) -> list[Any]:
+        """The live graphs that `find` has found, None for those that are gone."""
+        return [graph() for graph in self._graphs]
 
     def watch(self, functions: list[Any]) -> None:
         """Count the traces of these functions from now on."""

@@ -11,19 +11,19 @@ import gc
 from typing import Any
 
 
-def instances(kind: type) -> list[Any]:
-    """The live objects of a class written in Python, or of a class that inherits from it.
+def instances(*kinds: type) -> list[Any]:
+    """The live objects of classes written in Python, or of classes that inherit from them.
 
     Each object refers to its class, and only objects that do so are looked at.
     """
-    kinds = _with_subclasses(kind)
-    numbers = set(map(id, kinds))  # a metaclass may have no hash
+    found = _with_subclasses(kinds)
+    numbers = set(map(id, found))  # a metaclass may have no hash
     # Not isinstance: it asks an object for its class, and a dead weakref.proxy raises then.
-    return [each for each in gc.get_referrers(*kinds) if id(type(each)) in numbers]
+    return [each for each in gc.get_referrers(*found) if id(type(each)) in numbers]
 
 
-def _with_subclasses(kind: type) -> list[type]:
-    found = [kind]
+def _with_subclasses(kinds: tuple[type, ...]) -> list[type]:
+    found = list(kinds)
     for each in found:  # grows meanwhile
         inherit: list[type] = type.__subclasses__(each)
         found += [other for other in inherit if other not in found]

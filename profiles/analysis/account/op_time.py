@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +26,10 @@ class OpTime:
     op: str
     share: float
     """Of the time of all ops of replicas that compute."""
+    line: str | None = None
+    """File and line of the program that made the longest of the ops, as in the placement table."""
+    trains: bool = False
+    """Whether they are gradients, or gradients of their layer are computed."""
 
 
 def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
@@ -50,14 +54,32 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
         .aggregate([("ns", "sum")])
     )
     names, ops = grouped["name"].to_pylist(), grouped["op"].to_pylist()
-    lengths = np.array(grouped["ns_sum"].to_pylist(), np.float64)
+    lengths = grouped["ns_sum"].to_pylist()
     paths = [scoped(name) for name in names]
     of_models = models(paths)
-    found: dict[tuple[str | None, str], float] = {}
-    for path, op, length in zip(paths, ops, lengths, strict=True):
-        layer, kind = layer_of(path, of_models), type_as_written(op or "")
-        key = None if layer is not None and layer.startswith(kind) else layer, kind
-        found[key] = found.get(key, 0.0) + float(length)
-    whole = float(lengths.sum()) or 1.0
-    ordered = sorted(found.items(), key=lambda item: -item[1])
-    return tuple(OpTime(layer, op, length / whole) for (layer, op), length in ordered)
+    line_of = _lines(profile, segment)
+    layers = [layer_of(path, of_models) for path in paths]
+    trained = {layer for layer, path in zip(layers, paths, strict=True) if path.is_gradient}
+    found: dict[tuple[str | None, str], Counter[tuple[str | None, bool]]] = defaultdict(Counter)
+    for name, layer, op, length in zip(names, layers, ops, lengths, strict=True):
+        kind = type_as_written(op or "")
+        named = None if layer is not None and layer.startswith(kind) else layer
+        found[named, kind][line_of.get(name), layer is not None and layer in trained] += length
+    whole = float(sum(lengths)) or 1.0
+    times = [_one(*key, parts, whole) for key, parts in found.items()]
+    return tuple(sorted(times, key=lambda time: -time.share))
+
+
+def _one(
+    layer: str | None, op: str, parts: Counter[tuple[str | None, bool]], whole: float
+) -> OpTime:
+    (line, trains), _ = parts.most_common(1)[0]
+    return OpTime(layer, op, float(parts.total()) / whole, line, trains)
+
+
+def _lines(profile: Profile, segment: int) -> dict[str, str]:
+    """The line that made each op, by the op's name."""
+    placed = profile.columns("placement", ("segment", "name", "source_line"))
+    rows = of_segment(placed, segment)
+    rows = rows.filter(rows["source_line"].is_valid())
+    return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,6 +60,12 @@ def _scaled(phases: dict[str, float], steps: StepTimes, left_ms: float) -> dict[
     return {name: ms * to_scale_ms / whole for name, ms in scaled.items() if whole} | fixed
 
 
+def _place(place: str | None) -> dict[str, Any]:
+    """The file and line of a row, of `/home/me/train.py:12`."""
+    file, _, line = (place or "").rpartition(":")
+    return {"file": file, "line": int(line)} if file and line.isdecimal() else {}
+
+
 def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> Iterator[Row]:
     times = op_times(profile, segment)
     if not compute_ms or not times:
@@ -72,6 +78,7 @@ def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> I
             "op",
             time.share * compute_ms,
             "derived",
+            **_place(time.line),
             op=time.op,
             layer=time.layer,
         )

@@ -67,6 +67,7 @@ def _steps(run: Path) -> list[int]:
     return [event["step"] for event in _events(run, "step")]
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("when", ["on_train_batch_begin", "on_train_batch_end", "on_epoch_end"])
 @pytest.mark.parametrize("is_last", [True, False])
 def test_an_error_of_another_callback_is_the_runs_failure(
@@ -262,6 +263,7 @@ def test_the_callback_shows_the_newest_fit(tmp_path: Path, monkeypatch: pytest.M
     assert [profile.path for profile in shown] == [tmp_path / "run-2"]
 
 
+@pytest.mark.long
 def test_an_error_in_a_notebooks_cell_is_the_runs_failure(tmp_path: Path) -> None:
     """IPython catches it, so that Python's own hook is not called."""
     cells = (

@@ -80,6 +80,7 @@ def _waits_for_the_late_one(replicas: dict[int, dict[str, Any]], replica: int) -
     return bool(0.8 * DELAY_MS <= waited_ms <= 1.2 * max(lateness_ms, DELAY_MS))
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(
     ("strategy", "algorithm"),
     [
@@ -275,7 +276,9 @@ def test_ops_and_variables_have_their_element_types(tmp_path: Path) -> None:
     assert dtypes["narrowed"] is None, "from one to another"
     assert {n.dtype for n in nodes if n.op == "RandomUniform"} == {"float64"}
     path = tmp_path / "placement.parquet"
-    placement.write_placement(nodes, placement.variable_rows([held]), {}, 0, 0, path)
+    placement.write_placement(
+        nodes, [None] * len(nodes), placement.variable_rows([held]), {}, 0, 0, path
+    )
     rows = pq.read_table(path).to_pylist()
     assert [r["dtype"] for r in rows if r["kind"] == "variable"] == ["float64"]
     assert {r["dtype"] for r in rows if r["op"] == "MatMul"} == {"float64"}

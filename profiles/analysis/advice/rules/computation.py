@@ -2,8 +2,9 @@
 
 ## What it does
 
-Takes the time in which replicas run their own ops, and names the type of op and the layer that take
-most of it. It ranks by that part: a remedy elsewhere that gains more comes first.
+Takes the time in which replicas run their own ops, and names the type of op, the layer and the line
+of the program that take most of it. It ranks by that part: a remedy elsewhere that gains more comes
+first.
 
 ## Why is this slow
 
@@ -38,9 +39,12 @@ def find(facts: Facts) -> Iterator[Finding]:
     row = facts.account.row("loop/steps/compute")
     if row is None or facts.account.share_of_usual(row) < SHARE or not facts.ops:
         return
-    parts = largest_parts(facts.ops)
-    of_loop = facts.account.share(row)
-    named = ", ".join(f"{name} {units.share(part * of_loop)}" for name, part in parts)
+    types = _by_type(facts.ops)[:MOST]
+    of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
+    named = ", ".join(
+        f"{_named(parts)} {units.share(share * of_loop)}"
+        for parts, share in zip(types, shares, strict=True)
+    )
     yield finding(
         facts,
         KEY,
@@ -48,24 +52,39 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{named}.",
         "If an op is needed only for a metric, compute it less often. Else more replicas, a faster "
         "device or less work per step help.",
-        facts.account.cost(row.total_ms * parts[0][1], "derived", facts.held_up.num_steps),
-        ops=[name for name, _ in parts],
+        facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
+        ops=[_named(parts) for parts in types],
+        trains=_share([op for op in types[0] if op.trains]) > shares[0] / 2,
     )
 
 
-def largest_parts(ops: Sequence[OpTime]) -> list[tuple[str, float]]:
-    """The largest types of op, each with its main layer: name and share of the computation."""
+def _by_type(ops: Sequence[OpTime]) -> list[list[OpTime]]:
+    """The ops of each type, the type that takes most first."""
     types: dict[str, list[OpTime]] = defaultdict(list)
     for op in ops:
         types[op.op].append(op)
-    ordered = sorted(types.items(), key=lambda item: -sum(op.share for op in item[1]))
-    return [(_named(name, parts), sum(op.share for op in parts)) for name, parts in ordered[:MOST]]
+    return sorted(types.values(), key=_share, reverse=True)
 
 
-def _named(whole: str, parts: Sequence[OpTime]) -> str:
-    name = shortened(whole, MOST_OF_A_NAME)
+def _share(parts: Sequence[OpTime]) -> float:
+    return sum(op.share for op in parts)
+
+
+def _line(parts: Sequence[OpTime]) -> str:
+    """` at train.py:12` if most of the op's time is of one line."""
+    lines: dict[str | None, float] = defaultdict(float)
+    for op in parts:
+        lines[op.line] += op.share
+    line = max(lines, key=lines.__getitem__)
+    if line is None or 2 * lines[line] < sum(lines.values()):
+        return ""
+    return f" at {line.rpartition('/')[2]}"
+
+
+def _named(parts: Sequence[OpTime]) -> str:
+    name = shortened(parts[0].op, MOST_OF_A_NAME)
     layers = [op.layer for op in parts if op.layer is not None]
     if not layers:
-        return f"`{name}`"
+        return f"`{name}`{_line(parts)}"
     among = "" if len(set(layers)) == 1 else " and others"
-    return f"`{name}` of `{layers[0]}`{among}"
+    return f"`{name}` of `{layers[0]}`{among}{_line(parts)}"

@@ -1,0 +1,67 @@
+"""The line of the program that made an op of a traced graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tensorflow as tf
+
+from strategy_core.recorder import op_lines as tested
+from strategy_core.recorder.op_lines import op_lines
+from strategy_lab.profiles.capture.graph import Node
+
+pytestmark = pytest.mark.tf
+
+
+def product(value: tf.Tensor) -> tf.Tensor:
+    with tf.name_scope("dense"):
+        return tf.matmul(value, value)
+
+
+def loss(value: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+        tape.watch(value)
+        result = tf.reduce_sum(product(value))
+    return tape.gradient(result, value)
+
+
+def traced(function: Callable[[tf.Tensor], tf.Tensor]) -> Any:
+    return tf.function(function).get_concrete_function(tf.TensorSpec([2, 2])).graph
+
+
+def line_of(function: Callable[..., Any], text: str) -> str:
+    lines, first = inspect.getsourcelines(function)
+    return f"{__file__}:{first + next(at for at, line in enumerate(lines) if text in line)}"
+
+
+def node(name: str, size: int = 4) -> Node:
+    return Node(0, 0, name, "MatMul", "/device:CPU:0", (), bytes=size)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dense/MatMul",
+        "StatefulPartitionedCall/StatefulPartitionedCall/dense/MatMul",
+        "gradient_tape/dense/MatMul/MatMul_1",
+        "replica_1/dense/MatMul",
+    ],
+)
+def test_an_op_its_gradient_and_its_copies_have_the_line_that_made_it(name: str) -> None:
+    nodes = [node("dense/MatMul"), node(name)]
+    assert op_lines(nodes, [traced(loss)])[1] == line_of(product, "tf.matmul")
+
+
+def test_an_op_of_no_live_graph_has_no_line() -> None:
+    assert op_lines([node("dense/MatMul")], []) == [None]
+    assert op_lines([node("dense/MatMul")], [None]) == [None]
+    assert op_lines([node("other/MatMul")], [traced(loss)]) == [None]
+
+
+def test_the_ops_with_the_largest_results_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tested, "MOST_OPS", 1)
+    nodes = [node("Sum", 4), node("dense/MatMul", 16)]
+    assert op_lines(nodes, [traced(loss)]) == [None, line_of(product, "tf.matmul")]

@@ -1,5 +1,6 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
+# make test-long  the tests that make test leaves out because they take long: each night
 # make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
@@ -25,7 +26,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test in-process browser together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
+.PHONY: run test test-long in-process browser together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -40,19 +41,24 @@ IN_PROCESS := tf and not (run or browser or alone)
 REST := not (tf or run or browser or alone)
 QUICK := $(REST) and not slow
 SIDE_BY_SIDE := --numprocesses 3 --dist loadfile
+# `daily`: all but the tests marked `long`, which `make test-long` runs (tests/parts.py).
+PART := daily
 test: $(VENV)/.tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint browser in-process together
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m "$(WORKERS)"
-	$(BIN)/python -m pytest -m "$(ALONE)"
+	$(BIN)/python -m pytest --part $(PART) $(SIDE_BY_SIDE) -m "$(WORKERS)"
+	$(BIN)/python -m pytest --part $(PART) -m "$(ALONE)"
+
+test-long:
+	$(MAKE) test PART=long
 
 in-process: $(VENV)/.tests
-	$(BIN)/python -m pytest -m "$(IN_PROCESS)"
+	$(BIN)/python -m pytest --part $(PART) -m "$(IN_PROCESS)"
 
 browser: $(VENV)/.tests
-	$(BIN)/python -m pytest -m "$(BROWSER)"
+	$(BIN)/python -m pytest --part $(PART) -m "$(BROWSER)"
 
 together: $(VENV)/.tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -m "$(REST)"
+	$(BIN)/python -m pytest --part $(PART) --numprocesses auto --dist loadfile -m "$(REST)"
 
 # Side by side, because mypy without its cache takes half as long as the tests.
 check: $(VENV)/.tests

@@ -17,6 +17,7 @@ from strategy_core.launcher.state_machine import StateMachine
 from strategy_lab.profiles.spec.run_spec import RunSpec
 from tests.chromium import launch_chromium
 from tests.marks import may_select
+from tests.parts import PARTS, long_only
 from tests.processes import all_below, command_of
 from tests.timeouts import MAX_WAIT_S, wait_until
 
@@ -39,6 +40,15 @@ DRIVES_THE_OUTSIDE = ("run", "browser")
 """Marks of tests whose processes and browser share the machine with whatever else runs there."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=PARTS,
+        default="all",
+        help="which tests: all, those of make test (daily), or those it leaves out (long)",
+    )
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """To import a file of which `-m` selects nothing takes time, with TensorFlow many seconds."""
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
@@ -48,11 +58,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None if may_select(expression, collection_path) else True
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright keeps an event loop in the thread of the tests.
 
     Those that drive processes or a browser have a second try (docs/decisions/second-try.md).
     """
+    if (part := config.getoption("part")) != "all":
+        left_out = long_only(items)
+        others = [item for item in items if (item in left_out) == (part == "daily")]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     for item in items:
         if any(item.get_closest_marker(name) for name in DRIVES_THE_OUTSIDE):

@@ -24,6 +24,7 @@ with server_process(Path(sys.argv[1]), "--runs", sys.argv[2]) as server:
 """
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.run
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])

@@ -103,6 +103,7 @@ BEGINNINGS = ".lab-headline, h1, h3, p, iframe, .live"
 SCHEMES: tuple[Scheme, ...] = ("dark", "light")
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("about", PAGES)
 def test_axe_finds_nothing_and_the_page_fits_in_every_window(
     visit: Visit, runs: Server, about: str
@@ -127,6 +128,7 @@ def test_axe_finds_nothing_and_the_page_fits_in_every_window(
         schemes, sizes = schemes[::-1], sizes[::-1]
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("opens", ["Copy as …", "Columns", "Tags …", "Rename …", "Delete …"])
 def test_axe_finds_nothing_in_what_a_button_opens(visit: Visit, opens: str) -> None:
     page = visit("runs", {"run": "axe-a"}, viewport=PROJECTOR, bypass_csp=True)
@@ -157,6 +159,7 @@ def become(page: Page, scheme: Scheme) -> None:
     wait_until_drawn(page)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("path", SELF_CONTAINED)
 def test_axe_finds_nothing_in_a_page_to_keep(open_page: Visit, runs: Server, path: str) -> None:
     page = open_page(runs.address(path), color_scheme=SCHEMES[0], bypass_csp=True)

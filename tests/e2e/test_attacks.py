@@ -9,6 +9,7 @@ import pytest
 from tests.attacks.__main__ import LABS, attacked
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.run
 @pytest.mark.parametrize("title", LABS)
 def test_every_attack_is_refused(title: str, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def test_changes_in_the_worker(launch: Launch) -> None:
     assert_one_run(handle.folder)
 
 
+@pytest.mark.long
 def test_a_run_continues_from_a_change_in_which_its_worker_was_killed(launch: Launch) -> None:
     handle = launch()
     has_steps(handle, 10)
@@ -159,6 +160,7 @@ def test_a_change_to_what_is_in_force_costs_nothing(launch: Launch) -> None:
     assert len(events(handle.folder, "segment")) == 1
 
 
+@pytest.mark.long
 def test_a_change_that_takes_a_fresh_worker(launch: Launch) -> None:
     handle = launch()
     has_steps(handle, 5)

@@ -224,6 +224,7 @@ def test_two_specs_are_run_in_turns_and_compared(
     assert err.count("run 1 of 1") == 2
 
 
+@pytest.mark.long
 def test_a_step_of_many_packs_on_eight_devices_is_captured_at_once(tmp_path: Path) -> None:
     """Its first capture has taken minutes."""
     run, allowed_s = tmp_path / "run", 60

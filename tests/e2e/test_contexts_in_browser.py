@@ -195,6 +195,7 @@ def test_two_recordings_beside_each_other_show_program_and_lanes_on_a_projector(
                 expect(frame.locator(part).first).to_be_in_viewport(ratio=0.99)
 
 
+@pytest.mark.long
 def test_a_program_is_ended_after_its_last_tab(open_page: Opened, server: Server) -> None:
     program = endless(str(time.time_ns()))
     address = server.address("contexts", demo="merge_call")
@@ -212,6 +213,7 @@ def test_a_program_is_ended_after_its_last_tab(open_page: Opened, server: Server
     wait_until(lambda: not recorders(server))
 
 
+@pytest.mark.long
 def test_a_third_program_waits_for_its_turn_and_says_its_place(
     open_page: Opened, server: Server
 ) -> None:

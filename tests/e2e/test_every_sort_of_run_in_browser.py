@@ -50,6 +50,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("name", [*RECIPES, *OTHERS])
 def test_every_page_is_named_fits_and_shows_no_error(
     name: str, open_page: Callable[..., Page], server: Server

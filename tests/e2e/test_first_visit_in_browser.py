@@ -46,6 +46,7 @@ def seen(server: Server) -> Server:
     return server
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("path", NEEDED)
 def test_all_modules_of_a_page_are_announced_with_it(
     path: str, open_page: Callable[..., Page], seen: Server

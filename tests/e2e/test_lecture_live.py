@@ -15,6 +15,7 @@ pytestmark = pytest.mark.run
 SCENES = {scene.name: scene for scene in scenes()}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["merge_call", "bytes_of_a_ring"])
 def test_a_live_recording_answers_as_the_one_of_the_lab(
     launcher: Launcher, tmp_path: Path, name: str

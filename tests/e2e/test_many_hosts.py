@@ -109,6 +109,7 @@ def test_two_hosts_and_a_shared_folder_are_one_run(tmp_path: Path) -> None:
     assert losses[0] == losses[1]
 
 
+@pytest.mark.long
 def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collected(
     tmp_path: Path,
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
     assert len(whole.summary()["segments"][0]["replicas"]) == 2
 
 
+@pytest.mark.long
 def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with hosts(cluster(), run, run, flags=ENDLESS) as both:
@@ -184,6 +186,7 @@ def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Pa
     assert not is_living(lost["pid"])
 
 
+@pytest.mark.long
 def test_servers_on_other_hosts_leave_when_the_coordinator_has(tmp_path: Path) -> None:
     run, addresses = tmp_path / "run", cluster(3)
     flags = ("--cluster", ",".join(addresses), "--parameter-servers", "1", "--steps", "20")

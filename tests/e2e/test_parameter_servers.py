@@ -151,6 +151,7 @@ def launches(folder: Path) -> list[dict[str, Any]]:
     return run_records(folder, "launched")
 
 
+@pytest.mark.long
 def test_training_goes_on_without_a_lost_worker_until_it_is_back(
     lost_run: tuple[Path, RunHandle, list[int]],
 ) -> None:

@@ -22,6 +22,7 @@ STEP_MS = 50.0
 """Slow enough that there is something left to do when the server is lost."""
 
 
+@pytest.mark.long
 def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     launcher: Launcher, tmp_path: Path
 ) -> None:

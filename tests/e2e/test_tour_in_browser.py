@@ -83,6 +83,7 @@ def visit(page: Page, link: str) -> None:
     wait_until_drawn(page)
 
 
+@pytest.mark.long
 def test_the_tour(open_page: Open, free_lab: Server) -> None:
     page = open_page(free_lab.address(), viewport=PROJECTOR, bypass_csp=True)
     watch_layout(page)

@@ -47,6 +47,7 @@ def late(server: Server, launcher: Launcher) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_delay_is_removed_and_measured(
     late: Path, server: Server, open_page: Callable[..., Page]
 ) -> None:

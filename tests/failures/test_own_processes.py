@@ -92,6 +92,7 @@ def test_a_run_that_fails_before_its_first_step_has_the_cause_as_its_headline(
     assert said in shown.stdout
 
 
+@pytest.mark.long
 def test_an_unknown_error_before_the_first_step_has_its_line_and_only_its_own_traceback(
     tmp_path: Path,
 ) -> None:
@@ -136,6 +137,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.long
 def test_a_process_of_the_cluster_that_ended_is_the_cause() -> None:
     ran = subprocess.run(
         [sys.executable, "-P", "-c", LOST_WORKER, SERVER],

@@ -268,6 +268,7 @@ def both(programs: Runner, name: str) -> tuple[Ran, Ran]:
     return plain, traced
 
 
+@pytest.mark.long(keep=12)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_traced_program_does_what_it_does_alone(programs: Runner, name: str) -> None:
     plain, traced = both(programs, name)

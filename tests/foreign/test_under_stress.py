@@ -25,6 +25,7 @@ def _outcome(ran: Ran) -> tuple[int, str, bytes | None]:
     return ran.code, ran.output, saved.read_bytes() if saved.exists() else None
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("how", ENDS)
 def test_a_program_under_stress_ends_as_it_does_alone(programs: Runner, how: str) -> None:
     plain, traced = (
@@ -38,6 +39,7 @@ def test_a_program_under_stress_ends_as_it_does_alone(programs: Runner, how: str
         assert len(traced.of_kind("step")) >= 6
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("again", range(3))
 def test_a_mesh_of_dtensor_computes_what_it_does_alone(programs: Runner, again: int) -> None:
     """With reads of its tensors in the recorder, one of three such programs ended or lost a

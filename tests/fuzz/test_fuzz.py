@@ -34,6 +34,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
     return Cases(SEED, write_runs(root / "runs"), root / "scratch")
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, NUM_CASES, 50))
 def test_readers_answer_or_refuse_in_a_sentence(cases: Cases, first: int) -> None:

@@ -69,6 +69,7 @@ def examined(command: Sequence[str | Path], environment: Mapping[str, str], fold
     assert not any(folder.iterdir())
 
 
+@pytest.mark.long
 def test_uvx_runs_the_lab_and_its_page_from_the_wheel_alone(
     wheel: zipfile.ZipFile, packages: Path, home: dict[str, str], empty: Path, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_uvx_runs_the_lab_and_its_page_from_the_wheel_alone(
         assert script.ok
 
 
+@pytest.mark.long
 def test_pipx_installs_a_command_that_works(
     wheel: zipfile.ZipFile, packages: Path, home: dict[str, str], empty: Path, tmp_path: Path
 ) -> None:

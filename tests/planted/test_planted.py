@@ -141,6 +141,7 @@ def test_python_in_a_prefetched_map_is_a_cause_while_calls_hold_up_the_step(
     assert 0.2 * found.held_ms("call") < op.held_ms <= 1.01 * found.held_ms("call")
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("kind", FAILING)
 def test_why_a_program_failed_is_named(kind: str, recorded: Recorded) -> None:
     assert [item.key for item in recorded(kind)] == [FAILING[kind]]
@@ -164,6 +165,7 @@ def test_the_line_that_ran_the_compiled_step_is_named(kind: str, recorded: Recor
     assert re.match(f"The run ended at {CALL} because XLA compiled", told.sentence)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["optimizer-not-built", "model-not-built"])
 def test_what_to_build_before_the_first_step_is_said(kind: str, recorded: Recorded) -> None:
     (told,) = recorded(kind)
@@ -178,6 +180,7 @@ def test_the_run_has_the_traceback_of_the_program(kind: str, planted: Planted) -
     assert "tests/planted/program.py" in failed.detail
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["float64", "float64-fit"])
 def test_a_step_that_computes_in_float64_is_reported_with_its_op(
     kind: str, recorded: Recorded
@@ -191,12 +194,14 @@ def test_float64_leads_if_it_is_all_that_is_planted(recorded: Recorded) -> None:
     assert first(recorded("float64")).key == "float64"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["float16", "float16-fit"])
 def test_a_step_that_computes_in_float16_on_cpus_is_reported(kind: str, recorded: Recorded) -> None:
     (told,) = [item for item in recorded(kind) if item.key == "float16-on-cpu"]
     assert "ops that compute in float16 on CPUs" in told.sentence
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["one-thread", "one-thread-fit"])
 def test_replicas_that_share_one_thread_never_compute_together(
     kind: str, recorded: Recorded
@@ -207,6 +212,7 @@ def test_replicas_that_share_one_thread_never_compute_together(
     assert "run one after the other" in told.sentence
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["loop-of-small-ops", "loop-of-products"])
 def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Recorded) -> None:
     keys = [item.key for item in recorded(kind)]
@@ -215,6 +221,7 @@ def test_the_start_of_small_ops_is_not_blamed_on_python(kind: str, recorded: Rec
     assert told.evidence["loop"] == "while"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("kind", "op"),
     [("printing", "StringFormat"), ("checking", "Check"), ("checking-each-op", "DebugNumeric")],
@@ -224,6 +231,7 @@ def test_ops_that_print_and_check_are_named(kind: str, op: str, recorded: Record
     assert op in told.sentence
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(
     ("kind", "key"),
     [
@@ -242,6 +250,7 @@ def test_what_the_program_does_between_its_steps_leads_and_is_named(
     assert told.evidence["place"].startswith("program.py:")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["unsteady", "unsteady-branch"])
 def test_steps_whose_work_depends_on_the_batch_are_unsteady(kind: str, recorded: Recorded) -> None:
     assert "unsteady" in {item.key for item in recorded(kind)}

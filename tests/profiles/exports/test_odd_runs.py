@@ -54,6 +54,7 @@ def _check_exports(run: Path) -> None:
             write(profile, "film", Path(folder) / "film.html")
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_odd_values(whole: Path, data: st.DataObject) -> None:

@@ -11,6 +11,7 @@ from strategy_core.demonstrations.preemption import PREEMPT_AT, RESTART_CODE, de
 pytestmark = pytest.mark.run
 
 
+@pytest.mark.long
 def test_all_save_after_the_same_step_and_go_on_from_it(tmp_path: Path) -> None:
     seen = demonstrate(2, tmp_path)
     assert seen.exit_codes == [RESTART_CODE] * 2

@@ -56,6 +56,7 @@ def recorded(launcher: Launcher, folder: Path, workers: int, **network: object) 
     return folder
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("workers", [2, 3, 4])
 def test_links_carry_what_the_kernel_counts(
     launcher: Launcher, tmp_path: Path, workers: int

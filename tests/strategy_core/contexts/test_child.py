@@ -105,6 +105,7 @@ def test_a_program_is_recorded_with_what_it_printed() -> None:
     assert len(recording["devices"]) == 3
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(
     ("program", "limits", "said"),
     [

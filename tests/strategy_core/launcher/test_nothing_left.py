@@ -99,6 +99,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("worker", [str(PRETENDED), f"-m {FORKED}"], ids=["executed", "forked"])
 @pytest.mark.parametrize(("how", "accident"), ENDS)
 def test_workers_end_with_their_launcher(

@@ -67,6 +67,7 @@ def steps_of(handle: RunHandle, segment: int) -> list[int]:
     return [step["step"] for step in steps if step["segment"] == segment]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.usefixtures("logical_cpus")
 @pytest.mark.parametrize(("loop", "workers"), [("custom", 3), ("fit", 2)])
 def test_workers_train_like_one_device_and_hand_their_state_over(
@@ -116,6 +117,7 @@ def test_all_workers_stop_at_the_same_step(launch: Callable[..., RunHandle]) -> 
     assert len({record["steps"] for record in finished}) == 1
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("number", "lost"), [(signal.SIGKILL, 0), (signal.SIGSTOP, 1)])
 def test_the_one_that_was_lost_is_named(
     launch: Callable[..., RunHandle], number: signal.Signals, lost: int
@@ -131,6 +133,7 @@ def test_the_one_that_was_lost_is_named(
     assert len(profiles.load(handle.folder).table("steps")) > 3, "what was recorded stays"
 
 
+@pytest.mark.long
 def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     launch: Callable[..., RunHandle],
 ) -> None:

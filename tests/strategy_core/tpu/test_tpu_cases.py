@@ -170,6 +170,7 @@ def test_a_warning_says_if_no_virtual_cores_were_configured():
     assert "configure_virtual_cores(8)" in told
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["emulated", "mirrored"])
 def test_an_iterator_made_in_the_function_does_not_hang(kind):
     """With a thread for each of two CPUs alone, all wait for a batch that nothing can make."""

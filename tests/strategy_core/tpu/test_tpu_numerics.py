@@ -61,6 +61,7 @@ def on_cores(strategy: Any, name: str, num_cores: int) -> list[list[Any]]:
     return [copies(weight) for weight in weights]
 
 
+@pytest.mark.long(keep=8)
 @pytest.mark.parametrize("spmd", [False, True], ids=["mpmd", "spmd"])
 @pytest.mark.parametrize(("num_replicas", "num_cores"), SHAPES, ids=str)
 @pytest.mark.parametrize("name", MODELS)

@@ -34,6 +34,7 @@ def unchanged() -> tuple[list[float], state.State]:
     return trained(10, **START)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("what", THERE_AND_BACK)
 def test_changing_there_and_back_twice_trains_the_same(
     what: str, unchanged: tuple[list[float], state.State]

@@ -52,6 +52,7 @@ def one_device() -> dict[str, Any]:
     }
 
 
+@pytest.mark.long(keep=6)
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 def test_a_strategy_trains_like_one_device(

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 START: dict[str, Any] = {"devices": "cpu:4", "workload": "digits-mlp", "global_batch_size": 24}
 
 
+@pytest.mark.long
 def test_twenty_changes_on_rings_in_one_process_neither_abort_nor_lose_a_bit() -> None:
     """Stock strategies abort here: "Shape mismatch in the collective instance"."""
     from tests.strategy_core.in_memory import opened
@@ -90,6 +91,7 @@ def test_the_learning_rate_changes_and_the_state_does_not() -> None:
     assert recorder.segments[1].state_checksum_before == recorder.segments[1].state_checksum_after
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
@@ -177,6 +179,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("where", FAILURES)
 def test_a_change_whose_first_step_fails_is_reverted(tmp_path: Path, where: str) -> None:
     from tests.strategy_core.in_memory import opened
@@ -211,6 +214,7 @@ def test_a_full_disk_does_not_revert_a_change() -> None:
     assert len(recorder.segments) == 2, "there is nothing to go back for"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "change", [{"inject": [{"replica": 1, "ms": 1}]}, {"global_batch_size": 8}]
 )

@@ -24,12 +24,14 @@ from strategy_lab.profiles.analysis.key_numbers import (
     KeyNumber,
     busbw,
     key_numbers,
+    loop_throughput,
+    loop_time,
     loss,
     slowest,
     step_time,
-    throughput,
     traffic,
 )
+from strategy_lab.profiles.analysis.loop_pace import newest_pace
 from strategy_lab.profiles.analysis.steps import (
     StepTimes,
     calls_of,
@@ -58,7 +60,7 @@ from strategy_lab.profiles.tables.schema import CATEGORIES
 
 TIMED = 20
 """Newest steps behind step time and throughput."""
-KEYS = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
+KEYS = ("loop_time", "loop_throughput", "step_time", "slowest", "loss", "traffic", "busbw")
 """The key numbers of a running run."""
 COMPARED = 50
 """Newest steps over which replicas are compared."""
@@ -165,13 +167,15 @@ class LiveNumbers:
         if self._whole is not None:
             return self._whole
         times = self._times()
+        pace = newest_pace(times)
         late = self._late(titles or {}, served_ms or {})
         note = f"median of the last {units.counted(int(times.timed.sum()), 'step')}"
         moved = self._capture or self._no_capture()
         is_of_lab = self._segment is not None and self._segment.is_of_lab
         numbers = (
+            loop_time(pace, times),
+            loop_throughput(pace, times),
             step_time(times, note),
-            throughput(times),
             slowest(late),
             loss(times, "", tells_every_loss=is_of_lab),
             traffic(moved),

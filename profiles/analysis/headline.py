@@ -14,6 +14,7 @@ from strategy_lab.profiles.analysis.late_replicas import (
     lateness_of,
     who_waits,
 )
+from strategy_lab.profiles.analysis.loop_pace import LoopPace, newest_pace
 from strategy_lab.profiles.analysis.steps import StepTimes
 from strategy_lab.profiles.analysis.stragglers import Stragglers
 from strategy_lab.profiles.analysis.stuck import stuck_sentence, stuck_workers
@@ -58,10 +59,8 @@ def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
     if facts.failure is not None and (main := main_finding(facts)) is not None:
         return *which, *first, main.sentence
     then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
-    pace = _pace_of_loop(facts, then) or _pace(
-        facts.steps, is_in_sync=facts.breakdown.is_in_sync, then=then
-    )
-    return *which, *first, *pace
+    is_in_sync = facts.breakdown.is_in_sync
+    return *which, *first, *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
 
 
 def newest_headline(
@@ -87,7 +86,8 @@ def newest_headline(
     then = f"{waits} {_end_of_epoch(last_epoch_end)}".strip()
     first = _what_runs(segment, segment.spec.get("workload"))
     which = prefix_of(segment, num_segments)
-    return *which, *first, *_pace(newest, is_in_sync=is_in_sync, then=then)
+    pace = newest_pace(newest)
+    return *which, *first, *_pace(pace, newest, is_in_sync=is_in_sync, then=then)
 
 
 def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
@@ -116,23 +116,19 @@ def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
     return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
 
 
-def _pace_of_loop(facts: Facts, then: str) -> tuple[str, ...]:
-    """The loop per step, then the step without its gaps; empty if the loop is not known."""
-    loop_ms, step_ms = facts.pace.ms_per_step, facts.steps.median_ms
-    if loop_ms is None or step_ms is None or not facts.breakdown.is_in_sync:
-        return ()
-    rate = facts.pace.examples_per_second
+def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
+    """The loop per step, then the step without its gaps; the step alone if that is all that is
+    known, or if workers step beside each other: there one's step takes longer."""
+    step_ms, loop_ms = steps.median_ms, pace.ms_per_step
+    if step_ms is None:
+        return (f"{steps.why_no_time}. {then}".rstrip(),)
+    if loop_ms is None or not is_in_sync:
+        taken = "a step takes " if is_in_sync else "a step is done every "
+        return taken, Bold(units.milliseconds(step_ms)), f". {then}".rstrip()
+    rate = pace.examples_per_second
     also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
     alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {then}".rstrip()
     return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone
-
-
-def _pace(steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
-    if steps.median_ms is None:
-        return (f"{steps.why_no_time}. {then}".rstrip(),)
-    # Workers of parameter servers step beside each other: one's step takes longer.
-    pace = "a step takes " if is_in_sync else "a step is done every "
-    return pace, Bold(units.milliseconds(steps.median_ms)), f". {then}" if then else "."
 
 
 def _limit(facts: Facts) -> str:

@@ -20,6 +20,7 @@ from strategy_lab.profiles.reporting.units import MISSING
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.analysis.facts import Facts
+    from strategy_lab.profiles.analysis.loop_pace import LoopPace
     from strategy_lab.profiles.analysis.steps import StepTimes
     from strategy_lab.profiles.analysis.stragglers import Stragglers
 
@@ -52,14 +53,13 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
     counted = units.counted(int(steps.timed.sum()), "step")
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
+    source: Literal["measured", "derived"] = (
+        "derived" if facts.breakdown.has_derived_steps else "measured"
+    )
     return (
-        _loop_time(facts),
-        _loop_throughput(facts),
-        step_time(
-            steps,
-            f"median of {counted}; {spread}",
-            "derived" if facts.breakdown.has_derived_steps else "measured",
-        ),
+        loop_time(facts.pace, steps, _loop_note(facts), source),
+        loop_throughput(facts.pace, steps),
+        step_time(steps, f"median of {counted}; {spread}", source),
         throughput(steps, _mean_step(steps)),
         slowest(facts.stragglers),
         loss(
@@ -75,21 +75,25 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     )
 
 
-def _loop_time(facts: Facts) -> KeyNumber:
-    value = facts.pace.ms_per_step
+def _loop_note(facts: Facts) -> str:
     between = facts.account.row("loop/between")
-    note = f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
-    text = units.milliseconds(value)
-    source: Literal["measured", "derived"] = (
-        "derived" if facts.breakdown.has_derived_steps else "measured"
-    )
-    return _number("loop_time", value, text, note, facts.steps.why_no_time, source)
+    return f"{units.share(facts.account.share_of_usual(between))} between steps" if between else ""
 
 
-def _loop_throughput(facts: Facts) -> KeyNumber:
-    value = facts.pace.examples_per_second
+def loop_time(
+    pace: LoopPace,
+    steps: StepTimes,
+    note: str = "",
+    source: Literal["measured", "derived"] = "measured",
+) -> KeyNumber:
+    value = pace.ms_per_step
+    return _number("loop_time", value, units.milliseconds(value), note, steps.why_no_time, source)
+
+
+def loop_throughput(pace: LoopPace, steps: StepTimes) -> KeyNumber:
+    value = pace.examples_per_second
     text = units.rate(value, "examples")
-    return _number("loop_throughput", value, text, "", why_no_examples(facts.steps), "derived")
+    return _number("loop_throughput", value, text, "", why_no_examples(steps), "derived")
 
 
 def why_no_examples(steps: StepTimes) -> str:

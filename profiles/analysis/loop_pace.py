@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_lab.profiles.analysis.account.regions import regions_of
-from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -32,3 +32,15 @@ def loop_pace(profile: Profile, segment: int) -> LoopPace:
     examples = steps.examples[steps.num_warm_up :]
     rate = float(examples.sum()) / found.usual_ms * 1e3 if np.isfinite(examples).all() else None
     return LoopPace(found.usual_ms / num_usual, rate)
+
+
+def newest_pace(newest: StepTimes) -> LoopPace:
+    """The pace from the end of the first of a run's newest steps to the end of the last."""
+    if newest.count < 2:
+        return LoopPace(None, None)
+    end_ns = newest.start_ns + newest.wall_ms * 1e6
+    took_ms, examples = float(end_ns[-1] - end_ns[0]) / 1e6, newest.examples[1:]
+    if not took_ms > 0:  # the clock was set meanwhile
+        return LoopPace(None, None)
+    rate = float(examples.sum()) / took_ms * 1e3 if np.isfinite(examples).all() else None
+    return LoopPace(took_ms / (newest.count - 1), rate)

@@ -74,7 +74,7 @@ def test_the_live_page_leaves_the_same_steps_out_while_the_run_goes_on(
     assert told["of"] == "newest"
     assert told["slowest"] == 2
     assert told["numbers"]["slowest"][2] == numbers["slowest"].note
-    assert "a step takes 5" in told["headline"]
+    assert "the loop takes 5" in told["headline"]
     assert re.search(r"Replica 2 is late by [\d.]+ ms: the others wait for it", told["headline"])
     for key in ("step_time", "slowest"):
         value = float(told["numbers"][key][0])
@@ -99,7 +99,7 @@ def test_until_its_first_steps_a_configuration_says_when_its_numbers_come(
     told = json.loads(_going(run, tmp_path, num_steps=1).message()[0])["numbers"]
     assert told["headline"] is None
     notes = {key: number[2] for key, number in told["numbers"].items()}
-    assert notes["step_time"] == notes["throughput"] == "after the second step"
+    assert notes["step_time"] == notes["loop_throughput"] == "after the second step"
     assert notes["slowest"] == "after a few steps"
 
 

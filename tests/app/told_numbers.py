@@ -32,7 +32,7 @@ from strategy_lab.profiles.gate.baseline import accept, read_baseline, read_run,
 from tests.app.looking import open_page, text_of
 
 ON_COMMUNICATION = ("exposed", "traffic", "busbw")
-LIVE = ("step_time", "throughput", "slowest", "loss", "traffic", "busbw")
+LIVE = ("loop_time", "loop_throughput", "step_time", "slowest", "loss", "traffic", "busbw")
 
 
 def numbers_of(run: Path) -> tuple[str, dict[str, KeyNumber]]:

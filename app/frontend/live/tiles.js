@@ -1,4 +1,4 @@
-// The numbers on top: the step time largest, each with its unit and, on hover or focus, its definition.
+// The numbers on top: the time of the loop largest, each with its unit and, on hover or focus, its definition.
 
 import { el, setText } from "../shared/dom.js";
 import { MISSING } from "../shared/format.js";

@@ -52,8 +52,9 @@ export class LiveView {
     const { phases, phaseColours, definitions, labels } = data;
     this.status = new Status();
     this.tiles = new Tiles(definitions)
-      .add("step_time", labels.step_time, { large: true })
-      .add("throughput", labels.throughput)
+      .add("loop_time", labels.loop_time, { large: true })
+      .add("loop_throughput", labels.loop_throughput)
+      .add("step_time", labels.step_time)
       .add("loss", labels.loss)
       .add("progress", labels.progress)
       .add("slowest", labels.slowest)

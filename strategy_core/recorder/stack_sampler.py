@@ -16,13 +16,13 @@ be in one call for minutes, so nothing is left to the program's own thread.
 
 from __future__ import annotations
 
-import ast
 import itertools
 import linecache
 import random
 import sys
 import threading
 import time
+import tokenize
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -53,8 +53,14 @@ _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
 _LONGEST_LINE = 120
 _LARGEST_FILE = 1 << 18
-"""Characters of a source file whose loops are looked for: Python parses so many in 0.1 s, in which
-it keeps its lock."""
+"""Characters of a source file whose loops are looked for."""
+_NO_STATEMENT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 _NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
 """As in `python_sampler`: Python 3.11 may collect garbage while it makes a thread's frames."""
 _STRONG = ("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording")
@@ -277,20 +283,40 @@ def _place(stack: Stack) -> StackPlace:
 
 
 def outermost_loops(file: str) -> Iterator[Loop]:
-    """The loops of a source file that are in no other loop of the same function."""
-    text = "".join(linecache.getlines(file))
-    if not text or len(text) > _LARGEST_FILE:
+    """The loops of a source file that are in no other loop of the same function.
+
+    Not by `ast.parse`: Python 3.11 and 3.12 count the depth of a syntax tree for all threads
+    together. While this thread made a tree, AutoGraph could fail to make one in the program's
+    ("AST constructor recursion depth mismatch").
+    """
+    lines = linecache.getlines(file)
+    if sum(map(len, lines)) > _LARGEST_FILE:
         return
-    with suppress(SyntaxError, ValueError, RecursionError):
-        yield from (
-            Loop(file, node.lineno, node.end_lineno or node.lineno)
-            for node in _loops_in(ast.parse(text))
-        )
+    loop: tuple[int, int] | None = None
+    """First line and depth of the open loop."""
+    end = 0
+    with suppress(SyntaxError, tokenize.TokenError):
+        for depth, word, first, last in _statements(iter([*lines, ""]).__next__):
+            is_else = loop is not None and depth == loop[1] and word == "else"
+            if loop is not None and depth <= loop[1] and not is_else:
+                yield Loop(file, loop[0], end)
+                loop = None
+            if loop is None and word in {"for", "while"}:
+                loop = first, depth
+            end = last
+        if loop is not None:
+            yield Loop(file, loop[0], end)
 
 
-def _loops_in(node: ast.AST) -> Iterator[ast.For | ast.While | ast.AsyncFor]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.For | ast.While | ast.AsyncFor):
-            yield child
-        else:
-            yield from _loops_in(child)
+def _statements(readline: Callable[[], str]) -> Iterator[tuple[int, str, int, int]]:
+    """Depth, first word without `async`, first and last line of each statement."""
+    depth, first = 0, 0
+    words: list[str] = []
+    for token in tokenize.generate_tokens(readline):
+        depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+        if token.type == tokenize.NEWLINE:
+            yield depth, (words[1:] if words[0] == "async" else words)[0], first, token.start[0]
+            words = []
+        elif token.type not in _NO_STATEMENT:
+            first = first if words else token.start[0]
+            words.append(token.string)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
+import asyncio.base_events
+import inspect
 import os
 import sys
+import textwrap
 import threading
 import time
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from strategy_core.recorder.stack_sampler import Stack, StackSampler, outermost_loops
 from strategy_lab.profiles.run.layout import WorkerFolder
@@ -76,8 +86,24 @@ def test_only_the_outermost_loops_of_a_function_are_kept(tmp_path: Path) -> None
     assert found == [(1, 3), (5, 6)]
 
 
+def _loops_of_tree(node: ast.AST) -> Iterator[tuple[int, int]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.For | ast.While | ast.AsyncFor):
+            yield child.lineno, child.end_lineno or 0
+        else:
+            yield from _loops_of_tree(child)
+
+
+@pytest.mark.parametrize("module", [argparse, asyncio.base_events, inspect, textwrap, tokenize])
+def test_loops_are_those_of_the_syntax_tree(module: ModuleType) -> None:
+    """The sampler does without one, which another thread's call of `ast.parse` would break."""
+    file = str(module.__file__)
+    found = [(loop.first, loop.last) for loop in outermost_loops(file)]
+    assert found == list(_loops_of_tree(ast.parse(Path(file).read_text("utf-8"))))
+
+
 def test_a_file_that_is_no_python_has_no_loops(tmp_path: Path) -> None:
-    (tmp_path / "odd.py").write_text("for for for")
+    (tmp_path / "odd.py").write_text("for x in (")
     assert not list(outermost_loops(str(tmp_path / "odd.py")))
 
 

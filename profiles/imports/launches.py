@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.imports.event_names import collective_of
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.recording import CONSUMER, Ints, Line
 from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER, Spans
 from strategy_lab.profiles.imports.steps import Steps, Windows

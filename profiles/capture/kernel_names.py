@@ -98,6 +98,7 @@ def executed_category(
     return category
 
 
-def is_library_collective(ran: str) -> bool:
-    """Return whether a kernel of NCCL or a library like it ran, which waits for its peers."""
-    return _LIBRARY.match(ran) is not None
+def is_waiting_collective(ran: str) -> bool:
+    """Return whether a kernel or an instruction is a whole collective, which waits for its peers:
+    of NCCL, a library like it, or XLA."""
+    return (_LIBRARY.match(ran) or _HLO.match(ran)) is not None

@@ -279,6 +279,8 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     """How much longer the window's steps took than those before it, together."""
     tables: Annotated[dict[Name, TableFile], Meta(max_length=64)] = {}
     """By table its file in `folder`; empty in runs of earlier versions."""
+    problems: Annotated[list[Text], Meta(max_length=64)] = []
+    """What the capture lacks, as TensorFlow's profiler says or as its planes show."""
 
 
 class PlacementRecorded(Recorded, frozen=True, tag="placement"):

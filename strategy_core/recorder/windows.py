@@ -65,6 +65,8 @@ class Windows:
         self._sampler: PythonSampler | None = None
         self._to_submit: list[_Captured] = []
         self._submitted: dict[int, _Captured] = {}
+        self._told: set[str] = set()
+        """What captures lack, as notes have said."""
         self._number = 0
         self._is_leader = folder.worker == 0
         self._runs_here = True
@@ -342,4 +344,10 @@ class Windows:
             if event.error is None:
                 captured.window.discard()
             events.append(event)
+            events += [
+                Note("warning", f"Capture: {problem}.")
+                for problem in event.problems
+                if problem not in self._told
+            ]
+            self._told.update(event.problems)
         return events

@@ -47,10 +47,12 @@ def inventory() -> Inventory:
 def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -> None:
     """Create the logical devices of a run. Call it before TensorFlow's runtime starts.
 
-    Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts. A
-    worker of a cluster sees only its own GPUs, which follow from its `local_rank` among the workers
-    on this machine; None if the run has one process. Also sizes TensorFlow's inter-op thread pool.
-    Raises SpecError if the machine cannot provide the devices of the spec.
+    Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts.
+    The process sees only the GPUs that its plan needs: TensorFlow opens a context on every visible
+    one, and places ops without a device there. Also sizes TensorFlow's inter-op thread pool.
+
+    `local_rank` is that of a cluster's worker among those on this machine; None if the run has one
+    process. Raises SpecError if the machine cannot provide the devices of the spec.
     """
     _Launch.local_rank = local_rank
     wanted = planned(spec)
@@ -67,14 +69,15 @@ def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -
     threads = max(num_cpus + SPARE_THREADS, os.cpu_count() or 1)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     gpus = tf.config.list_physical_devices("GPU")
-    if gpus and is_cluster and not row.has_cores:
-        # MultiWorkerMirroredStrategy and ParameterServerStrategy take every visible GPU.
-        own: tuple[int, ...] = ()
-        if wanted.kind == "GPU":
-            own = share_out(spec, len(gpus), local_rank or LocalRank()).gpus
-        gpus = [gpus[number] for number in own]
-        tf.config.set_visible_devices(gpus, "GPU")
-    for gpu in gpus:
+    if not gpus:
+        return
+    if is_cluster and not row.has_cores and wanted.kind == "GPU":
+        own = share_out(spec, len(gpus), local_rank or LocalRank()).gpus
+    else:
+        own = tuple(range(wanted.num_visible_gpus))
+    visible = [gpus[number] for number in own]
+    tf.config.set_visible_devices(visible, "GPU")
+    for gpu in visible:
         _configure_gpu(gpu, wanted, spec.gpu_memory_mb)
 
 

@@ -52,6 +52,8 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     low, high = steps.quantile_ms(0.1), steps.quantile_ms(0.9)
     counted = units.counted(int(steps.timed.sum()), "step")
     spread = f"10 to 90 %: {units.number(low)} to {units.milliseconds(high)}"
+    if steps.synced_ms is not None:  # a call's time may be that of its launches
+        spread += f"; mean from sync to sync: {units.milliseconds(steps.synced_ms)}"
     return (
         _loop_time(facts),
         _loop_throughput(facts),

@@ -281,6 +281,11 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     """By table its file in `folder`; empty in runs of earlier versions."""
     problems: Annotated[list[Text], Meta(max_length=64)] = []
     """What the capture lacks, as TensorFlow's profiler says or as its planes show."""
+    synced_steps: Count = 0
+    """On GPUs, the steps between the window before this one and this one."""
+    synced_ms: Ms | None = None
+    """Time of these steps, with no work left on any device before the first and after the last;
+    null if it was not measured."""
 
 
 class PlacementRecorded(Recorded, frozen=True, tag="placement"):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from strategy_lab.profiles.analysis.breakdown import step_breakdown
 from strategy_lab.profiles.analysis.communication import communication
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
 from strategy_lab.profiles.run.layout import worker_folder
@@ -17,10 +21,10 @@ from tests.synthetic import write_run
 WHY = "TensorFlow's profiler recorded nothing that GPU:0 and GPU:1 ran"
 
 
-def _opened(folder: Path, *, marks: bool) -> tuple[Profile, SegmentOpened]:
+def _opened(folder: Path, *, marks: bool, **fields: Any) -> tuple[Profile, SegmentOpened]:
     run = write_run(folder, replicas=2, steps=20, device_kind="GPU", windows=0, marks=marks)
     log = EventLog(worker_folder(run, 0, 0).events)
-    window = WindowCaptured(0, 0, 5, 5, "window-000000", 9, 0, 1.0, 1.0, 1.0, problems=[WHY])
+    window = WindowCaptured(0, 0, 5, 5, "window-000000", 9, 0, 1.0, 1.0, 1.0, **fields)
     log.write(window)
     log.close()
     profile = load(run)
@@ -28,7 +32,7 @@ def _opened(folder: Path, *, marks: bool) -> tuple[Profile, SegmentOpened]:
 
 
 def test_phases_and_communication_are_unknown_for_that_reason(tmp_path: Path) -> None:
-    profile, segment = _opened(tmp_path / "run", marks=False)
+    profile, segment = _opened(tmp_path / "run", marks=False, problems=[WHY])
     found = step_breakdown(profile, segment)
     assert (found.source, found.reason) == (None, WHY)
     assert [replica.compute_ms for replica in found.replicas] == [None, None]
@@ -37,7 +41,17 @@ def test_phases_and_communication_are_unknown_for_that_reason(tmp_path: Path) ->
 
 
 def test_marks_still_tell_the_phases(tmp_path: Path) -> None:
-    profile, segment = _opened(tmp_path / "run", marks=True)
+    profile, segment = _opened(tmp_path / "run", marks=True, problems=[WHY])
     found = step_breakdown(profile, segment)
     assert (found.source, found.reason) == ("marks", WHY)
     assert found.replicas[0].compute_ms == pytest.approx(20, rel=0.2)
+
+
+def test_the_step_from_sync_to_sync_stands_beside_the_median(tmp_path: Path) -> None:
+    """A program that reads no result sees launches: 20 steps of 50 ms, each seen as about 23 ms."""
+    fields = {"synced_steps": 20, "synced_ms": 1000.0}
+    profile, segment = _opened(tmp_path / "run", marks=False, **fields)
+    assert step_times(profile, segment.segment).synced_ms == 50
+    facts = gather_facts(profile, segment)
+    found = {number.key: number for number in key_numbers(facts)}["step_time"]
+    assert found.note.endswith("mean from sync to sync: 50.0 ms")

@@ -20,6 +20,7 @@ from strategy_lab.profiles.run.event_parts import (
     Crc32,
     Device,
     Fallback,
+    Gpu,
     Host,
     ImportedFile,
     InterfaceCounts,
@@ -117,6 +118,8 @@ class Environment(Recorded, frozen=True, tag="environment"):
     """The machine it is on."""
     threads: Threads | None = None
     """TensorFlow's thread pools."""
+    gpus: Annotated[list[Gpu], Meta(max_length=MOST_REPLICAS)] = []
+    """The physical GPUs that the process sees."""
 
 
 class SegmentOpened(Recorded, frozen=True, tag="segment"):

@@ -37,7 +37,7 @@ class _Launch:
 def inventory() -> Inventory:
     """The physical devices that TensorFlow sees from this process."""
     physical = [
-        PhysicalDevice(device.device_type, device.name, _description(device))
+        PhysicalDevice(device.device_type, device.name, *_details(device))
         for device in tf.config.list_physical_devices()
         if device.device_type in ("CPU", "GPU", "TPU")
     ]
@@ -104,9 +104,11 @@ def _configure_gpu(
     tf.config.experimental.set_memory_growth(gpu, True)
 
 
-def _description(device: tf.config.PhysicalDevice) -> str:
+def _details(device: tf.config.PhysicalDevice) -> tuple[str, str]:
+    """Return model and compute capability of a GPU, as far as TensorFlow says."""
     details = tf.config.experimental.get_device_details(device)
-    return str(details.get("device_name", ""))
+    capability = details.get("compute_capability") or ()
+    return str(details.get("device_name", "")), ".".join(map(str, capability))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def test_marks_still_tell_the_phases(tmp_path: Path) -> None:
     assert found.replicas[0].compute_ms == pytest.approx(20, rel=0.2)
 
 
-def test_the_step_from_sync_to_sync_stands_beside_the_median(tmp_path: Path) -> None:
+def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> None:
     """A program that reads no result sees launches: 20 steps of 50 ms, each seen as about 23 ms."""
     fields = {"synced_steps": 20, "synced_ms": 1000.0}
     profile, segment = _opened(tmp_path / "run", marks=False, **fields)

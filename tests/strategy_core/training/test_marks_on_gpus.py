@@ -1,0 +1,65 @@
+"""What the timestamps add to a GPU's compute stream: nothing.
+
+Two logical CPUs are the GPUs, a third one is the host, and TensorFlow lists a GPU. So the graph is
+that of GPUs, with other names of devices; nothing here has run on one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
+
+HOST, CARDS = "CPU:0", ("CPU:1", "CPU:2")
+
+
+def _graph(monkeypatch: pytest.MonkeyPatch, *, marks: bool, gpus: bool = True) -> list[Any]:
+    """The ops of a traced step of two replicas."""
+    from strategy_core.recorder import marks as module
+    from strategy_core.training import segment
+    from strategy_lab.profiles.spec.run_spec import parse_spec
+
+    monkeypatch.setattr(module.tf.config, "get_visible_devices", lambda _kind: ["card"] * gpus)
+    fields = {"devices": "cpu:1,cpu:2", "workload": "digits-mlp", "global_batch_size": 8}
+    spec = parse_spec(fields).with_changes({"capture.marks": marks})
+    step = segment.build(spec).custom
+    traced = step.step.get_concrete_function(*next(step.batches))
+    return list(traced.graph.get_operations())
+
+
+def _on(ops: list[Any], *devices: str) -> Counter[str]:
+    return Counter(op.type for op in ops if op.device.endswith(devices))
+
+
+def test_timestamps_add_no_op_to_a_cards_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = _on(_graph(monkeypatch, marks=False), *CARDS)
+    marked = _on(_graph(monkeypatch, marks=True), *CARDS)
+    assert sum(bare.values()) > 20, "the step itself is on the cards"
+    assert marked - bare == Counter()
+
+
+def test_each_timestamp_is_taken_on_the_host_behind_what_its_card_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ops = _graph(monkeypatch, marks=True)
+    timestamps = [op for op in ops if op.type == "Timestamp"]
+    assert len(timestamps) == 6
+    assert {op.device.rpartition("device:")[2] for op in timestamps} == {HOST}
+    by_card = Counter(
+        card
+        for op in timestamps
+        for card in CARDS
+        if any(each.device.endswith(card) for each in op.control_inputs)
+    )
+    assert by_card["CPU:1"] >= 2
+    assert by_card["CPU:2"] >= 2
+    assert {op.device.rpartition("device:")[2] for op in ops if "lab-marks" in op.name} <= {HOST}
+
+
+def test_on_cpus_the_batch_still_waits_for_its_timestamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    ops = _graph(monkeypatch, marks=True, gpus=False)
+    waiting = [op for op in ops if any(each.type == "Timestamp" for each in op.control_inputs)]
+    assert len(waiting) >= 4

@@ -135,6 +135,8 @@ class Joined:
     """Op events whose name belongs to nodes on several devices."""
     device_steps: Mapping[int, Steps] = field(default_factory=dict)
     """The steps of devices that run behind the host, by index."""
+    ran: Ran | None = None
+    """What the accelerators ran; None without one."""
 
     def node(self, index: int) -> Node:
         return self.graph.nodes[index]
@@ -206,6 +208,7 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
         int(np.count_nonzero(unmatched)) - num_ambiguous,
         num_ambiguous,
         device_steps,
+        ran,
     )
 
 

@@ -56,6 +56,8 @@ class Cards:
     """The program reads no result: kernels run up to hundreds of ms after their step."""
     with_ops: bool = True
     """False: kernels of CUDA graphs, without annotations."""
+    launch_late_ms: float = 0.0
+    """The host launches the update so long after the last collective has ended."""
     with_kernels: bool = True
     is_merged: bool = True
     """TensorFlow moves the launches from `/host:CUPTI` to `/host:CPU` at the end."""
@@ -121,7 +123,7 @@ class Cards:
         return self.late_ms if replica == self.num - 1 else 0.0
 
     def _length(self) -> float:
-        return (56 if self.by_copies else 51) + self.late_ms
+        return (56 if self.by_copies else 51) + self.late_ms + self.launch_late_ms
 
     def _base(self, step: int) -> float:
         return 10 + step * self._length() if self.is_ahead else step * PERIOD_MS
@@ -166,8 +168,8 @@ class Cards:
                 "void AssignSub",
                 f"{_of(replica, 'update')}:ResourceApplyGradientDescent",
                 _COMPUTE_STREAM,
-                second_end,
-                second_end + 2,
+                second_end + self.launch_late_ms,
+                second_end + self.launch_late_ms + 2,
             ),
         ]
 
@@ -205,6 +207,8 @@ class Cards:
         for at, (kernel, annotation, stream, start, end) in enumerate(self._work(replica)):
             self._correlation += 1
             launch_ms = began + 1.1 + replica * 0.2 + at * 0.02
+            if self.launch_late_ms and at == len(self._work(replica)) - 1:
+                launch_ms = base + start - 0.01
             call = "cuMemcpyAsync" if kernel.startswith("Memcpy") else "cuLaunchKernel"
             stats = self._stats(kernel, annotation)
             self._launches.append(_event(call, launch_ms, launch_ms + 0.01, device_id=0, **stats))

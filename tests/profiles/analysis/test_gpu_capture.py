@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from strategy_lab.profiles.analysis.account.account import account
 from strategy_lab.profiles.analysis.breakdown import step_breakdown
 from strategy_lab.profiles.analysis.communication import communication
 from strategy_lab.profiles.analysis.facts import gather_facts
@@ -55,3 +56,18 @@ def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> 
     facts = gather_facts(profile, segment)
     found = {number.key: number for number in key_numbers(facts)}["step_time"]
     assert found.note.endswith("mean from sync to sync: 50.0 ms")
+
+
+def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_path: Path) -> None:
+    cause = {"kind": "launch", "count": 900, "total_ms": 6.0, "held_ms": 6.0}
+    causes = [cause | {"replica": replica, "device": f"GPU:{replica}"} for replica in range(2)]
+    run = write_run(
+        tmp_path / "run", replicas=2, steps=100, device_kind="GPU", causes=causes, idle_ms=8.0
+    )
+    profile = load(run)
+    found = account(profile, profile.segments[0])
+    idle, launch = found.row("loop/steps/idle"), found.row("loop/steps/idle/launch")
+    assert idle is not None
+    assert launch is not None
+    assert launch.total_ms / idle.total_ms == pytest.approx(6 / 8, rel=0.02)
+    assert [row.kind for row in found.children("loop/steps/idle")] == ["launch"]

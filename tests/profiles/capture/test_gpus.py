@@ -113,6 +113,27 @@ def test_a_sum_on_one_gpu_is_an_all_reduce_with_its_copies() -> None:
     assert {row["bytes"] for row in between} == {BYTES}
 
 
+def test_a_gpu_that_idles_until_a_launch_says_so() -> None:
+    """The host launches the update 30 ms after the last collective: the GPU idles meanwhile."""
+    cards = Cards(launch_late_ms=30.0)
+    tables = _tables(cards)
+    (row, *_) = tables["replica_steps"]
+    assert row["idle_ms"] == pytest.approx(cards.truth()[0][0]["idle"], rel=0.01)
+    found = [cause for cause in tables["causes"] if cause["kind"] == "launch"]
+    assert [(cause["step"], cause["replica"]) for cause in found] == [
+        (step, replica) for replica in range(2) for step in range(4)
+    ]
+    assert {cause["count"] for cause in found} == {7}
+    # Beside it, each step begins with what passes until its first launch.
+    assert {round(cause["held_ms"]) for cause in found} == {30}
+    assert [cause for cause in tables["causes"] if cause["kind"] == "between-ops"] == []
+
+
+def test_a_gpu_whose_kernels_are_launched_ahead_does_not_idle_for_launches() -> None:
+    causes = _tables(Cards(late_ms=LATE, is_ahead=True))["causes"]
+    assert [cause for cause in causes if cause["kind"] == "launch"] == []
+
+
 def test_logical_gpus_of_one_card_have_rows_of_their_own() -> None:
     rows = _tables(CASES["four logical GPUs on one card"])["replica_steps"]
     compute = {row["replica"]: round(row["compute_ms"]) for row in rows}

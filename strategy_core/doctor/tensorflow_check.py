@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -22,6 +23,7 @@ Json = Mapping[str, Any]
 _DRIVER = Path("/proc/driver/nvidia/version")
 _WSL_DRIVER = Path("/usr/lib/wsl/lib/libcuda.so.1")
 """Under WSL2 the driver is that of Windows, and the kernel's file does not exist."""
+_SHARED, _LEAST_SHARED = Path("/dev/shm"), 1 << 30
 _NO_GPU = "runs on GPUs; virtual CPU devices emulate strategies, without their speed"
 
 
@@ -85,6 +87,17 @@ def gpu_checks(
         advice = _cuda_advice(driver) if unusable else ""
         yield missing("gpus", "GPUs", found, _NO_GPU, advice)
     yield _nccl(package, is_wanted=len(gpus) > 1)
+    if len(gpus) > 1:
+        yield shared_memory_check(shutil.disk_usage(_SHARED).total if _SHARED.exists() else None)
+
+
+def shared_memory_check(num_bytes: int | None) -> Check:
+    """NCCL's processes on one machine share memory there; Docker gives a container 64 MB."""
+    if num_bytes is None or num_bytes >= _LEAST_SHARED:
+        return present("shared_memory", "Shared memory", "enough for NCCL between processes")
+    found = f"{num_bytes >> 20} MB in {_SHARED}"
+    costs = "several workers with NCCL may fail at their first collective"
+    return missing("shared_memory", "Shared memory", found, costs, "docker run --shm-size=1g")
 
 
 def _runs_on(gpus: Sequence[Json], names: str, built_for: Sequence[str]) -> Check:

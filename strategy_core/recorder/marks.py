@@ -29,6 +29,12 @@ def has_gpus() -> bool:
     return bool(tf.config.get_visible_devices("GPU"))
 
 
+def has_tpus() -> bool:
+    """Whether this process computes on a real TPU, for which a timestamp does not compile: XLA has
+    no such op. Virtual CPUs that emulate TPU cores are CPUs."""
+    return bool(tf.config.list_logical_devices("TPU"))
+
+
 def on_host() -> AbstractContextManager[Any]:
     """Device scope for what computes with timestamps: the host's CPU, if the replicas are on GPUs.
 

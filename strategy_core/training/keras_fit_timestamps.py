@@ -15,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
-from strategy_core.recorder.marks import has_gpus, mark, on_host
+from strategy_core.recorder.marks import has_gpus, has_tpus, mark, on_host
 from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_lab.profiles.run.events import NUM_MARKS
@@ -42,7 +42,7 @@ class FitMarks:
         """
         if delays_ms:
             private_tf.check_can_delay(optimizer)
-        wanted = wanted and private_tf.can_replace_all_reduce(optimizer)
+        wanted = wanted and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
         self._strategy = strategy
         self._optimizer = optimizer
         self._delays_ms = delays_ms

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
-from strategy_core.recorder.marks import clock_s, has_gpus, on_host
+from strategy_core.recorder.marks import clock_s, has_gpus, has_tpus, on_host
 from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_core.training.workload import Workload
@@ -63,7 +63,7 @@ def build_step(
     if delays_ms and workload.train_step is not None:
         private_tf.check_can_delay(optimizer)
     check_xla(workload, with_xla=with_xla)
-    with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer)
+    with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
     clock: Clock = clock_s if with_marks else _no_clock
     if workload.train_step is None:
         replica_step = lesson_step(model, optimizer, workload, delays_ms, clock, with_xla=with_xla)

@@ -13,6 +13,7 @@ from strategy_lab.profiles.analysis.communication import communication
 from strategy_lab.profiles.analysis.facts import gather_facts
 from strategy_lab.profiles.analysis.key_numbers import key_numbers
 from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.replay.recording import why_no_replay
 from strategy_lab.profiles.run.event_log import EventLog
 from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
 from strategy_lab.profiles.run.layout import worker_folder
@@ -59,15 +60,18 @@ def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> 
 
 
 def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_path: Path) -> None:
-    cause = {"kind": "launch", "count": 900, "total_ms": 6.0, "held_ms": 6.0}
+    cause = {"kind": "launch", "count": 900, "total_ms": 8.0, "held_ms": 8.0}
     causes = [cause | {"replica": replica, "device": f"GPU:{replica}"} for replica in range(2)]
     run = write_run(
-        tmp_path / "run", replicas=2, steps=100, device_kind="GPU", causes=causes, idle_ms=8.0
+        tmp_path / "run", replicas=2, steps=100, device_kind="GPU", causes=causes, idle_ms=10.0
     )
     profile = load(run)
     found = account(profile, profile.segments[0])
     idle, launch = found.row("loop/steps/idle"), found.row("loop/steps/idle/launch")
     assert idle is not None
     assert launch is not None
-    assert launch.total_ms / idle.total_ms == pytest.approx(6 / 8, rel=0.02)
+    assert launch.total_ms / idle.total_ms == pytest.approx(0.8, rel=0.02)
     assert [row.kind for row in found.children("loop/steps/idle")] == ["launch"]
+    why = why_no_replay(profile, 0)
+    assert why is not None
+    assert why.startswith("A GPU idles for 8.0 ms of a step until its next kernel is launched")

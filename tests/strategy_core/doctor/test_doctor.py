@@ -18,6 +18,7 @@ from strategy_core.doctor.tensorflow_check import (
     driver_version,
     gpu_checks,
     nvml_checks,
+    shared_memory_check,
     tensorflow_checks,
 )
 from strategy_core.planning.gpu_reason import why_no_gpu
@@ -218,3 +219,10 @@ def test_a_driver_without_nvml_lacks_clocks_power_and_memory() -> None:
     (check,) = nvml_checks(NOT_INSTALLED, has_driver=True)
     assert (check.state, check.advice) == ("missing", "Install it with: pip install nvidia-ml-py")
     assert list(nvml_checks(NOT_INSTALLED, has_driver=False)) == []
+
+
+def test_dockers_shared_memory_is_too_little_for_nccl() -> None:
+    docker = shared_memory_check(64 << 20)
+    assert (docker.state, docker.found) == ("missing", "64 MB in /dev/shm")
+    assert docker.advice == "docker run --shm-size=1g"
+    assert shared_memory_check(2 << 30).state == "ok"

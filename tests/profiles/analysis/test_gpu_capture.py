@@ -74,4 +74,4 @@ def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_p
     assert [row.kind for row in found.children("loop/steps/idle")] == ["launch"]
     why = why_no_replay(profile, 0)
     assert why is not None
-    assert why.startswith("A GPU idles for 8.0 ms of a step until its next kernel is launched")
+    assert why.startswith("A GPU idles for 8.00 ms of a step until its next kernel is launched")

@@ -63,3 +63,27 @@ def test_on_cpus_the_batch_still_waits_for_its_timestamp(monkeypatch: pytest.Mon
     ops = _graph(monkeypatch, marks=True, gpus=False)
     waiting = [op for op in ops if any(each.type == "Timestamp" for each in op.control_inputs)]
     assert len(waiting) >= 4
+
+
+@pytest.mark.parametrize("gpus", [False, True])
+def test_a_step_on_gpus_ends_when_its_update_has_run(
+    monkeypatch: pytest.MonkeyPatch, gpus: bool
+) -> None:
+    """The result is ready before the assignments of the update, which nothing else waits for."""
+    from strategy_core.recorder import marks as module
+    from strategy_core.recorder.step import RecordedStep
+    from strategy_core.training import segment
+    from strategy_lab.profiles.spec.run_spec import parse_spec
+
+    waits: list[bool] = []
+    monkeypatch.setattr(module.tf.config, "get_visible_devices", lambda _kind: ["card"] * gpus)
+    monkeypatch.setattr(
+        module.tf.test.experimental, "sync_devices", lambda: waits.append(recorded.loss is None)
+    )
+    fields = {"devices": "cpu:1,cpu:2", "workload": "digits-mlp", "global_batch_size": 8}
+    loop = segment.build(parse_spec(fields)).custom
+    recorded = RecordedStep(0)
+    assert loop.run_step(recorded) == 8
+    assert waits == [True] * gpus
+    recorded.settle()
+    assert 0 < recorded.loss < 100

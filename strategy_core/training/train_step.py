@@ -89,7 +89,8 @@ def build_step(
         if not with_marks:
             return total
         per_replica = strategy.experimental_local_results(marks)
-        with tf.name_scope(LAB_MARKS), on_host():
+        # Without a device TensorFlow would place it on a GPU, if the process sees one.
+        with tf.name_scope(LAB_MARKS), tf.device("/device:CPU:0"):
             return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
 
     return train_step

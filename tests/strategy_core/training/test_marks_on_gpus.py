@@ -65,6 +65,14 @@ def test_on_cpus_the_batch_still_waits_for_its_timestamp(monkeypatch: pytest.Mon
     assert len(waiting) >= 4
 
 
+def test_every_op_of_a_step_on_cpus_has_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So none is placed on a GPU by itself. Reads are placed with their variables."""
+    ops = _graph(monkeypatch, marks=True, gpus=False)
+    free = Counter(op.type for op in ops if not op.device)
+    assert free.pop("Identity", 0) <= 1, "what the function returns"
+    assert set(free) <= {"ReadVariableOp", "Placeholder", "NoOp"}
+
+
 @pytest.mark.parametrize("gpus", [False, True])
 def test_a_step_on_gpus_ends_when_its_update_has_run(
     monkeypatch: pytest.MonkeyPatch, gpus: bool

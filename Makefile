@@ -7,6 +7,7 @@
 # make test-tensorboard  the tab in TensorBoard, with TensorBoard in a venv of its own
 # make test-jupyter  the lab through JupyterLab, with JupyterLab in a venv of its own
 # make test-mlflow  the export to MLflow, with its server in a venv of its own
+# make test-gpu  what only a machine with GPUs can prove; fails without one
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded again
@@ -26,7 +27,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # 5 s each, and every worker process compiles the lab.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-long in-process browser together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter check lint quick docs reference recordings figures lock clean
+.PHONY: run test test-long in-process browser together test-oldest test-nightly test-ray test-mlflow test-tensorboard test-jupyter test-gpu check lint quick docs reference recordings figures lock clean
 
 run: $(VENV)/.runs
 	$(BIN)/strategy-lab
@@ -124,6 +125,10 @@ $(MLFLOW)/.tests: pyproject.toml requirements-mlflow.lock
 	$(MLFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--no-build-isolation --editable .
 	@touch $@
+
+# Each test says on which card it holds. TensorFlow with CUDA replaces none of .venv's packages.
+test-gpu: $(VENV)/.tests
+	$(BIN)/python -m pytest tests/engines/gpu_check.py
 
 # A venv on top of .venv: with TensorBoard installed, TensorFlow takes tf.summary from it.
 BOARD := .venv-tensorboard

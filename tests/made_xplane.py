@@ -35,10 +35,17 @@ class MadePlane:
     kinds: Mapping[str, tuple[str, Mapping[str, int | str | bytes]]] = field(default_factory=dict)
 
 
-def xspace(planes: Sequence[MadePlane], hosts: Sequence[str] = ()) -> bytes:
+def xspace(
+    planes: Sequence[MadePlane],
+    hosts: Sequence[str] = (),
+    errors: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> bytes:
     """Return a serialized XSpace."""
     parts = [message(1, _plane(plane)) for plane in planes]
-    return b"".join([*parts, *(message(4, host.encode()) for host in hosts)])
+    for number, texts in ((2, errors), (3, warnings), (4, hosts)):
+        parts += [message(number, text.encode()) for text in texts]
+    return b"".join(parts)
 
 
 def started(start_ns: int) -> MadePlane:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.analysis.no_capture import LOST
+from strategy_lab.profiles.analysis.no_capture import LOST, capture_problems
 from strategy_lab.profiles.analysis.served_phases import served_phases
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times, typical_steps
 from strategy_lab.profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note
@@ -117,6 +117,7 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
         of_segment(profile.table("replica_steps"), segment.segment), segment, steps
     )
     reason = why_waits_unknown(profile, segment)
+    problems = capture_problems(profile, segment.segment)
     if captured.num_rows:
         found = captured_breakdown(captured)
         if reason is not None:
@@ -125,10 +126,13 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
-        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", reason)
+        why = reason or next(iter(problems), None)
+        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", why)
     if profile.is_lost("replica_steps"):
         return StepBreakdown(segment.segment, _unknown(segment), None, LOST)
     is_captured = bool(steps.captured.any())
+    if problems:
+        return StepBreakdown(segment.segment, _unknown(segment), None, problems[0])
     reason = profile.unknown.get("replicas", _no_ops(profile, segment) if is_captured else NO_DATA)
     return StepBreakdown(segment.segment, _unknown(segment), None, reason)
 

@@ -80,6 +80,12 @@ class SegmentCauses:
         found = self.of_kind("between-ops")
         return next((cause.name for cause in found if cause.name and not cause.count), None)
 
+    @property
+    def launch_ms(self) -> float:
+        """How long a GPU idles per step until its next kernel is launched; mean over GPUs."""
+        found = self.of_kind("launch")
+        return sum(cause.held_ms for cause in found) / len(found) if found else 0.0
+
     def held_ms(self, *kinds: str) -> float:
         """Per step, by all causes of these kinds together."""
         return sum(cause.held_ms for cause in self.of_kind(*kinds))

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from strategy_lab.profiles.analysis.breakdown import NO_OPS
 from strategy_lab.profiles.analysis.model_graph.scopes import scoped
-from strategy_lab.profiles.analysis.no_capture import LOST
+from strategy_lab.profiles.analysis.no_capture import LOST, capture_problems
 from strategy_lab.profiles.analysis.steps import typical_steps
 from strategy_lab.profiles.capture.bandwidth import bandwidth, bus_factor
 from strategy_lab.profiles.capture.grouping import groups_by
@@ -155,6 +155,8 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
         windows = [w for w in profile.events(WindowCaptured) if w.segment == segment.segment]
         is_captured = any(window.error is None for window in windows)
         why = NO_OPS if is_captured else NO_WINDOW
+        if problems := capture_problems(profile, segment.segment):
+            why = problems[0]
         if profile.is_lost("replica_steps"):
             why = LOST
         told = profile.unknown

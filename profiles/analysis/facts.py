@@ -157,6 +157,11 @@ class Facts:
         return self.segment.strategy == IMPORTED
 
     @property
+    def has_gpus(self) -> bool:
+        """Whether replicas compute on GPUs."""
+        return any("device:GPU" in device for device in self.segment.replica_devices)
+
+    @property
     def overlaps(self) -> tuple[Overlap, ...]:
         """Read when first asked for: runs of earlier versions need all spans for it."""
         return self.read_overlaps()

@@ -56,6 +56,8 @@ def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
     source: Literal["measured", "derived"] = (
         "derived" if facts.breakdown.has_derived_steps else "measured"
     )
+    if steps.synced_ms is not None:  # a call's time may be that of its launches
+        spread += f"; mean from sync to sync: {units.milliseconds(steps.synced_ms)}"
     return (
         loop_time(facts.pace, steps, _loop_note(facts), source),
         loop_throughput(facts.pace, steps),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.tables.recorded import unconverted_captures
 
 if TYPE_CHECKING:
@@ -11,6 +12,18 @@ if TYPE_CHECKING:
 
 
 LOST = "the files of its captured steps are damaged or missing"
+
+
+def capture_problems(profile: Profile, segment: int) -> tuple[str, ...]:
+    """Return what the captures of a segment lack, once each, as their recording says."""
+    return tuple(
+        dict.fromkeys(
+            problem
+            for window in profile.events(WindowCaptured)
+            if window.segment == segment
+            for problem in window.problems
+        )
+    )
 
 
 def why_no_capture(profile: Profile) -> tuple[str, str]:

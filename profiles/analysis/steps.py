@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.run.events import OWN_PROFILER, Note
+from strategy_lab.profiles.run.events import OWN_PROFILER, Note, WindowCaptured
 from strategy_lab.profiles.tables.columns import (
     Bools,
     Floats,
@@ -62,6 +62,9 @@ class StepTimes:
     """Which settled steps' captures count: those of the warm-up do not if there are later ones."""
     timed: Bools
     """Which steps time statistics count: settled ones that were not captured."""
+    synced_ms: float | None = None
+    """Mean step between moments at which no device had work left, on GPUs. There a step that reads
+    no result ends before its kernels do."""
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Why an imported run lacks something, by topic."""
 
@@ -150,8 +153,20 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
         settled=settled,
         typical=without_early_captures(settled, captured, wall_ms),
         timed=timed_steps(others if others.any() else settled, captured, call),
+        synced_ms=_synced_ms(profile, segment),
         unknown=profile.unknown,
     )
+
+
+def _synced_ms(profile: Profile, segment: int) -> float | None:
+    """Return the mean step from sync to sync; None if it was not measured."""
+    windows = [
+        window
+        for window in profile.events(WindowCaptured)
+        if window.segment == segment and window.synced_steps and window.synced_ms is not None
+    ]
+    num_steps = sum(window.synced_steps for window in windows)
+    return sum(window.synced_ms or 0.0 for window in windows) / num_steps if num_steps else None
 
 
 def _profiled(profile: Profile, step: Ints) -> Bools:

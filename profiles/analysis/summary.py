@@ -266,6 +266,7 @@ def _steps(steps: StepTimes) -> Json:
         "p90": steps.quantile_ms(0.9),
         "mean": float(steps.timed_ms.mean()) if steps.timed_ms.size else None,
     }
+    synced = {} if steps.synced_ms is None else {"synced_mean": steps.synced_ms}
     rest = {
         "examples_per_second": steps.examples_per_second,
         "first_step_ms": steps.first_step_ms,
@@ -274,7 +275,7 @@ def _steps(steps: StepTimes) -> Json:
         "count": steps.count,
         "warm_up": steps.num_warm_up,
         "timed": int(steps.timed.sum()),
-        "wall_ms": _explain(wall, why),
+        "wall_ms": _explain(wall, why) | synced,
         **_explain(rest, why_no_examples(steps)),
     }
 

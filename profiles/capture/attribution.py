@@ -50,6 +50,7 @@ class SplitSteps:
     device: Ints
     """For a replica, its own device, which is its first core."""
     step: Ints
+    start_ns: Ints
     wall_ns: Ints
     compute_ns: Ints
     delay_ns: Ints
@@ -99,10 +100,10 @@ def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
         for core, name in enumerate(names):
             index = joined.devices.index(name)
             mine = _on_device(joined.ops, index)
-            if not len(mine.node):
+            if not len(mine.node) or joined.is_unknown(index):
                 continue
             rows = _of_device(collectives, index)
-            found = _device_gaps(joined, mine, rows, last_ends)
+            found = _device_gaps(joined, index, mine, rows, last_ends)
             gaps.append((index, found))
             delay = _intervals(mine, DELAY)
             if not core:
@@ -132,10 +133,16 @@ def _of_device(rows: CollectiveRows, device: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _device_gaps(
-    joined: Joined, mine: OpEvents, collectives: tuple[Ints, Ints, Ints], last_ends: Ints
+    joined: Joined,
+    index: int,
+    mine: OpEvents,
+    collectives: tuple[Ints, Ints, Ints],
+    last_ends: Ints,
 ) -> GapIntervals:
     busy = Intervals.union((mine.start_ns, mine.end_ns), (collectives[0], collectives[2]))
-    received = receive_gaps(joined, mine, busy)
+    received = receive_gaps(joined, mine, busy, joined.steps_on(index))
+    if index in joined.device_steps:
+        return received  # its calls end before its work does
     return received.with_waits(*call_waits(joined, busy, last_ends))
 
 
@@ -162,7 +169,7 @@ def _device_phases(
 
 def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]) -> SplitSteps:
     """Split every step: each moment counts as the first phase that any of the devices is in."""
-    steps = joined.steps
+    steps = joined.steps_on(devices[0].device)
     covered = Intervals.union()
     lengths, before = [], np.zeros(len(steps), np.int64)
     for turn in zip(*(each.phases for each in devices), strict=True):
@@ -179,6 +186,7 @@ def _split(joined: Joined, replica: int, core: int, devices: list[_DevicePhases]
         core=same * core,
         device=same * devices[0].device,
         step=np.arange(len(steps)),
+        start_ns=steps.start_ns,
         wall_ns=wall,
         compute_ns=compute,
         delay_ns=delay,

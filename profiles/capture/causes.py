@@ -48,6 +48,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
     calls = times_of(samples, joined.steps, "call")
     rows = [
         *_between_ops(joined, _difference(running, attribution.busy | waiting)),
+        *_launches(joined, waiting),
         *_tracing(joined, attribution.busy),
         *_input_stages(joined, attribution.busy, waiting),
         *_input_python("input-python", joined, _difference(waiting, attribution.busy)),
@@ -82,6 +83,8 @@ def _between_ops(joined: Joined, gaps: Intervals) -> list[Row]:
     graph has a loop whose ops are not recorded, the row names it, and their number is unknown.
     """
     steps, ops = joined.steps, joined.ops
+    if joined.ran is not None:
+        return []  # a call on a GPU ends before its ops have run: see `_launches`
     wall = steps.end_ns - steps.start_ns
     held = gaps.length_within(steps.start_ns, steps.end_ns)
     loop_of = [loop_in(name) for name in joined.columns.names]
@@ -103,6 +106,44 @@ def _between_ops(joined: Joined, gaps: Intervals) -> list[Row]:
             }
             | ({"name": min(unrecorded), "count": None} if unrecorded else {})
         )
+    return rows
+
+
+def _launches(joined: Joined, waiting: Intervals) -> list[Row]:
+    """Return one row per step and GPU: how long it was idle until the host launched what came next.
+
+    A gap counts if the kernel at its end was launched after the gap had begun, unless the program
+    waited for a batch meanwhile. `count` are the step's kernels and copies.
+    """
+    ran, rows = joined.ran, list[Row]()
+    if ran is None:
+        return rows
+    for device in np.unique(ran.device[ran.device >= 0]).tolist():
+        own = np.flatnonzero(ran.device == device)
+        own = own[np.argsort(ran.start_ns[own], kind="stable")]
+        start_ns, launched_ns = ran.start_ns[own], ran.launched_ns[own]
+        steps = joined.steps_on(device)
+        before_ns = np.append(start_ns[:1], np.maximum.accumulate(ran.end_ns[own])[:-1])
+        # Before a step's first kernel, the device is idle in this step since it began.
+        step = steps.of(start_ns)
+        before_ns = np.where(step >= 0, np.maximum(before_ns, steps.start_ns[step]), start_ns)
+        is_late = launched_ns >= before_ns
+        gaps = Intervals.union((before_ns[is_late], start_ns[is_late]))
+        held = _difference(gaps, waiting).length_within(steps.start_ns, steps.end_ns)
+        count = np.bincount(step[step >= 0], minlength=len(steps))
+        name = joined.devices[device]
+        rows += [
+            {
+                "kind": "launch",
+                "replica": joined.graph.replica_of.get(name),
+                "device": name,
+                "step": index,
+                "count": int(count[index]),
+                "total_ns": int(held[index]),
+                "held_ns": int(held[index]),
+            }
+            for index in np.flatnonzero(held > 0).tolist()
+        ]
     return rows
 
 

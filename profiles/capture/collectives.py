@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from strategy_lab.profiles.capture.graph import COLLECTIVES
 from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
 from strategy_lab.profiles.capture.joined import COLLECTIVE, Joined
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.capture.reductions import Reduction, find_reductions
 
 Ints = NDArray[np.int64]
@@ -38,6 +39,7 @@ class CollectiveRows:
     """One row per execution and member."""
 
     node: Ints
+    """-1 of a kernel whose launch is unknown."""
     device: Ints
     step: Ints
     instance: Ints
@@ -72,15 +74,18 @@ def measured(joined: Joined) -> CollectiveRows:
     ops = joined.ops
     at = np.flatnonzero((ops.category == COLLECTIVE) & (ops.device >= 0) & (ops.step >= 0))
     node, device, step, key = ops.node[at], ops.device[at], ops.step[at], ops.key[at]
-    names = [joined.node(int(index)) for index in node]
-    kinds = [COLLECTIVES[n.op] for n in names]
+    names = [joined.node(int(index)) if index >= 0 else None for index in node]
+    kinds = [
+        COLLECTIVES[n.op] if n else collective_of(joined.columns.names[name]) or "collective"
+        for n, name in zip(names, ops.name[at].tolist(), strict=True)
+    ]
     # Without an instance key, a member's ops are matched by their order within the step.
     rank = rank_in_group(groups_by(step, device, key), ops.start_ns[at])
     group = groups_by(step, key, rank)
     size = np.bincount(group)[group] if len(group) else group
-    declared = np.asarray([n.group_size or 0 for n in names], np.int64)
+    declared = np.asarray([(n.group_size or 0) if n else 0 for n in names], np.int64)
     size = np.maximum(size, declared)
-    total = np.asarray([-1 if n.bytes is None else n.bytes for n in names], np.int64)
+    total = np.asarray([n.bytes if n and n.bytes is not None else -1 for n in names], np.int64)
     is_whole = _is_whole(joined, node, group, declared)
     # A receiver of a broadcast may start after another one has all of it.
     is_whole |= np.asarray([kind == "broadcast" for kind in kinds], bool)

@@ -36,6 +36,8 @@ from strategy_lab.profiles.capture.xspace import decode
 from strategy_lab.profiles.run.topology import host_process
 from strategy_lab.profiles.tables.schema import TABLES
 
+_MOST_PROBLEMS, _LONGEST = 20, 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Converted:
@@ -48,6 +50,8 @@ class Converted:
     num_steps: int
     tables: dict[str, dict[str, int]]
     """The fields of `events.TableFile`, by table."""
+    problems: list[str]
+    """What the capture lacks; each continues a sentence."""
     convert_ms: float
     """CPU time. Wall time says nothing about the cost beside a training that uses all cores."""
 
@@ -105,6 +109,7 @@ def convert(
         joined.num_ambiguous,
         len(joined.steps),
         written,
+        [text[:_LONGEST] for text in joined.problems[:_MOST_PROBLEMS]],
         (time.process_time_ns() - begin) / 1e6,
     )
 

@@ -1,7 +1,7 @@
 """The event names of a capture that the lab matches. TensorFlow does not guarantee them.
 
 `tests/strategy_core/private_tf/test_event_names.py` checks each one against a real capture, except
-`DEVICE_PLANE`, `STREAM` and `TF_OP`: only a capture of a GPU has them.
+those of devices and launches: only a capture of a GPU or a TPU has them.
 """
 
 from __future__ import annotations
@@ -44,15 +44,21 @@ CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_
 
 TRACING = "tf.function-graph_building"
 
-DEVICE_PLANE = re.compile(r"/device:(GPU:\d+)")
-STREAM = "Stream"
-"""In the name of a device's line of executed kernels. Other lines are derived from these."""
+DEVICE_PLANE = re.compile(r"/device:((?:GPU|TPU):\d{1,5})(?: \(.*\))?$")
+STREAM, XLA_OPS = "Stream", ("XLA Ops", "Async XLA Ops")
+"""In the name of a GPU's line of executed kernels; a TPU core's lines of executed instructions.
+Other lines are derived from these."""
+
+LAUNCH = re.compile(r"(?:cu|cuda|hip)[A-Z]")
+"""A call of the host that launches a kernel or a copy: `cuLaunchKernel`, `hipMemcpyAsync`."""
 
 PROFILE_START, PROFILE_STOP = b"profile_start_time", b"profile_stop_time"
 STEP_NUMBER, STEP_ID, INSTANCE_KEY = "step_num", "step_id", "instance_key"
 NODE, KERNEL, TF_OP = "name", "kernel_type", "tf_op"
+CORRELATION, EDGE = "correlation_id", "edge_name"
 """Stats of events: the step's number, the executor's step, a collective's instance; of an
-asynchronous op its node and op type; of a kernel the op that launched it."""
+asynchronous op its node and op type; of a kernel the op that launched it; of a kernel and its
+launch the id they share; of a copy the edge whose tensor it moves."""
 
 
 def split_op_name(text: str) -> tuple[str, str] | None:

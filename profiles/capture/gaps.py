@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture.intervals import Intervals
-from strategy_lab.profiles.capture.joined import Joined, Occurrences, OpEvents
+from strategy_lab.profiles.capture.joined import Joined, Occurrences, OpEvents, Steps
 
 Ints = NDArray[np.int64]
 
@@ -45,15 +45,15 @@ class GapIntervals:
         )
 
 
-def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals) -> GapIntervals:
+def receive_gaps(joined: Joined, mine: OpEvents, busy: Intervals, steps: Steps) -> GapIntervals:
     """Return the gaps of a device that end with an op that depends on a receive.
 
-    `mine` are the device's events, ordered by start; `busy` is their union.
+    `mine` are the device's events, ordered by start, `busy` is their union, `steps` are its steps.
     """
     gap, receive = _gaps_and_receives(joined, mine, busy)
     ender = np.searchsorted(mine.start_ns, busy.starts[gap], side="left")
     gap_end = busy.starts[gap]
-    begun = joined.steps.start_ns[mine.step[ender]]
+    begun = steps.start_ns[mine.step[ender]]
     gap_start = np.maximum(np.where(gap > 0, busy.ends[gap - 1], begun), begun)
     received = joined.received
     arrival = Occurrences(received.node, received.done_ns).last_until(receive, gap_end)

@@ -38,6 +38,8 @@ GRAPH_SCHEMA = pa.schema(
     ]
 )
 
+CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
+"""What an event is: the column `spans.category`."""
 COLLECTIVES = {
     "CollectiveReduceV2": "all-reduce",
     "CollectiveReduceV3": "all-reduce",

@@ -7,21 +7,35 @@ devices, keeps its times and has no device. Both kinds are counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.graph import RECEIVES, XLA_CALL, Graph, Node, category
-from strategy_lab.profiles.capture.grouping import groups_by, rank_in_group
+from strategy_lab.profiles.capture.accelerators import (
+    Launched,
+    Ran,
+    is_accelerator,
+    own_steps,
+    ran_on_accelerators,
+    with_collectives,
+)
+from strategy_lab.profiles.capture.graph import (
+    CATEGORY_NAMES,
+    RECEIVES,
+    XLA_CALL,
+    Graph,
+    Node,
+    category,
+)
+from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
 from strategy_lab.profiles.capture.intervals import index_containing
 from strategy_lab.profiles.capture.step_calls import steps_of_calls
 from strategy_lab.profiles.capture.xspace import Events, XSpaceColumns
 
 Ints = NDArray[np.int64]
 
-CATEGORY_NAMES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
 COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(7)
 FUNCTION = "__inference_"
 """How TensorFlow's names of traced functions begin."""
@@ -119,9 +133,35 @@ class Joined:
     """Op events whose node is in no traced graph (functions of tf.data, eager ops)."""
     num_ambiguous: int
     """Op events whose name belongs to nodes on several devices."""
+    device_steps: Mapping[int, Steps] = field(default_factory=dict)
+    """The steps of devices that run behind the host, by index."""
+    ran: Ran | None = None
+    """What the accelerators ran; None without one."""
 
     def node(self, index: int) -> Node:
         return self.graph.nodes[index]
+
+    def steps_on(self, device: int) -> Steps:
+        """Return the steps as a device runs them."""
+        return self.device_steps.get(device, self.steps)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the capture lacks; each continues a sentence."""
+        unknown = [
+            name.rpartition("device:")[2]
+            for name in self.graph.replica_of
+            if len(self.steps) and self.is_unknown(self.devices.index(name))
+        ]
+        lacks = f"TensorFlow's profiler recorded nothing that {' and '.join(unknown)} ran"
+        said = [f"TensorFlow's profiler said: {text.rstrip('.')}" for text in self.columns.problems]
+        return tuple([lacks] * bool(unknown) + said)
+
+    def is_unknown(self, device: int) -> bool:
+        """Return whether a device is an accelerator of which the capture has nothing."""
+        if not is_accelerator(self.devices[device]):
+            return False
+        return not (self.ops.on_device_clock & (self.ops.device == device)).any()
 
 
 def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None = None) -> Joined:
@@ -150,8 +190,11 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
     ops = _op_events(host, node_of, device_of, category_of, steps, eager)
     ops = _with_whole_functions(ops, columns, graph)
     ops = _with_compiled(ops, columns, graph, node_of, device_of, steps)
-    ops = _with_accelerators(ops, columns, node_of, category_of, steps, devices)
-    unmatched = ops.node < 0
+    ran = ran_on_accelerators(columns, graph, node_of, device_of, devices)
+    device_steps: dict[int, Steps] = {}
+    if ran is not None:
+        ops, device_steps = _with_accelerators(ops, ran, steps, graph)
+    unmatched = (ops.node < 0) & ~(ops.on_device_clock & (ops.device >= 0))
     num_ambiguous = int(np.count_nonzero(ambiguous[ops.name])) if len(ops) else 0
     return Joined(
         columns,
@@ -164,6 +207,8 @@ def join(columns: XSpaceColumns, graph: Graph, calls: Mapping[int, int] | None =
         devices,
         int(np.count_nonzero(unmatched)) - num_ambiguous,
         num_ambiguous,
+        device_steps,
+        ran,
     )
 
 
@@ -244,45 +289,61 @@ def _eager_collectives(
 
 
 def _with_accelerators(
-    ops: OpEvents,
-    columns: XSpaceColumns,
-    node_of: Ints,
-    category_of: Ints,
-    steps: Steps,
-    devices: tuple[str, ...],
-) -> OpEvents:
-    """Replace launches by kernels. Not tested on hardware.
+    ops: OpEvents, ran: Ran, steps: Steps, graph: Graph
+) -> tuple[OpEvents, dict[int, Steps]]:
+    """Replace launches by what the accelerators ran. Not tested on hardware.
 
-    If an accelerator has its own plane, the host's events of its compute ops are only launches.
-    They get category `other`, and the kernels, on the device's clock, are the compute.
+    The host's events of a device that has a plane of its own only launch: of what computes, of
+    collectives that are NCCL's kernels, and of sends whose copy is known. They get category
+    `other`. Returns the steps of devices that run behind the host, too.
     """
-    category_column, parts = ops.category.copy(), [ops]
-    for short, kernels in columns.device_events.items():
-        found = [i for i, device in enumerate(devices) if device.endswith(f"device:{short}")]
-        if not found or not len(kernels):
-            continue
-        category_column[(ops.device == found[0]) & (ops.category == COMPUTE)] = OTHER
-        parts.append(
-            OpEvents(
-                kernels.name,
-                node_of[kernels.name],
-                np.full(len(kernels), found[0], np.int64),
-                category_of[kernels.name],
-                steps.of(kernels.start_ns),
-                kernels.start_ns,
-                kernels.end_ns,
-                kernels.thread,
-                kernels.key,
-                np.ones(len(kernels), bool),
-            )
-        )
-    if len(parts) == 1:
-        return ops
-    columns_of = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in OpEvents.__slots__
+    launched = np.where(ran.launched_ns >= 0, steps.of(ran.launched_ns), -1)
+    own = {
+        device: Steps(steps.number, *windows)
+        for device, windows in own_steps(ran, launched, steps.start_ns, steps.end_ns).items()
     }
-    columns_of["category"][: len(ops)] = category_column
-    return OpEvents(**columns_of)
+    step = np.where(ran.launched_ns >= 0, launched, steps.of(ran.start_ns))
+    for device, windows in own.items():
+        unknown = np.flatnonzero((ran.device == device) & (launched < 0))
+        step[unknown] = windows.of(ran.start_ns[unknown])
+    ran = with_collectives(ran, step, _launched_collectives(ops))
+    category, node = ops.category.copy(), ops.node.copy()
+    copied = np.isin(ops.node, np.unique(ran.node[ran.node >= 0])) & graph.is_send[ops.node]
+    is_launch = (
+        np.isin(ops.device, ran.device[ran.device >= 0]) & (ops.category == COMPUTE)
+        | np.isin(ops.device, ran.device[ran.is_collective]) & (ops.category == COLLECTIVE)
+        | copied
+    )
+    category[is_launch] = OTHER
+    node[copied] = -1
+    kernels = OpEvents(
+        ran.name,
+        ran.node,
+        ran.device,
+        ran.category,
+        step,
+        ran.start_ns,
+        ran.end_ns,
+        ran.thread,
+        ran.key,
+        np.ones(len(ran), bool),
+    )
+    both = (replace(ops, category=category, node=node), kernels)
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in both]) for name in OpEvents.__slots__
+    }
+    return OpEvents(**columns), own
+
+
+def _launched_collectives(ops: OpEvents) -> Launched:
+    """Return the collectives that the host launched, in the order in which all members had."""
+    at = np.flatnonzero((ops.category == COLLECTIVE) & (ops.device >= 0) & (ops.step >= 0))
+    step, device, key, start_ns = ops.step[at], ops.device[at], ops.key[at], ops.start_ns[at]
+    rank = rank_in_group(groups_by(step, device, key), start_ns)
+    group = groups_by(step, key, rank)
+    order = np.lexsort((group, group_max(group, start_ns)))
+    at = at[order]
+    return Launched(ops.device[at], ops.step[at], ops.node[at], ops.name[at], ops.key[at])
 
 
 def _with_whole_functions(ops: OpEvents, columns: XSpaceColumns, graph: Graph) -> OpEvents:

@@ -23,7 +23,15 @@ from strategy_lab.profiles.run.events import WindowCaptured
 from strategy_lab.profiles.run.layout import WorkerFolder
 
 _NOT_WRITTEN = "not-written.xplane.pb"
-_FOUND = ("num_events", "num_spans", "convert_ms", "num_unmatched", "num_ambiguous", "tables")
+_FOUND = (
+    "num_events",
+    "num_spans",
+    "convert_ms",
+    "num_unmatched",
+    "num_ambiguous",
+    "tables",
+    "problems",
+)
 
 
 class Pending(msgspec.Struct, frozen=True):

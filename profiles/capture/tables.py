@@ -13,9 +13,8 @@ from strategy_lab.profiles.capture.attribution import Attribution, SplitSteps
 from strategy_lab.profiles.capture.bandwidth import bandwidths
 from strategy_lab.profiles.capture.collectives import CollectiveRows
 from strategy_lab.profiles.capture.exposed import exposed_columns
-from strategy_lab.profiles.capture.graph import RECEIVES
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES, RECEIVES
 from strategy_lab.profiles.capture.joined import (
-    CATEGORY_NAMES,
     INPUT,
     TRANSFER,
     WAIT,
@@ -79,7 +78,7 @@ def _split_columns(joined: Joined, rows: SplitSteps) -> Columns:
         "step": _step_numbers(joined, rows.step),
         "replica": rows.replica,
         "device": _texts(rows.device, joined.devices),
-        "start_ns": joined.steps.start_ns[rows.step],
+        "start_ns": rows.start_ns,
         **{f"{phase}_ms": getattr(rows, f"{phase}_ns") / 1e6 for phase in phases},
         "clock": _texts(rows.on_device_clock.astype(np.int64), CLOCKS),
         "source": _texts(np.zeros(len(rows.step), np.int64), ["measured"]),
@@ -125,7 +124,9 @@ def _collective_columns(joined: Joined, rows: CollectiveRows) -> Columns:
         "replica": _nullable(replicas[rows.device]),
         "device": _texts(rows.device, joined.devices),
         "op": _texts(np.asarray([ops.index(op) for op in rows.op], np.int64), ops),
-        "name": pa.array([joined.node(int(index)).name for index in rows.node], pa.string()),
+        "name": pa.array(
+            [joined.node(i).name if i >= 0 else None for i in rows.node.tolist()], pa.string()
+        ),
         "instance": pa.array(rows.instance),
         "group_size": pa.array(rows.group_size),
         "bytes": _nullable(rows.bytes),

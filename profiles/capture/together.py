@@ -42,6 +42,7 @@ def with_hosts(whole: XSpaceColumns, parts: Sequence[XSpaceColumns]) -> XSpaceCo
         sum(each.num_dropped for each in (whole, *parts)),
         whole.from_ns,
         whole.until_ns,
+        [problem for each in (whole, *parts) for problem in each.problems],
     )
 
 

@@ -25,7 +25,12 @@ _TYPES = {
     "bytes": _FIELD.TYPE_BYTES,
 }
 _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
-    "XSpace": [("planes", 1, "*XPlane"), ("hostnames", 4, "*string")],
+    "XSpace": [
+        ("planes", 1, "*XPlane"),
+        ("errors", 2, "*bytes"),
+        ("warnings", 3, "*bytes"),
+        ("hostnames", 4, "*string"),
+    ],
     "XPlane": [
         ("name", 2, "string"),
         ("lines", 3, "*XLine"),

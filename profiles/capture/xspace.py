@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.capture import event_names, wire
-from strategy_lab.profiles.capture.graph import COLLECTIVES
+from strategy_lab.profiles.capture import event_names, kernel_names, wire
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES, COLLECTIVES
 from strategy_lab.profiles.capture.xplane_message import xspace_class
 from strategy_lab.profiles.errors import LabError
 
 Ints = NDArray[np.int64]
 
-DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, _COLLECTIVE = range(10)
+DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, LAUNCH, _COLLECTIVE = range(11)
 """Kinds of events. Collectives are decoded separately, with their instance key, and stored as `OP`.
 """
 
@@ -47,7 +47,7 @@ class Events:
     thread: Ints
     key: Ints
     """Collectives: instance key; steps: step number; async marks: the executor's step id; stages:
-    index into `XSpaceColumns.stages`."""
+    index into `XSpaceColumns.stages`; launches and what they launched: correlation id."""
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -70,6 +70,23 @@ class StageSettings:
     is_autotuned: bool | None
 
 
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What an accelerator ran, by its own clock; parallel columns."""
+
+    events: Events
+    """Named after the program's op, which has no name if it is unknown."""
+    ran: Ints
+    """Index into `XSpaceColumns.names` of the kernel's own name."""
+    category: Ints
+    """Index into `CATEGORY_NAMES`, by the kernel's name and its op's."""
+    edge: Ints
+    """Index of the name of the edge whose tensor a copy moves; -1 if it is no copy of an edge."""
+
+    def __len__(self) -> int:
+        return len(self.ran)
+
+
 @dataclass(slots=True)
 class XSpaceColumns:
     """The decoded events of a capture, by kind."""
@@ -78,8 +95,8 @@ class XSpaceColumns:
     ops: list[str] = field(default_factory=list)
     """Parallel to `names`: the op type, or an empty text if the name is not that of an op."""
     by_kind: dict[int, Events] = field(default_factory=dict)
-    device_events: dict[str, Events] = field(default_factory=dict)
-    """Kernels by accelerator (`GPU:0`), on that device's own clock."""
+    device_events: dict[str, Executed] = field(default_factory=dict)
+    """What ran, by the accelerator's plane: `GPU:0` is the first card that CUDA lists."""
     stages: list[StageSettings] = field(default_factory=list)
     """What calls of tf.data's stages report, by the key of their events."""
     num_events: int = 0
@@ -87,6 +104,8 @@ class XSpaceColumns:
     from_ns: int = 0
     until_ns: int = 0
     """When the profiler stopped. Both times are 0 if the capture does not contain them."""
+    problems: list[str] = field(default_factory=list)
+    """What TensorFlow's profiler says that it could not record."""
 
     def events(self, kind: int) -> Events:
         return self.by_kind.get(kind, _empty())
@@ -103,6 +122,8 @@ def decode(data: bytes) -> XSpaceColumns:
     columns = XSpaceColumns()
     start_ns = columns.from_ns = _profile_time_ns(space, event_names.PROFILE_START)
     columns.until_ns = _profile_time_ns(space, event_names.PROFILE_STOP)
+    said = [text.decode("utf-8", "replace").strip() for text in (*space.errors, *space.warnings)]
+    columns.problems = list(dict.fromkeys(filter(None, said)))
     parts: dict[int, list[Events]] = {}
     names = _Names(columns)
     for plane in space.planes:
@@ -162,9 +183,8 @@ def _classify(text: str) -> int:
         return CALL
     if text.startswith(event_names.STAGE):
         return STAGE
-    if text == event_names.TRACING:
-        return TRACING
-    return STEP if text == event_names.STEP else DROP
+    also = LAUNCH if event_names.LAUNCH.match(text) else DROP
+    return {event_names.TRACING: TRACING, event_names.STEP: STEP}.get(text, also)
 
 
 def _read_names(plane: Any, names: _Names) -> _PlaneNames:
@@ -248,6 +268,7 @@ _KEYS = {
     STEP: event_names.STEP_NUMBER,
     ISSUED: event_names.STEP_ID,
     DONE: event_names.STEP_ID,
+    LAUNCH: event_names.CORRELATION,
 }
 
 
@@ -319,31 +340,77 @@ def _async_names(
 
 def _read_device_plane(
     plane: Any, profile_start_ns: int, names: _Names, columns: XSpaceColumns
-) -> Events:
-    """Read an accelerator's kernels and copies, named after the op that launches them (`tf_op`).
+) -> Executed:
+    """Read what an accelerator ran.
 
-    Follows the description of the format; not tested on hardware.
+    Follows TensorFlow's collector; not tested on hardware.
     """
     meaning = _read_names(plane, names)
-    tf_op = meaning.stat_ids.get(event_names.TF_OP)
-    streams = [line for line in plane.lines if event_names.STREAM in line.name]
+    lines = [line for line in plane.lines if event_names.STREAM in line.name]
+    lines = lines or [line for line in plane.lines if line.name in event_names.XLA_OPS]
     # Derived lines ("TensorFlow Ops", "XLA Modules") repeat the events of the streams.
-    derived = sum(len(line.events) for line in plane.lines if event_names.STREAM not in line.name)
+    derived = sum(map(_num_events, plane.lines)) - sum(map(_num_events, lines))
     columns.num_events += derived
     columns.num_dropped += derived
+    kinds = {e.key: e.value.name.decode("utf-8", "replace") for e in plane.event_metadata}
     found = []
-    for batch in _batches(streams if tf_op is not None else [], profile_start_ns):
+    for batch in _batches(lines, profile_start_ns):
         columns.num_events += len(batch.positions)
-        ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
-        stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
-        launched = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (tf_op or 0,))
-        references, inverse = np.unique(launched[tf_op or 0], return_inverse=True)
-        nodes = [event_names.split_op_name(meaning.stat_text.get(int(r), "")) for r in references]
-        index = np.asarray([names.index(*(node or ("", ""))) for node in nodes], np.int64)
-        found.append(
-            replace(_read_kind(OP, batch, ids, after, meaning, names), name=index[inverse])
-        )
-    return concatenate(found)
+        found.append(_executed(batch, kinds, meaning, names))
+    if not found:
+        none = np.zeros(0, np.int64)
+        return Executed(_empty(), none, none, none)
+    columns_of = {
+        each.name: np.concatenate([getattr(part, each.name) for part in found])
+        for each in fields(Executed)
+        if each.name != "events"
+    }
+    return Executed(events=concatenate(part.events for part in found), **columns_of)
+
+
+def _num_events(line: Any) -> int:
+    return len(line.events)
+
+
+_OF_KERNELS = (event_names.TF_OP, event_names.EDGE, event_names.CORRELATION)
+
+
+def _executed(
+    batch: _Batch, kinds: dict[int, str], meaning: _PlaneNames, names: _Names
+) -> Executed:
+    """Read a batch of what an accelerator ran; what one kind, op and edge are is found once."""
+    ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
+    offset_ps, duration_ps, stats_at = wire.read_event_times(batch.buffer, after, batch.ends)
+    wanted = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(_OF_KERNELS))
+    stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, wanted)
+    tf_op, edge, correlation = (stats[each] for each in wanted)
+    keys = np.stack([ids, tf_op, edge], axis=1)
+    distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+    text = meaning.stat_text
+    means = [
+        _meaning(kinds.get(kind, ""), text.get(op, ""), text.get(tensor, ""), names)
+        for kind, op, tensor in distinct.tolist()
+    ]
+    name, ran, category, edge_name = np.asarray(means, np.int64).T[:, inverse.reshape(-1)]
+    start_ns = batch.line_start_ns + offset_ps // 1000
+    end_ns = batch.line_start_ns + (offset_ps + duration_ps) // 1000
+    events = Events(name, start_ns, end_ns, batch.thread, correlation)
+    return Executed(events, ran, category, edge_name)
+
+
+def _meaning(kernel: str, tf_op: str, edge: str, names: _Names) -> tuple[int, int, int, int]:
+    """Return op, kernel, category and edge of events, in the order of `Executed`."""
+    node = event_names.split_op_name(tf_op)
+    category = kernel_names.executed_category(kernel, tf_op if node else "")
+    if category == "collective" and not kernel_names.is_waiting_collective(kernel):
+        # A part of a collective whose op on the host lasts from its launch to its end.
+        category = "transfer"
+    return (
+        names.index(*(node or ("", ""))),
+        names.index(kernel, kernel),
+        CATEGORY_NAMES.index(category),
+        names.index(edge, "") if edge else -1,
+    )
 
 
 def _line_start_ns(line: Any, profile_start_ns: int) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.imports.chrome_spellings import USER_ANNOTATION
-from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import COLLECTIVE

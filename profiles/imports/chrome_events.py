@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.chrome_spellings import (
     DEVICE_LABEL,
     DEVICE_PROCESSES,
@@ -16,7 +17,6 @@ from strategy_lab.profiles.imports.chrome_spellings import (
     STEP,
     Role,
 )
-from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.recording import EPOCH_NS, GROUP_SIZE, MOVED_BYTES
 from strategy_lab.profiles.imports.tensor_sizes import (
     collective_bytes,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
-from strategy_lab.profiles.imports.event_names import collective_of
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import COLLECTIVE, Spans
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from strategy_lab.profiles.imports.event_names import copy_of
+from strategy_lab.profiles.capture.kernel_names import copy_of
 from strategy_lab.profiles.imports.recording import Ints
 from strategy_lab.profiles.imports.spans import TRANSFER
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from strategy_lab.profiles.capture.event_names import split_op_name
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES
+from strategy_lab.profiles.capture.kernel_names import copy_of, device_category, executed_category
 from strategy_lab.profiles.imports.device_hlo import Programs, hlo_of_events
 from strategy_lab.profiles.imports.device_lines import lines_of
-from strategy_lab.profiles.imports.event_names import copy_of, device_category, ran_as
+from strategy_lab.profiles.imports.event_names import ran_as
 from strategy_lab.profiles.imports.launches import launch_of_events
 from strategy_lab.profiles.imports.recording import (
     CATEGORY,
@@ -23,7 +25,7 @@ from strategy_lab.profiles.imports.recording import (
     Line,
     Plane,
 )
-from strategy_lab.profiles.imports.spans import CATEGORIES, COLLECTIVE, WAIT, Numbered, Spans, Texts
+from strategy_lab.profiles.imports.spans import COLLECTIVE, WAIT, Numbered, Spans, Texts
 from strategy_lab.profiles.tables.columns import distinct
 
 _SIZE = re.compile(r"\bsize:(\d+)")
@@ -120,12 +122,8 @@ def _meaning(kind: EventKind, program_op: str, hlo: HloOp, on_line: str) -> _Mea
         program_op = hlo.op_name
     node = None if CATEGORY in kind.stats else split_op_name(program_op)
     name = node[0] if node else program_op.rstrip(":")
-    category = device_category(kind.name, hlo_category)
-    if category == "compute" and node:
-        category = device_category(program_op)
-    if category == "compute" and (copy_of(kind.name) or on_line) not in ("", "DD"):
-        category = "transfer"
-    return _Meaning(name or ran, ran, CATEGORIES.index(category), hlo)
+    category = executed_category(kind.name, program_op if node else "", hlo_category, on_line)
+    return _Meaning(name or ran, ran, CATEGORY_NAMES.index(category), hlo)
 
 
 def _moved_bytes(plane: Plane, line: Line) -> Ints:

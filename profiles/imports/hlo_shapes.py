@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from strategy_lab.profiles.imports.event_names import collective_of
+from strategy_lab.profiles.capture.kernel_names import collective_of
 
 _BITS = {
     **dict.fromkeys((1, 2, 6, 19, 20, 23, 24, 25, 28, 29, 33), 8),

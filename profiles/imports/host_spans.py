@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy_lab.profiles.capture.event_names import split_op_name
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES
 from strategy_lab.profiles.imports.event_names import host_category
 from strategy_lab.profiles.imports.launches import link_id
 from strategy_lab.profiles.imports.recording import (
@@ -18,7 +19,7 @@ from strategy_lab.profiles.imports.recording import (
     Line,
     Plane,
 )
-from strategy_lab.profiles.imports.spans import CATEGORIES, OTHER, Spans, Texts
+from strategy_lab.profiles.imports.spans import OTHER, Spans, Texts
 
 
 def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
@@ -36,7 +37,7 @@ def host_spans(planes: Sequence[Plane], texts: Texts) -> list[Spans]:
             for kind, node in zip(plane.kinds, nodes, strict=True)
         ]
         categories = [
-            CATEGORIES.index(host_category(kind.name, node))
+            CATEGORY_NAMES.index(host_category(kind.name, node))
             for kind, node in zip(plane.kinds, nodes, strict=True)
         ]
         columns = [np.asarray([*column, OTHER], np.int64) for column in (names, ops, categories)]

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from strategy_lab.profiles.imports.event_names import collective_of
+from strategy_lab.profiles.capture import launches
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.recording import CONSUMER, Ints, Line
 from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER, Spans
 from strategy_lab.profiles.imports.steps import Steps, Windows
@@ -46,14 +47,7 @@ def launching_calls(on_devices: Spans, host: Spans) -> Ints:
 
     An event and the call that launched it have the same positive correlation id.
     """
-    calls = np.flatnonzero(host.correlation > 0)
-    if not len(calls) or not len(on_devices):
-        return np.full(len(on_devices), -1, np.int64)
-    calls = calls[np.argsort(host.correlation[calls], kind="stable")]
-    ids = host.correlation[calls]
-    place = np.minimum(np.searchsorted(ids, on_devices.correlation), len(ids) - 1)
-    is_known = (ids[place] == on_devices.correlation) & (on_devices.correlation > 0)
-    return np.where(is_known, calls[place], -1)
+    return launches.launching_calls(on_devices.correlation, host.correlation)
 
 
 def told_by_host(on_devices: Spans, host: Spans, call: Ints, names: Sequence[str]) -> Spans:
@@ -121,30 +115,13 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
     found = {}
     for device in np.unique(on_devices.device).tolist():
         own = np.flatnonzero(on_devices.device == device)
-        windows = _of_device(
+        begin_and_end = launches.device_windows(
             launched_in[own], on_devices.start_ns[own], on_devices.end_ns[own], len(steps), last_ns
         )
+        windows = Windows(*begin_and_end) if begin_and_end else None
         # What runs before the first event of a known launch was launched before the recording.
         after = own[on_devices.start_ns[own] >= windows.start_ns[0]] if windows else own
         is_known = float((launched_ns[after] >= 0).mean()) >= 1 - _MOST_UNKNOWN
         if windows is not None and is_known:
             found[device] = windows
     return replace(steps, devices=found)
-
-
-def _of_device(
-    step: Ints, start_ns: Ints, end_ns: Ints, num_steps: int, last_ns: int
-) -> Windows | None:
-    """Return a device's steps, the last of at least `last_ns`.
-
-    Returns None if it ran nothing in one, or ran steps in another order.
-    """
-    known = step >= 0
-    if len(np.unique(step[known])) < num_steps:
-        return None
-    first = np.full(num_steps, np.iinfo(np.int64).max)
-    np.minimum.at(first, step[known], start_ns[known])
-    last = int(end_ns[step == num_steps - 1].max())
-    if (np.diff(first) <= 0).any() or last <= first[-1]:
-        return None
-    return Windows(first, np.append(first[1:], max(last, int(first[-1]) + last_ns)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.absent import (
     NO_STEPS,
     missing_ranks,
@@ -16,7 +17,6 @@ from strategy_lab.profiles.imports.absent import (
     not_recognised,
     seen_annotations,
 )
-from strategy_lab.profiles.imports.event_names import collective_of
 from strategy_lab.profiles.imports.found_files import FoundFiles
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.spans import COLLECTIVE, TRANSFER

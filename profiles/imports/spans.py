@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES
 from strategy_lab.profiles.imports.recording import Ints
 
-CATEGORIES = ("compute", "collective", "transfer", "input", "wait", "other", "delay")
-COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(len(CATEGORIES))
+COMPUTE, COLLECTIVE, TRANSFER, INPUT, WAIT, OTHER, DELAY = range(len(CATEGORY_NAMES))
 
 
 _SMALL = ("device", "name", "op", "category", "replica", "step", "hlo")

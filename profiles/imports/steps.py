@@ -18,9 +18,10 @@ from typing import Literal
 import numpy as np
 
 from strategy_lab.profiles.capture.intervals import index_containing
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.chrome_spellings import OPTIMIZER, USER_ANNOTATION
 from strategy_lab.profiles.imports.device_lines import DeviceLines
-from strategy_lab.profiles.imports.event_names import called, collective_of
+from strategy_lab.profiles.imports.event_names import called
 from strategy_lab.profiles.imports.recording import Ints, Line, Plane
 from strategy_lab.profiles.imports.spans import Spans
 from strategy_lab.profiles.tables.columns import sorted_distinct

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_lab.profiles.capture.bandwidth import bandwidths
+from strategy_lab.profiles.capture.graph import CATEGORY_NAMES
 from strategy_lab.profiles.imports.copies import copies
 from strategy_lab.profiles.imports.host_profile import HostProfile
 from strategy_lab.profiles.imports.recording import Ints
-from strategy_lab.profiles.imports.spans import CATEGORIES, Spans
+from strategy_lab.profiles.imports.spans import Spans
 from strategy_lab.profiles.tables.schema import TABLES
 
 Columns = dict[str, Any]
@@ -124,7 +125,7 @@ def _spans(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int)
         "replica": replica_numbers(spans, first),
         "name": texts(spans.name, host.texts.all),
         "op": texts(spans.op, host.texts.all),
-        "category": texts(spans.category, CATEGORIES),
+        "category": texts(spans.category, CATEGORY_NAMES),
         "start_ns": spans.start_ns,
         "duration_ns": spans.end_ns - spans.start_ns,
         "clock": texts((spans.device >= 0).astype(np.int64), _CLOCKS),

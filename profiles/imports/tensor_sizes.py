@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
 
+from strategy_lab.profiles.capture.kernel_names import collective_of
 from strategy_lab.profiles.imports.chrome_spellings import DTYPE_BYTES
-from strategy_lab.profiles.imports.event_names import collective_of
 
 _collective_of = lru_cache(maxsize=4096)(collective_of)
 _MOST_ELEMENTS = 2**50

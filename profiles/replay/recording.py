@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from strategy_lab.profiles.analysis.causes import held_up
 from strategy_lab.profiles.analysis.no_capture import LOST
 from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.capture.graph import RECEIVES, Graph, Node, read_graph
@@ -41,6 +42,10 @@ _ANY_STEP = "Run it again, and let it do some steps"
 _TABLES = ("spans", "transfers", "collectives")
 StepRows = dict[str, dict[int, pa.Table]]
 """Rows of the first worker, by table (`_TABLES`) and step; a step without rows is left out."""
+
+
+MOST_LAUNCHING = 0.2
+"""Of a step on GPUs may pass until kernels are launched, for its replay to say something."""
 
 
 class ReplayError(LabError):
@@ -122,6 +127,7 @@ def _read(profile: Profile, segment: int) -> Recording:
             _too_few(profile, segment, len(bounds)),
             advice=_more_steps(opened) if step_times(profile, segment).count else _ANY_STEP,
         )
+    _check_launches(profile, segment, bounds)
     timed: Timed = {}
     if opened.num_workers > 1:
         timed = _timed(profile, opened, bounds)
@@ -137,6 +143,19 @@ def _read(profile: Profile, segment: int) -> Recording:
         all(clock.source != "measured" for clock in profile.clocks.workers.values()),
         _warm_from(profile, segment),
     )
+
+
+def _check_launches(profile: Profile, segment: int, bounds: Mapping[int, tuple[int, int]]) -> None:
+    """Raise ReplayError if GPUs idle for their launches: a replay has no edge from a launch to its
+    kernel, so it would promise what a faster device cannot give."""
+    wall_ms = float(np.median([end - start for start, end in bounds.values()])) / 1e6
+    launch_ms = held_up(profile, segment).launch_ms
+    if launch_ms > MOST_LAUNCHING * wall_ms:
+        raise ReplayError(
+            f"A GPU idles for {units.milliseconds(launch_ms)} of a step until its next kernel is "
+            "launched, and a replay does not know what launches wait for",
+            advice="Use tf.function(jit_compile=True) or a larger batch, and record again",
+        )
 
 
 def _timed(profile: Profile, opened: SegmentOpened, steps: Collection[int]) -> Timed:

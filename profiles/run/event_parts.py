@@ -36,6 +36,26 @@ class Device(Struct, frozen=True):
     """Whether it is a share of a physical device."""
 
 
+class Gpu(Struct, frozen=True):
+    """A physical GPU that the process sees. What is null is not known: most of it comes from NVML,
+    by the package `nvidia-ml-py`."""
+
+    name: Name
+    """`/physical_device:GPU:0`"""
+    model: Name | None = None
+    """Model name, such as NVIDIA H100 80GB HBM3."""
+    compute_capability: Name | None = None
+    """`9.0`"""
+    driver: Name | None = None
+    """Version of the driver."""
+    memory_bytes: Count | None = None
+    """Its memory."""
+    max_clock_mhz: Count | None = None
+    """Highest clock of its multiprocessors."""
+    max_power_w: float | None = None
+    """Power limit."""
+
+
 class Host(Struct, frozen=True):
     """A machine."""
 

@@ -20,6 +20,7 @@ from strategy_lab.profiles.run.event_parts import (
     Crc32,
     Device,
     Fallback,
+    Gpu,
     Host,
     ImportedFile,
     InterfaceCounts,
@@ -117,6 +118,8 @@ class Environment(Recorded, frozen=True, tag="environment"):
     """The machine it is on."""
     threads: Threads | None = None
     """TensorFlow's thread pools."""
+    gpus: Annotated[list[Gpu], Meta(max_length=MOST_REPLICAS)] = []
+    """The physical GPUs that the process sees."""
 
 
 class SegmentOpened(Recorded, frozen=True, tag="segment"):
@@ -279,6 +282,13 @@ class WindowCaptured(Recorded, frozen=True, tag="window"):
     """How much longer the window's steps took than those before it, together."""
     tables: Annotated[dict[Name, TableFile], Meta(max_length=64)] = {}
     """By table its file in `folder`; empty in runs of earlier versions."""
+    problems: Annotated[list[Text], Meta(max_length=64)] = []
+    """What the capture lacks, as TensorFlow's profiler says or as its planes show."""
+    synced_steps: Count = 0
+    """On GPUs, the steps between the window before this one and this one."""
+    synced_ms: Ms | None = None
+    """Time of these steps, with no work left on any device before the first and after the last;
+    null if it was not measured."""
 
 
 class PlacementRecorded(Recorded, frozen=True, tag="placement"):

@@ -406,6 +406,8 @@ CAUSES = {
     "between-ops": "The runtime executed a function and had not started its next op; name: the "
     "loop of half of the ops or more; count: ops of a replica, null if those of the loop were not "
     "recorded.",
+    "launch": "A GPU was idle until the host launched its next kernel; count: kernels and copies "
+    "of the step.",
     "between-steps": "The program did something between the step before and this one; name: file "
     "and line, detail: the line.",
     "python-op": "An op ran Python inside the graph (py_function, numpy_function); name: the op.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.inventory import Inventory, PhysicalDevice, probe
+from strategy_core.runtime.nvml import cards, state_of
 
 HELP = "physical and logical devices of this machine, and the strategies they allow"
 
@@ -36,6 +38,8 @@ def _document(inventory: Inventory) -> dict[str, Any]:
         "schema_version": 1,
         "tensorflow": found["tensorflow"],
         "physical": found["physical"],
+        "why_no_gpu": found["why_no_gpu"],
+        "cards": _cards(),
         "logical": found["possibilities"],
         "strategies": [
             {
@@ -52,6 +56,12 @@ def _document(inventory: Inventory) -> dict[str, Any]:
     }
 
 
+def _cards() -> list[dict[str, Any]] | None:
+    """What NVML says of each card; None if it cannot be asked."""
+    found = cards()
+    return None if isinstance(found, str) else [asdict(card) for card in found]
+
+
 def _host(device: PhysicalDevice) -> str:
     """A CPU is the whole host, and TensorFlow has no name for it."""
     return f"{os.cpu_count()} cores" if device.kind == "CPU" else ""
@@ -65,6 +75,11 @@ def _print(inventory: Inventory) -> None:
     for device in inventory.physical:
         devices.add_row(device.kind, device.name, device.description or _host(device))
     console.print(devices)
+    if inventory.why_no_gpu:
+        console.print(f"TensorFlow sees no GPU. It says: {inventory.why_no_gpu}", highlight=False)
+    found = cards()
+    for number, card in enumerate(() if isinstance(found, str) else found):
+        console.print(f"GPU {number}: {state_of(card)}", highlight=False)
     console.print("--devices may be:")
     for words in inventory.possibilities:
         console.print(f"  {words}", highlight=False)

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from strategy_core.doctor.check import Check, broken, missing, present
+from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_core.runtime.nvml import NOT_INSTALLED, Card, cards, state_of
 
 TIMEOUT_S = 120.0
 """A cold import takes seconds; on a busy machine or a network disk up to a minute."""
 Json = Mapping[str, Any]
 _DRIVER = Path("/proc/driver/nvidia/version")
+_WSL_DRIVER = Path("/usr/lib/wsl/lib/libcuda.so.1")
+"""Under WSL2 the driver is that of Windows, and the kernel's file does not exist."""
+_SHARED, _LEAST_SHARED = Path("/dev/shm"), 1 << 30
 _NO_GPU = "runs on GPUs; virtual CPU devices emulate strategies, without their speed"
 
 
@@ -30,7 +36,8 @@ def tensorflow_checks(
         yield asked
         return
     yield present("tensorflow", "TensorFlow", f"{asked['tensorflow']}, Keras {asked['keras']}")
-    yield from gpu_checks(asked, driver_version(_DRIVER), _package_version)
+    yield from gpu_checks(asked, driver_version(_DRIVER, _WSL_DRIVER), _package_version)
+    yield from nvml_checks(cards(), has_driver=driver_version(_DRIVER, _WSL_DRIVER) is not None)
 
 
 def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
@@ -44,12 +51,13 @@ def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
             errors="replace",
             timeout=timeout_s,
             check=False,
-            env=with_own_code(environment),
+            env=with_own_code(environment) | LOG_ALL,
         )
     except subprocess.TimeoutExpired:
         return _broken(f"its import takes longer than {timeout_s:.0f} s and was ended")
     try:
-        return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+        found = dict(json.loads(done.stdout.strip().splitlines()[-1]))
+        return found | {"why_no_gpu": why_no_gpu(done.stderr)}
     except (ValueError, IndexError):
         return _broken(_why(done.returncode, done.stderr))
 
@@ -71,21 +79,59 @@ def gpu_checks(
         yield present("cuda", "CUDA", found)
     if gpus:
         names = ", ".join(device["description"] or device["name"] for device in gpus)
-        yield present("gpus", "GPUs", f"{len(gpus)}: {names}")
+        yield _runs_on(gpus, names, asked.get("capabilities") or [])
     else:
-        found = "TensorFlow sees none"
+        said = asked.get("why_no_gpu")
+        found = f"TensorFlow sees none. It says: {said}" if said else "TensorFlow sees none"
         unusable = driver is not None and asked["cuda"] is not None
         advice = _cuda_advice(driver) if unusable else ""
         yield missing("gpus", "GPUs", found, _NO_GPU, advice)
     yield _nccl(package, is_wanted=len(gpus) > 1)
+    if len(gpus) > 1:
+        yield shared_memory_check(shutil.disk_usage(_SHARED).total if _SHARED.exists() else None)
 
 
-def driver_version(path: Path) -> str | None:
+def shared_memory_check(num_bytes: int | None) -> Check:
+    """NCCL's processes on one machine share memory there; Docker gives a container 64 MB."""
+    if num_bytes is None or num_bytes >= _LEAST_SHARED:
+        return present("shared_memory", "Shared memory", "enough for NCCL between processes")
+    found = f"{num_bytes >> 20} MB in {_SHARED}"
+    costs = "several workers with NCCL may fail at their first collective"
+    return missing("shared_memory", "Shared memory", found, costs, "docker run --shm-size=1g")
+
+
+def _runs_on(gpus: Sequence[Json], names: str, built_for: Sequence[str]) -> Check:
+    """The GPUs, and whether this TensorFlow has code for them."""
+    majors = {each.removeprefix("sm_").removeprefix("compute_")[:-1] for each in built_for}
+    capabilities = [str(gpu.get("compute_capability") or "") for gpu in gpus]
+    unknown = sorted({each for each in capabilities if each and each.split(".")[0] not in majors})
+    if not built_for or not unknown:
+        return present("gpus", "GPUs", f"{len(gpus)}: {names}")
+    found = (
+        f"{len(gpus)}: {names}; this TensorFlow has no code for compute capability "
+        f"{', '.join(unknown)}"
+    )
+    costs = "the first step takes minutes while the driver compiles, or fails with an older driver"
+    return missing("gpus", "GPUs", found, costs, "Install a newer TensorFlow and a newer driver")
+
+
+def nvml_checks(found: tuple[Card, ...] | str, *, has_driver: bool) -> Iterator[Check]:
+    """The state of the cards, on a machine that has a driver or cards."""
+    if isinstance(found, str):
+        if has_driver:
+            advice = "Install it with: pip install nvidia-ml-py" if found == NOT_INSTALLED else ""
+            yield missing("nvml", "GPU state", found, "clocks, power and memory of GPUs", advice)
+        return
+    for number, card in enumerate(found):
+        yield present(f"nvml_{number}", f"GPU {number} state", state_of(card))
+
+
+def driver_version(path: Path, of_windows: Path | None = None) -> str | None:
     """The version of the loaded NVIDIA kernel module; None if there is none."""
     try:
         found = re.search(r"\b(\d+\.\d[\d.]*)", path.read_text())
     except OSError:
-        return None
+        return "of Windows, under WSL2" if of_windows is not None and of_windows.exists() else None
     return found[1] if found else "of an unknown version"
 
 

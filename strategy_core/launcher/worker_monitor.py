@@ -100,6 +100,7 @@ class WorkerMonitor:
         self.machine = StateMachine(name, WorkerState.STARTING, TRANSITIONS)
         self.activity = ProcessActivity(self.process, self.last_sign)
         self._opening_since = self.last_sign
+        self._has_gpus = False
 
     @property
     def state(self) -> WorkerState:
@@ -188,21 +189,28 @@ class WorkerMonitor:
 
         A worker is hung after `timeout_s` without a sign of life, or `stopped_s` after SIGSTOP.
         Until the first step of a segment, and while it serves, computing is a sign of life too, but
-        no first step within `BUILDING_FACTOR * timeout_s` counts as hung. After Stop or the last
-        planned step it has `CLOSING_S` more, while its last captures are converted.
+        no first step within `BUILDING_FACTOR * timeout_s` counts as hung. The first step on GPUs
+        may be silent for as long: compilation for the card, autotuning and NCCL's start wait for
+        the driver. After Stop or the last planned step it has `CLOSING_S` more, while its last
+        captures are converted.
         """
         if self._has_done_its_steps:
             timeout_s += CLOSING_S
         if self.activity.sample(now) and self.state in _COMPUTING_IS_PROGRESS:
             self.last_sign = now
         quiet_s = now - self.last_sign
+        may_wait_s = timeout_s * (BUILDING_FACTOR if self._is_opening_on_gpus else 1)
         stopped_since = self.activity.stopped_since
-        if quiet_s > timeout_s or (stopped_since is not None and now - stopped_since > stopped_s):
+        if quiet_s > may_wait_s or (stopped_since is not None and now - stopped_since > stopped_s):
             return f"No event for {quiet_s:.0f} s; {self.activity}."
         opening_s = now - self._opening_since
         if self.is_opening and opening_s > BUILDING_FACTOR * timeout_s:
             return f"No step for {opening_s:.0f} s, though its process is computing."
         return None
+
+    @property
+    def _is_opening_on_gpus(self) -> bool:
+        return self._has_gpus and self.state is WorkerState.OPENING
 
     @property
     def _has_done_its_steps(self) -> bool:
@@ -258,6 +266,7 @@ class WorkerMonitor:
                 self._advance(WorkerEvent.STEP_DONE)
             case SegmentOpened():
                 self.spec, self._opening_since = event.spec, now
+                self._has_gpus = any("device:GPU" in name for name in event.replica_devices)
                 self._advance(WorkerEvent.SEGMENT_OPENED)
             case WindowCaptured():
                 self.has_capture = True

@@ -74,6 +74,14 @@ class DevicePlan:
         """Logical devices of the kind that must exist."""
         return max(self.indices) + 1
 
+    @property
+    def num_visible_gpus(self) -> int:
+        """Physical GPUs that a process without peers must see, from the first on.
+
+        Those before a named one are visible, too, so that all keep their numbers.
+        """
+        return math.ceil(self.num_logical / self.logical_per_gpu) if self.kind == "GPU" else 0
+
 
 def plan(spec: RunSpec, inventory: Inventory, local_rank: LocalRank | None = None) -> DevicePlan:
     """Return the devices that a run takes on a machine with `inventory`.

@@ -9,9 +9,10 @@ import functools
 import json
 import os
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_lab.profiles.errors import LabError
 from strategy_lab.profiles.spec.run_spec import MAX_DEVICES
@@ -29,6 +30,8 @@ class PhysicalDevice:
     """`/physical_device:GPU:0`."""
     description: str = ""
     """The GPU's model name, if TensorFlow reports it."""
+    compute_capability: str = ""
+    """Of a GPU: `9.0`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Inventory:
 
     physical: tuple[PhysicalDevice, ...]
     tensorflow: str
+    why_no_gpu: str | None = None
+    """TensorFlow's own words, if it sees no GPU and says why."""
 
     def count(self, kind: str) -> int:
         """Physical devices of a kind: `CPU`, `GPU`, `TPU`."""
@@ -62,7 +67,7 @@ class Inventory:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Inventory:
         physical = tuple(PhysicalDevice(**device) for device in document["physical"])
-        return cls(physical, document["tensorflow"])
+        return cls(physical, document["tensorflow"], document.get("why_no_gpu"))
 
 
 @functools.lru_cache(maxsize=1)
@@ -71,7 +76,7 @@ def probe() -> Inventory:
     try:
         done = subprocess.run(
             module_command("strategy_core.runtime.logical_devices"),
-            env=with_own_code(os.environ),
+            env=with_own_code(os.environ) | LOG_ALL,
             capture_output=True,
             text=True,
             timeout=_PROBE_TIMEOUT_S,
@@ -82,7 +87,8 @@ def probe() -> Inventory:
             f"TensorFlow could not be asked for this machine's devices: {error}"
         ) from None
     try:
-        return Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
+        found = Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
     except (ValueError, KeyError, IndexError):
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise LabError(f"TensorFlow could not list this machine's devices: {said[-1]}") from None
+    return found if found.count("GPU") else replace(found, why_no_gpu=why_no_gpu(done.stderr))

@@ -37,6 +37,9 @@ class Window:
     `scratch` is a folder for this window alone, because the profiler names its files by the second.
     """
 
+    drains = False
+    """Whether to wait at both ends until the devices have done what was launched: the steps of a
+    GPU's program return before their kernels have run."""
     subfolder = ""
     """Where in `scratch` this process's own profiler writes."""
     sleep = staticmethod(time.sleep)
@@ -57,6 +60,10 @@ class Window:
         self.start_ms = 0.0
         self.stop_ms = 0.0
         self.captured = 0
+        self.drained_ns = 0
+        """When the devices had nothing left to do (monotonic clock), the last time."""
+        self.synced: tuple[int, float] | None = None
+        """Steps since the devices had nothing to do before, and the milliseconds they took."""
         self.calls: dict[int, int] = {}
         """Number of steps of each captured call, by its first step."""
         self.error: str | None = None
@@ -67,6 +74,7 @@ class Window:
 
     def start(self) -> None:
         """Start the profiler. Sets `start_ms`, how long that took, and `error` if it fails."""
+        self.drain()
         begin = time.perf_counter_ns()
         try:
             self._start_session()
@@ -97,6 +105,7 @@ class Window:
         """
         if self.error is not None:
             return  # it never started; a running profiler belongs to the program
+        self.drain()
         begin = time.perf_counter_ns()
         if after_s:
             self.sleep(after_s)
@@ -104,6 +113,13 @@ class Window:
         self._thread.start()
         self.wait_for_runtime()
         self.stop_ms = (time.perf_counter_ns() - begin) / 1e6
+
+    def drain(self) -> None:
+        """Wait until the devices have nothing left to do, if the window `drains`."""
+        if self.drains:
+            with contextlib.suppress(Exception):  # an error of the program's is the program's
+                tf.test.experimental.sync_devices()
+        self.drained_ns = time.monotonic_ns()
 
     @property
     def is_written(self) -> bool:
@@ -180,6 +196,7 @@ class FollowedWindow(Window):
         self._before = before
 
     def start(self) -> None:
+        self.drain()
         begin = time.perf_counter_ns()
         before, self._before = self._before, None
         while True:

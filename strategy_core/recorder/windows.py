@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -65,6 +66,10 @@ class Windows:
         self._sampler: PythonSampler | None = None
         self._to_submit: list[_Captured] = []
         self._submitted: dict[int, _Captured] = {}
+        self._drained: tuple[int, int] | None = None
+        """The step that follows the last window of the segment, and when that window had ended."""
+        self._told: set[str] = set()
+        """What captures lack, as notes have said."""
         self._number = 0
         self._is_leader = folder.worker == 0
         self._runs_here = True
@@ -112,6 +117,7 @@ class Windows:
         ends, as far as they are known.
         """
         events = self._stop()
+        self._drained = None
         self._capture = capture
         self._planner.overhead_budget = capture.overhead_budget
         self._planner.window_steps = capture.window_steps
@@ -216,8 +222,12 @@ class Windows:
         else:
             self._open = Window(*what)
         self._number += 1
+        self._open.drains = any("device:GPU" in name for name in self._trace.replica_devices)
         self._planner.window_begun()
         self._open.start()
+        if self._drained is not None and self._open.drains:
+            first, since_ns = self._drained
+            self._open.synced = step - first, (self._open.drained_ns - since_ns) / 1e6
         if not self.hosts and self._open.error is None:
             self._sampler = PythonSampler()
             self._sampler.start()
@@ -237,6 +247,7 @@ class Windows:
             self._pending(captured, None, is_written=False).save(self._folder)
         window.stop(after_s=LAST_EVENTS_S if has_collectives else 0.0)
         self._aside_ms += window.stop_ms
+        self._drained = window.first_step + window.captured, time.monotonic_ns()
         captured.cost_ms = self._planner.window_stopped(window.start_ms + window.stop_ms)
         self._to_submit.append(captured)
         return self._submit_ready()
@@ -307,6 +318,8 @@ class Windows:
             convert_ms=0.0,
             xplane=str(kept.relative_to(self._folder.path)) if kept else None,
             error=window.error,
+            synced_steps=window.synced[0] if window.synced else 0,
+            synced_ms=window.synced[1] if window.synced else None,
             slower_ms=captured.cost_ms - window.start_ms - window.stop_ms - window.write_ms,
         )
 
@@ -342,4 +355,10 @@ class Windows:
             if event.error is None:
                 captured.window.discard()
             events.append(event)
+            events += [
+                Note("warning", f"Capture: {problem}.")
+                for problem in event.problems
+                if problem not in self._told
+            ]
+            self._told.update(event.problems)
         return events

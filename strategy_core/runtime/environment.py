@@ -9,7 +9,8 @@ from typing import Any
 import psutil
 import tensorflow as tf
 
-from strategy_lab.profiles.run.event_parts import Device, Host, Threads
+from strategy_core.runtime.nvml import Card, cards
+from strategy_lab.profiles.run.event_parts import Device, Gpu, Host, Threads
 from strategy_lab.profiles.run.events import Environment
 from strategy_lab.profiles.run.liveness import boot_id
 
@@ -19,9 +20,10 @@ def environment() -> Environment:
     return Environment(
         tensorflow=tf.__version__,
         python=platform.python_version(),
-        devices=[_device(device) for device in tf.config.list_logical_devices()],
+        devices=_devices(),
         host=host(),
         threads=threads(),
+        gpus=[_gpu(device) for device in tf.config.get_visible_devices("GPU")],
     )
 
 
@@ -55,10 +57,40 @@ def host() -> Host:
     )
 
 
-def _device(device: Any) -> Device:
-    """A logical device, with its physical device if that is unambiguous."""
-    physical = [d.name for d in tf.config.list_physical_devices(device.device_type)]
-    return Device(device.name, device.device_type, physical[0] if len(physical) == 1 else None)
+def _devices() -> list[Device]:
+    """The logical devices, which TensorFlow numbers in the order of the physical ones."""
+    logical = tf.config.list_logical_devices()
+    found = []
+    for kind in dict.fromkeys(device.device_type for device in logical):
+        physical = [
+            name
+            for each in tf.config.get_visible_devices(kind)
+            for name in [each.name] * len(tf.config.get_logical_device_configuration(each) or [1])
+        ]
+        own = [device.name for device in logical if device.device_type == kind]
+        known = physical if len(physical) == len(own) else [None] * len(own)
+        found += [Device(name, kind, place) for name, place in zip(own, known, strict=True)]
+    return found
+
+
+def _gpu(device: Any) -> Gpu:
+    """A physical GPU; cards of one model have the same facts, whatever their number."""
+    details = tf.config.experimental.get_device_details(device)
+    capability = ".".join(map(str, details.get("compute_capability") or ())) or None
+    model = details.get("device_name")
+    known = cards()
+    card = next((each for each in known if isinstance(each, Card) and each.model == model), None)
+    if card is None:
+        return Gpu(device.name, model, capability)
+    return Gpu(
+        device.name,
+        model,
+        capability or card.compute_capability,
+        card.driver,
+        card.memory_bytes,
+        card.max_clock_mhz,
+        card.max_power_w,
+    )
 
 
 def _usable_cpus() -> int:

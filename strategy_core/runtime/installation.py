@@ -22,6 +22,7 @@ def installation() -> dict[str, Any]:
         "keras": keras.__version__,
         "cuda": build.get("cuda_version") if build.get("is_cuda_build") else None,
         "cudnn": build.get("cudnn_version") if build.get("is_cuda_build") else None,
+        "capabilities": list(build.get("cuda_compute_capabilities", [])),
         "physical": inventory().to_json()["physical"],
     }
 

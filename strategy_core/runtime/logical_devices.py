@@ -37,7 +37,7 @@ class _Launch:
 def inventory() -> Inventory:
     """The physical devices that TensorFlow sees from this process."""
     physical = [
-        PhysicalDevice(device.device_type, device.name, _description(device))
+        PhysicalDevice(device.device_type, device.name, *_details(device))
         for device in tf.config.list_physical_devices()
         if device.device_type in ("CPU", "GPU", "TPU")
     ]
@@ -47,10 +47,12 @@ def inventory() -> Inventory:
 def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -> None:
     """Create the logical devices of a run. Call it before TensorFlow's runtime starts.
 
-    Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts. A
-    worker of a cluster sees only its own GPUs, which follow from its `local_rank` among the workers
-    on this machine; None if the run has one process. Also sizes TensorFlow's inter-op thread pool.
-    Raises SpecError if the machine cannot provide the devices of the spec.
+    Logical CPUs share the host's cores. Logical GPUs share a GPU's memory in equal limited parts.
+    The process sees only the GPUs that its plan needs: TensorFlow opens a context on every visible
+    one, and places ops without a device there. Also sizes TensorFlow's inter-op thread pool.
+
+    `local_rank` is that of a cluster's worker among those on this machine; None if the run has one
+    process. Raises SpecError if the machine cannot provide the devices of the spec.
     """
     _Launch.local_rank = local_rank
     wanted = planned(spec)
@@ -67,14 +69,15 @@ def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -
     threads = max(num_cpus + SPARE_THREADS, os.cpu_count() or 1)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     gpus = tf.config.list_physical_devices("GPU")
-    if gpus and is_cluster and not row.has_cores:
-        # MultiWorkerMirroredStrategy and ParameterServerStrategy take every visible GPU.
-        own: tuple[int, ...] = ()
-        if wanted.kind == "GPU":
-            own = share_out(spec, len(gpus), local_rank or LocalRank()).gpus
-        gpus = [gpus[number] for number in own]
-        tf.config.set_visible_devices(gpus, "GPU")
-    for gpu in gpus:
+    if not gpus:
+        return
+    if is_cluster and not row.has_cores and wanted.kind == "GPU":
+        own = share_out(spec, len(gpus), local_rank or LocalRank()).gpus
+    else:
+        own = tuple(range(wanted.num_visible_gpus))
+    visible = [gpus[number] for number in own]
+    tf.config.set_visible_devices(visible, "GPU")
+    for gpu in visible:
         _configure_gpu(gpu, wanted, spec.gpu_memory_mb)
 
 
@@ -101,9 +104,11 @@ def _configure_gpu(
     tf.config.experimental.set_memory_growth(gpu, True)
 
 
-def _description(device: tf.config.PhysicalDevice) -> str:
+def _details(device: tf.config.PhysicalDevice) -> tuple[str, str]:
+    """Return model and compute capability of a GPU, as far as TensorFlow says."""
     details = tf.config.experimental.get_device_details(device)
-    return str(details.get("device_name", ""))
+    capability = details.get("compute_capability") or ()
+    return str(details.get("device_name", "")), ".".join(map(str, capability))
 
 
 if __name__ == "__main__":

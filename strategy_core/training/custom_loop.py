@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol
 
 import tensorflow as tf
 
 from strategy_core.cluster.command_agreement import CommandAgreement
+from strategy_core.recorder.marks import has_gpus
 from strategy_core.recorder.step import RecordedStep, StepResult
 from strategy_core.training.train_step import Step, marks_ns
 
@@ -42,6 +43,7 @@ class CustomLoop:
         self.batches = batches
         self.step = step
         self.agreement = agreement
+        self._wait_for_update = wait_for_update()
         self._contribution: tuple[Any, tf.Tensor] | None = None
         """The last counts of commands and the tensor made from them.
 
@@ -51,8 +53,8 @@ class CustomLoop:
 
     def run_step(self, recorded: RecordedStep) -> int:
         batch, shares = recorded.ask(self.batches)
-        # Reading the result is the only wait for the devices. It is converted to Python numbers,
-        # because right after a step NumPy's functions take several times as long as elsewhere.
+        # Reading the result waits for the devices. It is converted to Python numbers, because right
+        # after a step NumPy's functions take several times as long as elsewhere.
         if self.agreement is None:
             num_summed = 0
             numbers = self.step(batch, shares).numpy().tolist()
@@ -63,6 +65,7 @@ class CustomLoop:
                 self._contribution = own, tf.constant(own)
             numbers = self.step(batch, shares, self._contribution[1]).numpy().tolist()
             self.agreement.take_sum(numbers[2 : 2 + num_summed])
+        self._wait_for_update()
         examples = int(numbers[1])
         recorded.result_later(partial(_loss_and_marks, numbers, num_summed), examples)
         return examples
@@ -72,6 +75,15 @@ class CustomLoop:
 
     def close(self) -> None:
         self.batches = iter(())  # drops the batches that were fetched ahead
+
+
+def wait_for_update() -> Callable[[], None]:
+    """Return what waits for the rest of a step whose result was read: on GPUs the assignments of
+    the update, for which the result does not wait; on CPUs nothing, as the call has done them."""
+    return tf.test.experimental.sync_devices if has_gpus() else _done
+
+
+def _done() -> None: ...
 
 
 def _loss_and_marks(numbers: list[float], num_summed: int) -> StepResult:

@@ -21,6 +21,7 @@ from strategy_core.cluster.barrier import sum_over_replicas
 from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.training.custom_loop import wait_for_update
 from strategy_core.training.input_pipeline import for_distribution, with_shares
 from strategy_core.training.keras_fit_sync import FitAgreement
 from strategy_core.training.keras_fit_timestamps import FitMarks
@@ -64,6 +65,7 @@ class FitLoop:
             private_tf.let_fit_span_processes()
             self.agreement = FitAgreement(agreement, sum_over_replicas(strategy))
         self._marks = marks
+        self._wait_for_update = wait_for_update()
         self._model = model
         self._dataset = for_distribution(_weighted(dataset))
         self._global_batch_size = spec.global_batch_size
@@ -79,6 +81,7 @@ class FitLoop:
                 loss = self._handoff.one_step()
         if self.agreement is not None:
             self.agreement.step_done()
+        self._wait_for_update()
         marks, known = self._marks.read()
         examples = known or self._global_batch_size
         recorded.result(loss=loss, marks=marks, examples=examples)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
-from strategy_core.recorder.marks import mark
+from strategy_core.recorder.marks import has_gpus, has_tpus, mark, on_host
 from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_lab.profiles.run.events import NUM_MARKS
@@ -42,7 +42,7 @@ class FitMarks:
         """
         if delays_ms:
             private_tf.check_can_delay(optimizer)
-        wanted = wanted and private_tf.can_replace_all_reduce(optimizer)
+        wanted = wanted and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
         self._strategy = strategy
         self._optimizer = optimizer
         self._delays_ms = delays_ms
@@ -71,14 +71,17 @@ class FitMarks:
     def _train_step(self, data: Any) -> Any:
         """Called by Keras in every replica's context, while it traces."""
         inputs_ready = mark(data)
-        with tf.control_dependencies([inputs_ready]):
-            data = tf.nest.map_structure(tf.identity, data)
+        if not has_gpus():  # a GPU's first kernel would wait for the host
+            with tf.control_dependencies([inputs_ready]):
+                data = tf.nest.map_structure(tf.identity, data)
         logs = self._stock_step(data)
         number = replica_number(tf.distribute.get_replica_context())
         marks = self._reduced.pop(number, None)
         if marks is not None:
             own: Any = self._kept[number or 0] if isinstance(self._kept, list) else self._kept
-            own.assign(tf.stack([inputs_ready, *marks, _num_examples(data[2])]))
+            with on_host():
+                found = tf.stack([inputs_ready, *marks, _num_examples(data[2])])
+            own.assign(found)  # on a GPU one copy of 32 bytes: the variable is on its device
         return logs
 
     def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_core.private_tf import engine as private_tf
-from strategy_core.recorder.marks import clock_s
+from strategy_core.recorder.marks import clock_s, has_gpus, has_tpus, on_host
 from strategy_core.runtime.replica import replica_number
 from strategy_core.training.injected_delay import delayed
 from strategy_core.training.workload import Workload
@@ -63,7 +63,7 @@ def build_step(
     if delays_ms and workload.train_step is not None:
         private_tf.check_can_delay(optimizer)
     check_xla(workload, with_xla=with_xla)
-    with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer)
+    with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
     clock: Clock = clock_s if with_marks else _no_clock
     if workload.train_step is None:
         replica_step = lesson_step(model, optimizer, workload, delays_ms, clock, with_xla=with_xla)
@@ -72,14 +72,15 @@ def build_step(
 
     def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         inputs_ready = clock(batch, shares)
-        if with_marks:
+        if with_marks and not has_gpus():
             batch = _after(inputs_ready, batch)
         features, *rest = batch
         batch = (split(features), *rest)
         loss, later_marks = replica_step(batch, shares)
         examples = tf.cast(tf.size(shares), tf.float32)
         parts = tf.concat([[loss], [examples], *also], axis=0)
-        return parts, tf.stack([inputs_ready, *later_marks])
+        with on_host():
+            return parts, tf.stack([inputs_ready, *later_marks])
 
     @tf.function(autograph=False)
     def train_step(batch: Any, shares: Any, *also: tf.Tensor) -> tf.Tensor:
@@ -88,7 +89,8 @@ def build_step(
         if not with_marks:
             return total
         per_replica = strategy.experimental_local_results(marks)
-        with tf.name_scope(LAB_MARKS):
+        # Without a device TensorFlow would place it on a GPU, if the process sees one.
+        with tf.name_scope(LAB_MARKS), tf.device("/device:CPU:0"):
             return tf.concat([tf.cast(total, tf.float64), *per_replica], axis=0)
 
     return train_step
@@ -207,12 +209,15 @@ def per_example(losses: tf.Tensor) -> tf.Tensor:
 
 def _no_clock(*_tensors: Any) -> tf.Tensor:
     """Replaces the clock of a step without timestamps."""
-    return tf.zeros([], tf.float64)
+    with on_host():
+        return tf.zeros([], tf.float64)
 
 
 def _after(mark_of_start: tf.Tensor, batch: Any) -> Any:
-    """The same batch, available after the timestamp; otherwise a busy core might take it too
-    late."""
+    """The same batch, available after the timestamp; otherwise a busy core might take it too late.
+
+    Not on GPUs: their first kernel would wait for the host, which has cores of its own.
+    """
     with tf.control_dependencies([mark_of_start]):
         return tf.nest.map_structure(tf.identity, batch)
 

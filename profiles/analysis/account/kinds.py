@@ -16,6 +16,7 @@ KINDS = {
     "transfer": ("Transfer", "A replica's tensors move in a collective that all have entered."),
     "input": ("Waiting for a batch", "The step waits until the next batch is there."),
     "idle": ("Idle", "A replica runs nothing: Python and the runtime start the next op."),
+    "launch": ("Launches", "A GPU idles until Python and the runtime launch its next kernel."),
     "op": ("Op", "Time of one type of op in one layer, with the line that made the longest."),
     "epoch-start": ("Start of an epoch", "Making an iterator over the data, or freeing the last."),
     "host-read": ("Reading results", "Copying a tensor to Python: numpy(), float(), bool()."),

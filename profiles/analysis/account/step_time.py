@@ -12,6 +12,7 @@ from strategy_lab.profiles.analysis.account.regions import Regions, split
 from strategy_lab.profiles.analysis.account.row import Row
 from strategy_lab.profiles.analysis.account.sampled import SMALLEST, rows_of, whole_row
 from strategy_lab.profiles.analysis.breakdown import step_breakdown
+from strategy_lab.profiles.analysis.causes import held_up
 from strategy_lab.profiles.analysis.steps import StepTimes, step_times
 from strategy_lab.profiles.tables.schema import CATEGORIES
 
@@ -41,12 +42,23 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
         for name, length in lengths.items():
             if length > 0:
                 yield Row(f"loop/steps/{name}", name, length, "derived")
+        yield from _launches(profile, segment.segment, phases, lengths.get("idle", 0.0))
         yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), found.loop_ms)
         return
     others = [part for part in parts if part.place.doing not in _ASIDE or part.place.within]
     yield from rows_of("loop/steps", others, found, "steps")
     if not others and left_ms > 0:
         yield Row("loop/steps/rest", "rest", left_ms, "rest")
+
+
+def _launches(
+    profile: Profile, segment: int, phases: dict[str, float], idle_ms: float
+) -> Iterator[Row]:
+    """The part of the idle time of GPUs that passes until their next kernel is launched."""
+    launch_ms = held_up(profile, segment).launch_ms
+    if launch_ms and idle_ms:
+        share = min(1.0, launch_ms / phases["idle"])
+        yield Row("loop/steps/idle/launch", "launch", share * idle_ms, "derived")
 
 
 def _scaled(phases: dict[str, float], steps: StepTimes, left_ms: float) -> dict[str, float]:

@@ -20,12 +20,13 @@ class FewThreads:
 
 def few_threads(facts: Facts) -> FewThreads | None:
     """The threads and replicas of a process; None if it has enough threads, or the number of them
-    is TensorFlow's choice, which is one for each core, or is not recorded.
+    is TensorFlow's choice, which is one for each core, or is not recorded. Replicas on GPUs compute
+    at the same time, however few threads launch their kernels.
 
     Where there are no more cores than threads, more threads would not run more ops at once.
     """
     found = facts.environment
-    if found is None or found.threads is None or not found.threads.inter_op:
+    if found is None or found.threads is None or not found.threads.inter_op or facts.has_gpus:
         return None
     num_threads, num_replicas = found.threads.inter_op, facts.segment.num_replicas
     num_replicas //= max(facts.segment.num_workers, 1)

@@ -37,6 +37,7 @@ from tests.synthetic.stacks import place
 EAGER = Path(__file__).parents[2] / "data/eager_step"
 """A real program: two replicas, a custom loop without a tf.function."""
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:1"
+GPU = DEVICE.replace("CPU:1", "GPU:0")
 
 
 def cause(kind: str, name: str, ms: float, **more: Any) -> dict[str, Any]:
@@ -57,6 +58,8 @@ ILL: dict[str, dict[str, Any]] = {
     "epoch-start": after_epochs(place("epoch-start", 12, "for batch in data:")),
     "failure": {"ending": "failed"},
     "host-read": after_epochs(place("host-read", 31, "loss.numpy()", call="numpy")),
+    "launch-bound": cause("launch", "", 9.0, replica=0, device=GPU, count=2400)
+    | {"device_kind": "GPU"},
     "logging": after_epochs(place("logging", 32, "tf.summary.histogram(w)")),
     "prediction": after_epochs(place("function", 40, "model.predict(x)", within="predict")),
     "validation": after_epochs(place("function", 40, "fit()", within="validation")),

@@ -14,7 +14,15 @@ from strategy_core.doctor.check import Check
 from strategy_core.doctor.limits_check import cpu_limit, limit_checks
 from strategy_core.doctor.package_check import extra_checks, package_check, python_check
 from strategy_core.doctor.system_check import folder_check, port_check, ptrace_check
-from strategy_core.doctor.tensorflow_check import driver_version, gpu_checks, tensorflow_checks
+from strategy_core.doctor.tensorflow_check import (
+    driver_version,
+    gpu_checks,
+    nvml_checks,
+    shared_memory_check,
+    tensorflow_checks,
+)
+from strategy_core.planning.gpu_reason import why_no_gpu
+from strategy_core.runtime.nvml import NOT_INSTALLED
 from strategy_lab.profiles.extras import EXTRAS
 
 CPU = {"kind": "CPU", "name": "/physical_device:CPU:0", "description": ""}
@@ -160,3 +168,61 @@ def test_here_training_can_run(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     found = {check["key"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert found["tensorflow"]["state"] == "ok"
     assert found["tensorflow"]["found"][0].isdigit()
+
+
+DLOPEN = (
+    "W0000 00:00:1790000000.123456    77 gpu_device.cc:2431] Cannot dlopen some GPU libraries. "
+    "Please make sure the missing libraries mentioned above are installed properly if you would "
+    "like to use GPU."
+)
+CUDA = {"cuda": "12.5.1", "cudnn": "9", "physical": [CPU]}
+
+
+def test_why_tensorflow_sees_no_gpu_is_in_its_own_words() -> None:
+    noise = "I0000 00:00:1.2 7 cuda_executor.cc:9] a line\n" + DLOPEN + "\nanother"
+    said = why_no_gpu(noise)
+    assert said is not None
+    assert said.startswith("Cannot dlopen some GPU libraries. Please make sure")
+    found = by_key(gpu_checks(CUDA | {"why_no_gpu": said}, "570.1", lambda _name: None))["gpus"]
+    assert "It says: Cannot dlopen some GPU libraries" in found.found
+    assert found.state == "missing"
+    assert why_no_gpu("I0000 00:00:1.2 7 port.cc:153] oneDNN is on") is None
+
+
+def test_a_silenced_tensorflow_still_says_why(tmp_path: Path) -> None:
+    """The child process that is asked logs, although this process's variable forbids it."""
+    program = "import os, sys; sys.exit(os.environ['TF_CPP_MIN_LOG_LEVEL'])"
+    environment = with_tensorflow(tmp_path, program) | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    (check,) = tensorflow_checks(environment)
+    assert check.found == "it cannot be imported: 0"
+
+
+def test_under_wsl2_the_driver_is_that_of_windows(tmp_path: Path) -> None:
+    library = tmp_path / "libcuda.so.1"
+    assert driver_version(tmp_path / "version", library) is None
+    library.touch()
+    assert driver_version(tmp_path / "version", library) == "of Windows, under WSL2"
+
+
+def test_a_card_that_this_tensorflow_has_no_code_for_is_named() -> None:
+    built = CUDA | {"capabilities": ["sm_60", "sm_80", "sm_90", "compute_90"]}
+    new = GPU | {"description": "NVIDIA B200", "compute_capability": "10.0"}
+    found = by_key(gpu_checks(built | {"physical": [new]}, "570.1", lambda _name: "2.25"))["gpus"]
+    assert found.state == "missing"
+    assert "no code for compute capability 10.0" in found.found
+    old = GPU | {"compute_capability": "9.0"}
+    found = by_key(gpu_checks(built | {"physical": [old]}, "570.1", lambda _name: "2.25"))["gpus"]
+    assert found.state == "ok"
+
+
+def test_a_driver_without_nvml_lacks_clocks_power_and_memory() -> None:
+    (check,) = nvml_checks(NOT_INSTALLED, has_driver=True)
+    assert (check.state, check.advice) == ("missing", "Install it with: pip install nvidia-ml-py")
+    assert list(nvml_checks(NOT_INSTALLED, has_driver=False)) == []
+
+
+def test_dockers_shared_memory_is_too_little_for_nccl() -> None:
+    docker = shared_memory_check(64 << 20)
+    assert (docker.state, docker.found) == ("missing", "64 MB in /dev/shm")
+    assert docker.advice == "docker run --shm-size=1g"
+    assert shared_memory_check(2 << 30).state == "ok"

@@ -30,6 +30,18 @@ def test_silence_is_a_hang(worker: WorkerMonitor) -> None:
     assert worker.why_hung(15.1, TIMEOUT_S) == "No event for 10 s; its process is waiting."
 
 
+@pytest.mark.parametrize(("device", "limit_s"), [("CPU", 10.0), ("GPU", 100.0)])
+def test_the_first_step_on_gpus_may_be_silent_for_longer(
+    worker: WorkerMonitor, device: str, limit_s: float
+) -> None:
+    name = f"/job:localhost/replica:0/task:0/device:{device}:0"
+    happens(worker, 0.0, kind="segment", replica_devices=[name])
+    assert worker.why_hung(limit_s - 0.1, TIMEOUT_S) is None
+    assert worker.why_hung(limit_s + 0.1, TIMEOUT_S) is not None
+    happens(worker, 200.0, kind="step", step=0)
+    assert worker.why_hung(210.1, TIMEOUT_S) == "No event for 10 s; its process is waiting."
+
+
 def test_any_event_is_a_sign_of_life(worker: WorkerMonitor) -> None:
     happens(worker, 5.0, kind="step", step=0)
     happens(worker, 14.0, kind="note")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import signal
 import subprocess
 import sys
@@ -65,6 +66,20 @@ def _events(run: Path, kind: str) -> list[dict[str, Any]]:
 
 def _steps(run: Path) -> list[int]:
     return [event["step"] for event in _events(run, "step")]
+
+
+def test_fit_waits_for_each_batch_with_the_recorder_and_without(tmp_path: Path) -> None:
+    """Keras 3 on TensorFlow reads the logs of every batch, whatever callbacks there are. Once it
+    reads them later, the recorder must not keep it from that: see `async_safe`."""
+    found: list[bool] = []
+
+    def told(callback: Any, _batch: int, logs: Any = None) -> None:  # noqa: ARG001
+        callers = (each.frame.f_locals.get("self") for each in inspect.stack())
+        found.append(next(each for each in callers if hasattr(each, "_async_train"))._async_train)
+
+    _fit(_model(), _calling(on_train_batch_begin=told))
+    _fit(_model(), _recorder(tmp_path / "run"), _calling(on_train_batch_begin=told))
+    assert found == [False] * 2 * NUM_BATCHES
 
 
 @pytest.mark.long(keep=2)

@@ -104,3 +104,24 @@ def test_the_writing_of_a_capture_is_part_of_its_cost(
     assert event.stop_ms >= WRITE_S * 1e3
     assert event.slower_ms == pytest.approx(0, abs=1e-6)
     assert captures._planner.spent_ms == pytest.approx(event.start_ms + event.stop_ms)
+
+
+@pytest.mark.parametrize("drains", [False, True])
+def test_a_window_on_gpus_begins_and_ends_when_no_device_has_work_left(
+    tmp_path: Path, runtime: list[bool], monkeypatch: pytest.MonkeyPatch, drains: bool
+) -> None:
+    """A GPU's program returns from a step before its kernels have run."""
+    from strategy_core.recorder import window as module
+
+    waits: list[bool] = []
+    monkeypatch.setattr(
+        module.tf.test.experimental, "sync_devices", lambda: waits.append(bool(runtime))
+    )
+    window = module.Window(0, 0, 2, 1, tmp_path)
+    window.drains = drains
+    window.start()
+    before_ns = window.drained_ns
+    PretendedSession.may_write.set()
+    window.stop()
+    assert len(waits) == 2 * drains
+    assert window.drained_ns > before_ns > 0

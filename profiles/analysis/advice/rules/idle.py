@@ -54,6 +54,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
     known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
+    known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
     if (idle_ms - known_ms - extra_ms) / wall < IDLE_SHARE:
         return

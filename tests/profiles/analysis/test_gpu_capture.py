@@ -1,0 +1,77 @@
+"""A capture in which TensorFlow's profiler recorded nothing that the GPUs ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strategy_lab.profiles.analysis.account.account import account
+from strategy_lab.profiles.analysis.breakdown import step_breakdown
+from strategy_lab.profiles.analysis.communication import communication
+from strategy_lab.profiles.analysis.facts import gather_facts
+from strategy_lab.profiles.analysis.key_numbers import key_numbers
+from strategy_lab.profiles.analysis.steps import step_times
+from strategy_lab.profiles.replay.recording import why_no_replay
+from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
+from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.tables.store import Profile, load
+from tests.synthetic import write_run
+
+WHY = "TensorFlow's profiler recorded nothing that GPU:0 and GPU:1 ran"
+
+
+def _opened(folder: Path, *, marks: bool, **fields: Any) -> tuple[Profile, SegmentOpened]:
+    run = write_run(folder, replicas=2, steps=20, device_kind="GPU", windows=0, marks=marks)
+    log = EventLog(worker_folder(run, 0, 0).events)
+    window = WindowCaptured(0, 0, 5, 5, "window-000000", 9, 0, 1.0, 1.0, 1.0, **fields)
+    log.write(window)
+    log.close()
+    profile = load(run)
+    return profile, profile.segments[0]
+
+
+def test_phases_and_communication_are_unknown_for_that_reason(tmp_path: Path) -> None:
+    profile, segment = _opened(tmp_path / "run", marks=False, problems=[WHY])
+    found = step_breakdown(profile, segment)
+    assert (found.source, found.reason) == (None, WHY)
+    assert [replica.compute_ms for replica in found.replicas] == [None, None]
+    traffic = communication(profile, segment)
+    assert (traffic.collective_bytes, traffic.reason) == (None, WHY)
+
+
+def test_marks_still_tell_the_phases(tmp_path: Path) -> None:
+    profile, segment = _opened(tmp_path / "run", marks=True, problems=[WHY])
+    found = step_breakdown(profile, segment)
+    assert (found.source, found.reason) == ("marks", WHY)
+    assert found.replicas[0].compute_ms == pytest.approx(20, rel=0.2)
+
+
+def test_the_step_from_sync_to_sync_is_shown_with_the_median(tmp_path: Path) -> None:
+    """A program that reads no result sees launches: 20 steps of 50 ms, each seen as about 23 ms."""
+    fields = {"synced_steps": 20, "synced_ms": 1000.0}
+    profile, segment = _opened(tmp_path / "run", marks=False, **fields)
+    assert step_times(profile, segment.segment).synced_ms == 50
+    facts = gather_facts(profile, segment)
+    found = {number.key: number for number in key_numbers(facts)}["step_time"]
+    assert found.note.endswith("mean from sync to sync: 50.0 ms")
+
+
+def test_what_a_gpu_idles_until_its_kernels_are_launched_is_a_part_of_idle(tmp_path: Path) -> None:
+    cause = {"kind": "launch", "count": 900, "total_ms": 8.0, "held_ms": 8.0}
+    causes = [cause | {"replica": replica, "device": f"GPU:{replica}"} for replica in range(2)]
+    run = write_run(
+        tmp_path / "run", replicas=2, steps=100, device_kind="GPU", causes=causes, idle_ms=10.0
+    )
+    profile = load(run)
+    found = account(profile, profile.segments[0])
+    idle, launch = found.row("loop/steps/idle"), found.row("loop/steps/idle/launch")
+    assert idle is not None
+    assert launch is not None
+    assert launch.total_ms / idle.total_ms == pytest.approx(0.8, rel=0.02)
+    assert [row.kind for row in found.children("loop/steps/idle")] == ["launch"]
+    why = why_no_replay(profile, 0)
+    assert why is not None
+    assert why.startswith("A GPU idles for 8.00 ms of a step until its next kernel is launched")

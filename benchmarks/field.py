@@ -49,6 +49,7 @@ KINDS = {
     "host-read": "host-read",
     "host-round-trip": "own-code",
     "idle": "launch-overhead",
+    "launch-bound": "launch-overhead",
     "implicit-copy": "device-copy",
     "input-bound": "input",
     "logging": "logging",

@@ -6,12 +6,14 @@ which the lab itself does not accept.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable
 from functools import wraps
 
 from starlette.applications import Starlette
+from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -32,7 +34,18 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 NO_ROOM = "No lecture has this address. Compare it with the one that the lecturer shows.\n"
+LATE_S = 1.0
+"""An address that guesses waits so long for each answer."""
 OFTEN = "This device asks too often. Wait a moment.\n"
+
+
+class _Small(IntegerConvertor):
+    """A number of few digits: Python refuses to read one of thousands."""
+
+    regex = "[0-9]{1,1000}"
+
+
+register_url_convertor("small", _Small())
 Handler = Callable[[Request, str | None], Awaitable[Response]]
 
 
@@ -51,7 +64,7 @@ class AnswerApp:
             Route("/{code}", self._guarded(self._page)),
             Route("/{code}/question", self._guarded(self._question)),
             Route(
-                "/{code}/answers/{scene:int}/{choice:int}",
+                "/{code}/answers/{scene:small}/{choice:small}",
                 self._guarded(self._answer),
                 methods=["POST"],
             ),
@@ -73,7 +86,9 @@ class AnswerApp:
             given = request.cookies.get(COOKIE, "")
             device = given if _DEVICE.fullmatch(given) else None
             room = self._lecture.room
-            if room is None or not room.admits(request.path_params["code"].upper(), device):
+            if room is None or not room.admits(request.path_params["code"].upper(), address):
+                if room is not None and room.slows(address):
+                    await asyncio.sleep(LATE_S)
                 return PlainTextResponse(NO_ROOM, 404, HEADERS)
             if device is not None and not self._devices.allows(device):
                 return PlainTextResponse(OFTEN, 429, HEADERS)

@@ -168,7 +168,7 @@ class Lecture:
             "live": self.live,
             "links": self.links,
             "qr": _qr_code(self.links[0]) if self.links else None,
-            "is_guarded": bool(room and room.is_guarded),
+            "num_guesses": room.num_guesses if room else 0,
             "counts": room.counts(self.at, number) if room else None,
             **(self._answered(shown.question) if self.is_revealed else {}),
         }

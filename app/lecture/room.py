@@ -1,22 +1,26 @@
 """The answers of a room: who may give one, and how many gave which. No names, no addresses.
 
 A device is a random number in its browser's cookie. It counts from its first answer on. All of
-it is in memory, and goes with the room.
+it is in memory, and goes with the room; of addresses, only how many wrong codes came from each.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 
 from strategy_lab.profiles.errors import LabError
 
 MAX_DEVICES = 200
-MAX_WRONG_CODES = 1000
-"""After so many wrong codes the room admits no new device: somebody guesses."""
+MANY_WRONG_CODES = 20
+"""An address that gave more wrong codes guesses: the lecturer is told, and its next wrong code is
+answered late. The right code always opens the room, also from there: a whole room may share it."""
+MAX_ADDRESSES = 2000
+"""Addresses whose wrong codes are counted; the one that has given none for longest goes first."""
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 CODE_LENGTH = 6
-"""31^6 codes: a guess before the room closes succeeds once in 900,000 rooms."""
+"""31^6 codes: who tries 300 a second for two hours, all that one address may, finds the code of one
+room in 400."""
 
 
 def new_code() -> str:
@@ -37,27 +41,35 @@ class Room:
         self._devices: set[str] = set()
         self._answers: dict[int, dict[str, int]] = defaultdict(dict)
         """By scene: the choice of each device."""
-        self.num_wrong_codes = 0
+        self._wrong: OrderedDict[str, int] = OrderedDict()
+        """Wrong codes of each address."""
 
     @property
     def code(self) -> str:
         return self._code
 
     @property
-    def is_guarded(self) -> bool:
-        """Whether only devices that have answered are let in."""
-        return self.num_wrong_codes >= MAX_WRONG_CODES
+    def num_guesses(self) -> int:
+        """The most wrong codes that came from one address; 0 if it may have been people typing."""
+        most = max(self._wrong.values(), default=0)
+        return most if most > MANY_WRONG_CODES else 0
 
     @property
     def num_devices(self) -> int:
         return len(self._devices)
 
-    def admits(self, code: str, device: str | None) -> bool:
-        """Whether a request with this code may see the question. Counts wrong codes."""
-        if not secrets.compare_digest(code.encode(), self._code.encode()):
-            self.num_wrong_codes += 1
-            return False
-        return not self.is_guarded or device in self._devices
+    def admits(self, code: str, address: str) -> bool:
+        """Whether a request with this code may see the question. Counts an address's wrong ones."""
+        if secrets.compare_digest(code.encode(), self._code.encode()):
+            return True
+        self._wrong[address] = self._wrong.pop(address, 0) + 1
+        while len(self._wrong) > MAX_ADDRESSES:
+            self._wrong.popitem(last=False)
+        return False
+
+    def slows(self, address: str) -> bool:
+        """Whether an address has given so many wrong codes that the next is answered late."""
+        return self._wrong.get(address, 0) > MANY_WRONG_CODES
 
     def answer(self, device: str, scene: int, choice: int) -> None:
         """Keep a device's answer in place of its last one; raises RoomError if the room is full."""

@@ -35,6 +35,8 @@ def fields(buffer: Buffer, begin: int, end: int) -> Iterator[Field]:
         start = at
         tag, at = varint(buffer, at, end)
         number, kind = tag >> 3, tag & 7
+        if not number and kind == VARINT:  # bytes of zero are such fields without an end
+            raise DamagedError(start, f"a field without a number at byte {start:,}")
         if kind == VARINT:
             value, at = varint(buffer, at, end)
             yield number, kind, value, at

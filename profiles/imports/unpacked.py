@@ -21,6 +21,9 @@ _READ_BYTES = 1 << 14
 """Each part of a gzip file copies the rest of what was read with it."""
 MOST_BYTES = 16 << 30
 """A file that unpacks to more is cut here: a few kB of gzip can hold terabytes."""
+MOST_TIMES, NO_BOMB_BYTES = 200, 64 << 20
+"""So is one that unpacks to more than so many times its size, and to more than so many bytes.
+Recorded profiles unpack to 5 to 30 times their size, zeros to 1,000 times."""
 MOST_PARTS = 1 << 20
 """A part of 20 bytes may hold nothing, and takes microseconds."""
 
@@ -55,6 +58,7 @@ def is_packed(path: Path) -> bool:
 def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
     """Write what can be unpacked; Python's `gzip` returns nothing of a piece that is cut."""
     written, num_parts = 0, 1
+    most_here = max(NO_BOMB_BYTES, MOST_TIMES * path.stat().st_size)
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     with path.open("rb") as file:
         packed = file.read(_READ_BYTES)
@@ -66,6 +70,11 @@ def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
             written += target.write(piece)
             if written > most_bytes:
                 return f"Only the first {most_bytes >> 30} GiB that the gzip file holds are read"
+            if written > most_here:
+                return (
+                    f"Only the first {written >> 20} MiB that the gzip file holds are read: it "
+                    f"unpacks to more than {MOST_TIMES} times its size, as no profile does"
+                )
             packed = unpacker.unconsumed_tail or unpacker.unused_data
             if unpacker.eof and packed:  # another part follows
                 if num_parts == MOST_PARTS:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import pkgutil
@@ -21,6 +22,7 @@ from strategy_lab.profiles.errors import LabError, shortened
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"
 _NOT_VERBS = {"main"}
+_REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class Verb(Protocol):
@@ -54,6 +56,14 @@ def main(argv: Sequence[str]) -> int:
         # The reader of our output left, e.g. `| head`: nothing is wrong, and nothing more to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A path that the system refuses, such as a name of 300 letters; of the lab's own files
+        # each verb says more itself.
+        if error.errno not in _REFUSED_PATHS:
+            raise
+        refused = shortened(str(error.filename or ""), 80)
+        print(f"{PROGRAM}: {error.strerror}: {refused}. Name another file.", file=sys.stderr)
+        return 2
 
 
 def verb_modules() -> dict[str, str]:

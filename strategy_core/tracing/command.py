@@ -49,7 +49,13 @@ def environment_of(inherited: Mapping[str, str], settings: Settings) -> dict[str
 
 def _script(name: str) -> str:
     """The file of a script, or of a command that is written in Python."""
-    if Path(name).exists():
+    file = Path(name)
+    if file.exists():
+        if not (file.is_file() or file.is_dir()):  # a pipe: reading it would wait for its writer
+            raise LabError(
+                f"{name} is no file, but a pipe or a device",
+                advice="Name a Python script, or give the code itself: -c CODE",
+            )
         return name
     found = shutil.which(name)
     if found is not None and _is_python(Path(found)):

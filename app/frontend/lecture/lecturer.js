@@ -146,7 +146,7 @@ function foot() {
   const answers = drawn.counts?.reduce((sum, count) => sum + count, 0);
   const said = [
     error,
-    drawn.is_guarded ? "Too many wrong codes: the room admits no more devices. Open it again for a new code." : "",
+    drawn.num_guesses ? `Somebody guesses the code: ${drawn.num_guesses} wrong ones from one address. To have another code, close the room and open it again.` : "",
     drawn.counts ? `${answers} ${answers === 1 ? "answer" : "answers"}` : "",
     drawn.links[0]?.includes("127.0.0.1") ? "This machine has no other address: phones cannot reach it." : "",
     drawn.live || drawn.origin,

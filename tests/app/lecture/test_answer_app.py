@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_lab.app.lecture import answer_app
 from strategy_lab.app.lecture.answer_app import COOKIE, AnswerApp
 from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.room import Room
+from strategy_lab.app.lecture.room import MANY_WRONG_CODES, Room
 from tests.app.asgi import Answer, Client
 
 HOST = "192.0.2.2:8600"
@@ -53,7 +54,21 @@ def test_an_answer_counts_once_for_a_device(phone: Phone) -> None:
 @pytest.mark.parametrize("path", ["", "/question", "/question?seen=0"])
 def test_a_wrong_code_opens_nothing(phone: Phone, path: str) -> None:
     assert phone.get(f"/XXXXXX{path}").status == 404
-    assert phone.room.num_wrong_codes == 1
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-1", "x"])
+def test_an_answer_that_is_no_small_number_is_refused(phone: Phone, number: str) -> None:
+    for path in (f"/CODE23/answers/{number}/1", f"/CODE23/answers/0/{number}"):
+        assert phone.post(path).status == 404
+
+
+def test_the_right_code_opens_the_room_after_many_wrong_ones(
+    phone: Phone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answer_app, "LATE_S", 0.0)
+    for _ in range(MANY_WRONG_CODES + 1):
+        assert phone.get("/XXXXXX").status == 404
+    assert phone.get("/CODE23").status == 200
 
 
 def test_a_wrong_code_cannot_answer(phone: Phone) -> None:

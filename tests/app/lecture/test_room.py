@@ -8,7 +8,8 @@ from strategy_lab.app.lecture.rate_limit import MAX_CLIENTS, RateLimit
 from strategy_lab.app.lecture.room import (
     CODE_ALPHABET,
     CODE_LENGTH,
-    MAX_WRONG_CODES,
+    MANY_WRONG_CODES,
+    MAX_ADDRESSES,
     Room,
     RoomError,
     new_code,
@@ -41,20 +42,32 @@ def test_a_full_room_takes_answers_of_its_devices_alone() -> None:
 
 def test_a_room_admits_its_code_alone() -> None:
     room = Room("CODE23")
-    assert room.admits("CODE23", None)
-    assert not any(room.admits(wrong, None) for wrong in ("", "CODE2", "CODE234", "code23", "ÄÖ"))
-    assert room.num_wrong_codes == 5
+    assert room.admits("CODE23", "a")
+    wrong_codes = ("", "CODE2", "CODE234", "code23", "ÄÖ")
+    assert not any(room.admits(wrong, "a") for wrong in wrong_codes)
 
 
-def test_a_room_whose_code_is_guessed_admits_no_new_device() -> None:
+def test_a_room_whose_code_is_guessed_tells_the_lecturer_and_stays_open() -> None:
     room = Room("CODE23")
-    room.answer("seated", 0, 0)
-    for _ in range(MAX_WRONG_CODES):
-        room.admits("XXXXXX", None)
-    assert room.is_guarded
-    assert not room.admits("CODE23", None)
-    assert not room.admits("CODE23", "another")
-    assert room.admits("CODE23", "seated")
+    for _ in range(MANY_WRONG_CODES):
+        room.admits("XXXXXX", "guesser")
+    room.admits("XXXXXX", "a phone")
+    assert not room.slows("guesser")
+    assert not room.num_guesses, "people type wrong codes, too"
+    room.admits("XXXXXX", "guesser")
+    assert room.slows("guesser")
+    assert not room.slows("a phone")
+    assert room.num_guesses == MANY_WRONG_CODES + 1
+    assert room.admits("CODE23", "guesser"), "a whole room may have this address"
+
+
+def test_the_wrong_codes_of_a_bounded_number_of_addresses_are_counted() -> None:
+    room = Room("CODE23")
+    for number in range(MAX_ADDRESSES + 1):
+        for _ in range(MANY_WRONG_CODES + 1):
+            room.admits("XXXXXX", f"address {number}")
+    assert not room.slows("address 0")
+    assert room.slows(f"address {MAX_ADDRESSES}")
 
 
 def test_codes_differ_and_have_no_letters_that_look_alike() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from strategy_lab.profiles.imports.proto_fields import DamagedError, fields
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.imports.damage import cases, judge, originals
 from tests.profiles.imports.made import MS
@@ -36,3 +37,9 @@ def test_a_capture_after_the_year_2043_has_no_begin(tmp_path: Path) -> None:
     lines = [MadeLine("Stream #1", [("kernel", 0, MS, {})])]
     data = xspace([MadePlane("/device:GPU:0", lines), started(2**62)])
     assert judge("a.xplane.pb", data, tmp_path) == "imported"
+
+
+def test_zeros_behind_a_profile_are_damage() -> None:
+    """Each two of them would be a field: 300 MB of them kept the import busy for minutes."""
+    with pytest.raises(DamagedError, match="a field without a number at byte 0"):
+        next(fields(bytes(10), 0, 10))

@@ -40,3 +40,10 @@ def test_endless_parts_that_hold_nothing_are_not_all_read(
     content, problem = _unpack(tmp_path, packed + gzip.compress(b"") + gzip.compress(b"last"))
     assert content == b"first"
     assert problem == "Only the first 100 parts of the gzip file are read"
+
+
+def test_a_file_that_unpacks_to_far_more_than_a_profile_does_is_cut(tmp_path: Path) -> None:
+    content, problem = _unpack(tmp_path, gzip.compress(bytes(100 << 20)))
+    assert 64 << 20 < len(content) < 70 << 20
+    assert problem is not None
+    assert "more than 200 times its size" in problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -127,3 +128,18 @@ def test_reading_verbs_start_without_tensorflow_and_streamlit(run: Path) -> None
         timeout=MAX_WAIT_S,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("argv", [["trace", "a" * 300], ["attach", "a" * 300]])
+def test_a_name_that_no_file_can_have_is_refused_in_one_line(
+    argv: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "aaaa...aaaa" in line
+
+
+def test_a_pipe_is_no_program_to_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    assert main(["trace", str(tmp_path / "pipe.py")]) == 2
+    assert "is no file, but a pipe or a device" in capsys.readouterr().err

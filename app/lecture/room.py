@@ -13,7 +13,7 @@ from strategy_lab.profiles.errors import LabError
 
 MAX_DEVICES = 200
 MANY_WRONG_CODES = 20
-"""An address that gave more wrong codes guesses: the lecturer is told, and its next wrong code is
+"""An address that gave more wrong codes guesses: the lecturer sees that, and its next wrong code is
 answered late. The right code always opens the room, also from there: a whole room may share it."""
 MAX_ADDRESSES = 2000
 """Addresses whose wrong codes are counted; the one that has given none for longest goes first."""

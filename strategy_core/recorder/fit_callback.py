@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from strategy_core.recorder.epoch_end import EpochEnds
 from strategy_core.recorder.fit_error import FitError
@@ -68,7 +67,7 @@ class RecorderCallback(keras.callbacks.Callback):
         try:
             program = ProgramRecorder(
                 path,
-                tf.distribute.get_strategy() if tf.distribute.has_strategy() else None,
+                getattr(self.model, "distribute_strategy", None),
                 capture=self._capture,
                 global_batch_size=self._global_batch_size,
                 variables=self._variables,

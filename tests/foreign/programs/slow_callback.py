@@ -26,7 +26,7 @@ class CustomModel(keras.Sequential):
 class WeightLog(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):  # noqa: ARG002
         for number, weight in enumerate(self.model.get_weights()):
-            np.savetxt(f"weights-{number}.txt", weight)
+            np.savetxt(f"{sys.argv[1]}-weights-{number}.txt", weight)
 
 
 with strategy.scope():

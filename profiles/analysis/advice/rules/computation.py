@@ -41,14 +41,14 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     types = _by_type(facts.ops)[:MOST]
     of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
-    named = ", ".join(
-        f"{_named(parts)} {units.share(share * of_loop)}"
+    named = "; ".join(
+        f"{_named(parts)}, {units.share(share * of_loop)}"
         for parts, share in zip(types, shares, strict=True)
     )
     yield finding(
         facts,
         KEY,
-        f"Its computation limits it: the replicas' ops take {units.share(of_loop)} of the loop, "
+        f"Its computation limits it: the replicas' ops take {units.share(of_loop)} of the loop: "
         f"{named}.",
         "If an op is needed only for a metric, compute it less often. Else more replicas, a faster "
         "device or less work per step help.",

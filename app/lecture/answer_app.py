@@ -39,13 +39,13 @@ LATE_S = 1.0
 OFTEN = "This device asks too often. Wait a moment.\n"
 
 
-class _Small(IntegerConvertor):
-    """A number of few digits: Python refuses to read one of thousands."""
+class _Bounded(IntegerConvertor):
+    """A number of at most 1,000 digits: Python raises an error at one of more than 4,300."""
 
     regex = "[0-9]{1,1000}"
 
 
-register_url_convertor("small", _Small())
+register_url_convertor("bounded", _Bounded())
 Handler = Callable[[Request, str | None], Awaitable[Response]]
 
 
@@ -64,7 +64,7 @@ class AnswerApp:
             Route("/{code}", self._guarded(self._page)),
             Route("/{code}/question", self._guarded(self._question)),
             Route(
-                "/{code}/answers/{scene:small}/{choice:small}",
+                "/{code}/answers/{scene:bounded}/{choice:bounded}",
                 self._guarded(self._answer),
                 methods=["POST"],
             ),

@@ -1,8 +1,8 @@
 """Finds the line of the program that made the ops of a traced graph.
 
-TensorFlow keeps the Python stack of each op of a graph that is still alive. To read one stack takes
-0.1 ms of processor time with Python's lock (a graph of ResNet-50 has 20,000 ops), so one op of each
-scope is asked, and a gradient has the line of the op that it is the gradient of.
+TensorFlow keeps the Python stack of each op of a graph that is still alive. Reading one stack takes
+0.1 ms of processor time, in which no other thread runs Python, so one op of each scope is asked. A
+gradient has the line of the op that it belongs to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from strategy_lab.profiles.analysis.model_graph.scopes import Scoped, scoped
 from strategy_lab.profiles.capture.graph import Node
 
 MOST_OPS = 200
-"""Number of stacks read, of the ops with the largest results first: 20 ms of processor time."""
+"""Number of stacks read, of the ops with the largest results first: about 20 ms together."""
 _CALL = re.compile(r"^(?:Stateful)?PartitionedCall(?:_\d+)?/")
 _REPLICA = re.compile(r"(?:^|/)replica_[1-9]\d*/")
 
@@ -24,7 +24,7 @@ Path = tuple[str, ...]
 
 
 def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
-    """The file and line of each node, such as `/home/me/train.py:12`; None where it is not known.
+    """The file and line of each node, such as `/home/me/train.py:12`; None if unknown.
 
     `graphs` are the live `tf.Graph`s of which the nodes may be. They are searched by name: the
     runtime names what it inlines after the call and the op in its function.

@@ -57,7 +57,7 @@ def test_a_wrong_code_opens_nothing(phone: Phone, path: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "-1", "x"])
-def test_an_answer_that_is_no_small_number_is_refused(phone: Phone, number: str) -> None:
+def test_an_answer_that_is_no_bounded_number_is_refused(phone: Phone, number: str) -> None:
     for path in (f"/CODE23/answers/{number}/1", f"/CODE23/answers/0/{number}"):
         assert phone.post(path).status == 404
 

@@ -127,9 +127,7 @@ class ProgramRecorder:
 
     def failed(self, error: BaseException) -> None:
         """Record the exception that ended the program; after Ctrl-C the run is stopped."""
-        self.recorder.close(
-            "stopped" if isinstance(error, KeyboardInterrupt) else failed_by(error)
-        )
+        self.recorder.close("stopped" if isinstance(error, KeyboardInterrupt) else failed_by(error))
 
     def close(self, status: FinishedStatus = "finished") -> None:
         self.recorder.close(status)

@@ -17,6 +17,7 @@ objects and 4 MB for 40 small functions, and a run traces a step per change.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -45,12 +46,19 @@ class _Pause:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._num_inside -= 1
+            self._num_inside = max(0, self._num_inside - 1)
             if self._num_inside == 0 and self._was_enabled:
                 gc.enable()
 
+    def start_over(self) -> None:
+        """In a forked child the threads that paused it are not there."""
+        if self._num_inside and self._was_enabled:
+            gc.enable()
+        self._lock, self._num_inside = threading.Lock(), 0
+
 
 _pause = _Pause()
+os.register_at_fork(after_in_child=_pause.start_over)
 
 
 def postponed() -> AbstractContextManager[None]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 from contextlib import ExitStack
 
 import pytest
@@ -43,3 +45,25 @@ def test_an_import_that_fails_leaves_collection_on() -> None:
     with pytest.raises(ImportError), gc_control.importing():
         raise ImportError
     assert gc.isenabled()
+
+
+def test_a_child_that_is_forked_during_a_pause_of_another_thread_collects() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        with gc_control.postponed():
+            entered.set()
+            leave.wait()
+
+    other = threading.Thread(target=pause)
+    other.start()
+    entered.wait()
+    child = os.fork()
+    if not child:
+        is_on = gc.isenabled()
+        with gc_control.postponed():
+            is_off_in_a_pause = not gc.isenabled()
+        os._exit(0 if is_on and is_off_in_a_pause and gc.isenabled() else 1)
+    leave.set()
+    other.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -8,7 +8,7 @@ gradient has the line of the op that it belongs to.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from strategy_core.runtime.library_files import is_program_file
@@ -17,7 +17,7 @@ from strategy_lab.profiles.capture.graph import Node
 
 MOST_OPS = 200
 """Number of stacks read, of the ops with the largest results first: about 20 ms together."""
-_CALL = re.compile(r"^(?:Stateful)?PartitionedCall(?:_\d+)?/")
+_INLINED = re.compile(r"^(?:(?:Stateful)?PartitionedCall(?:_\d+)?|.*?/(?:body|cond)/_\d+)/")
 _REPLICA = re.compile(r"(?:^|/)replica_[1-9]\d*/")
 
 Path = tuple[str, ...]
@@ -27,22 +27,23 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
     """The file and line of each node, such as `/home/me/train.py:12`; None if unknown.
 
     `graphs` are the live `tf.Graph`s of which the nodes may be. They are searched by name: the
-    runtime names what it inlines after the call and the op in its function.
+    runtime names what it inlines after the call or the loop, and the op in its function. Not by
+    `Graph.get_operation_by_name`, which waits for the lock of the graph and keeps Python's.
     """
-    alive = [graph for graph in graphs if graph is not None]
-    if not alive:
-        return [None] * len(nodes)
+    made: dict[str, Any] = {}
+    for graph in graphs:
+        for op in () if graph is None else graph.get_operations():
+            made.setdefault(op.name, op)
     names = [scoped(node.name) for node in nodes]
-    asked: dict[Path, Node] = {}
+    asked: dict[Path, tuple[int, Any]] = {}
     for node, name in zip(nodes, names, strict=True):
         if name.is_gradient or _REPLICA.search(node.name):
             continue  # replicas have the same lines
-        key = _scope(name)
-        known = asked.get(key)
-        if known is None or (node.bytes or 0) > (known.bytes or 0):
-            asked[key] = node
-    largest = sorted(asked.items(), key=lambda item: -(item[1].bytes or 0))[:MOST_OPS]
-    lines = {key: found for key, node in largest if (found := _line(node.name, alive))}
+        key, size = _scope(name), node.bytes or 0
+        if (key not in asked or size > asked[key][0]) and (op := _in_function(node.name, made)):
+            asked[key] = size, op
+    largest = sorted(asked.items(), key=lambda item: -item[1][0])[:MOST_OPS]
+    lines = {key: found for key, (_, op) in largest if (found := _program_line(op))}
     return [_of(name, lines) for name in names]
 
 
@@ -57,17 +58,13 @@ def _of(name: Scoped, lines: dict[Path, str]) -> str | None:
     return next((line for depth in depths if (line := lines.get(name.path[:depth]))), None)
 
 
-def _line(name: str, graphs: Sequence[Any]) -> str | None:
-    while name:
-        for graph in graphs:
-            try:
-                op = graph.get_operation_by_name(name)
-            except (KeyError, ValueError):  # of another graph
-                continue
-            return _program_line(op)
-        inner = _CALL.sub("", name)
-        name = inner if inner != name else ""
-    return None
+def _in_function(name: str, made: Mapping[str, Any]) -> Any:
+    """The op with which a node was made, whatever the runtime has inlined its function into."""
+    op = made.get(name)
+    while op is None and (inner := _INLINED.sub("", name)) != name:
+        name = inner
+        op = made.get(name)
+    return op
 
 
 def _program_line(op: Any) -> str | None:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from strategy_core.recorder import op_lines as tested
 from strategy_core.recorder.op_lines import op_lines
+from strategy_core.runtime.live_objects import instances
 from strategy_lab.profiles.capture.graph import Node
 
 pytestmark = pytest.mark.tf
@@ -53,6 +54,26 @@ def node(name: str, size: int = 4) -> Node:
 def test_an_op_its_gradient_and_its_copies_have_the_line_that_made_it(name: str) -> None:
     nodes = [node("dense/MatMul"), node(name)]
     assert op_lines(nodes, [traced(loss)])[1] == line_of(product, "tf.matmul")
+
+
+def doubled(row: tf.Tensor) -> tf.Tensor:
+    return row * 2.0
+
+
+def test_an_op_of_a_loop_has_the_line_in_its_body_and_the_loop_the_line_that_made_it() -> None:
+    def rows(value: tf.Tensor) -> tf.Tensor:
+        return tf.map_fn(doubled, value)
+
+    graph = traced(rows)  # keeps the graph of the body alive
+    nodes = [
+        node("map/while/body/_12/map/while/mul"),
+        node("map/while/LoopCond/_7"),
+        node("map/while"),
+    ]
+    lines = op_lines(nodes, instances(tf.Graph))
+    assert graph.get_operations()
+    of_loop = line_of(rows, "tf.map_fn")
+    assert lines == [line_of(doubled, "2.0"), of_loop, of_loop]
 
 
 def test_an_op_of_no_live_graph_has_no_line() -> None:

@@ -81,6 +81,11 @@ class SegmentCauses:
         return next((cause.name for cause in found if cause.name and not cause.count), None)
 
     @property
+    def loop(self) -> str | None:
+        """The loop that most ops of a step belong to, or that has ops too short to be recorded."""
+        return next((cause.name for cause in self.of_kind("between-ops") if cause.name), None)
+
+    @property
     def launch_ms(self) -> float:
         """How long a GPU idles per step until its next kernel is launched; mean over GPUs."""
         found = self.of_kind("launch")

@@ -10,7 +10,8 @@ import re
 
 from strategy_lab.profiles.run.replica_scope import without_replica
 
-_GRADIENT = "gradient_tape/"
+_OUTER = re.compile(r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/)+")
+"""Scopes around all ops of a function that the runtime has inlined, and of gradients."""
 _LOOP = re.compile(r"(?:(?P<of>.{1,400})/(?P=of)_grad|(?P<loop>.{1,400}?))/(?:body|cond)/_\d+/")
 """The number is that of the function that the runtime inlined. Longer names would take long."""
 
@@ -19,5 +20,11 @@ def loop_in(name: str) -> str | None:
     """Return the outermost loop that an op belongs to, whatever the replica; None without one."""
     if "/body/_" not in name and "/cond/_" not in name:
         return None  # as most ops
-    found = _LOOP.match(without_replica(name).removeprefix(_GRADIENT))
+    found = _LOOP.match(plain(name))
     return (found["of"] or found["loop"]) if found else None
+
+
+def plain(name: str) -> str:
+    """The name of an op as its function has it, whatever the replica; a gradient's without
+    `gradient_tape`."""
+    return _OUTER.sub("", without_replica(name), count=1)

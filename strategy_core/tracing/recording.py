@@ -24,7 +24,7 @@ from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep, StepResult
 from strategy_core.tracing.assigned import updates_in_graph
 from strategy_core.tracing.calls import Call
-from strategy_core.tracing.detector import Detector, Opening, place_of
+from strategy_core.tracing.detector import FEWEST_MADE, Detector, Opening, place_of
 from strategy_core.tracing.divided import as_steps, read_losses
 from strategy_core.tracing.first_graphs import FirstGraphs
 from strategy_core.tracing.own_lines import say
@@ -33,6 +33,7 @@ from strategy_core.tracing.several_steps import iterations
 from strategy_core.tracing.units import Unit
 from strategy_core.tracing.values import is_plain, number_in, plain_devices, why_not_read
 from strategy_lab.profiles.run.events import (
+    COMPILED_AGAIN,
     FETCHED_EACH,
     IN_TURNS,
     MADE_AGAIN,
@@ -79,6 +80,10 @@ class Recording(Detector):
         """The function whose loss was noted last."""
         self.num_replicas = 1
         """Of the segment in force."""
+        self._fitted: tuple[Any, ...] = ()
+        """What the model of the last new train function of `fit` was like."""
+        self._num_alike = 0
+        """Train functions one after the other of models that are alike."""
         self._yielded_at: int | None = None
         """Step at which the program started its own profiler, while it is on."""
         self._graphs_left_at: int | None = None
@@ -286,13 +291,30 @@ class Recording(Detector):
     def begin_fit_step(self, model: Any, batch_size: int | None) -> None:
         if self.step is not None:
             self.drop()
-        owner = model.train_function
+        owner, is_again = model.train_function, False
         if self._owner() is not owner and self._segment_of.get(owner) != self._segment:
             strategy = getattr(model, "distribute_strategy", None) or seen_strategy()
-            self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
+            if is_again := self._is_made_by_fit_again(model, strategy, batch_size):
+                self._segment_of[owner], self._owner = self._segment, weakref.ref(owner)
+            else:
+                self.open_segment(owner, strategy, batch_size, _variables_of(weakref.ref(model)))
         self.step = self.recorder.begin_step()
+        if is_again:
+            name, step = "The train function of fit", self.step.step
+            self.recorder.write(Retraced(self._segment, step, name, 1, COMPILED_AGAIN))
         self._called, self._calls.calls = [], []
         self._num_steps, self._is_updated = 1, False
+
+    def _is_made_by_fit_again(self, model: Any, strategy: Any, batch_size: int | None) -> bool:
+        """Whether a new train function is like those before it, as if `fit` is in a loop together
+        with `compile` or with the building of the model.
+
+        Each would have a segment of its own, and what they cost together would be in none.
+        """
+        shapes = [(tuple(each.shape), each.trainable) for each in model.variables]
+        before, self._fitted = self._fitted, (type(model), id(strategy), batch_size, shapes)
+        self._num_alike = self._num_alike + 1 if before == self._fitted else 1
+        return self._num_alike >= FEWEST_MADE
 
     def end_fit_step(
         self,

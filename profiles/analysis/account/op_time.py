@@ -11,11 +11,15 @@ import pyarrow.compute as pc
 
 from strategy_lab.profiles.analysis.model_graph.scopes import layer_of, models, scoped
 from strategy_lab.profiles.analysis.steps import typical_captured_steps
+from strategy_lab.profiles.run.loop_scope import loop_in, plain
 from strategy_lab.profiles.run.tensorflow_names import type_as_written
 from strategy_lab.profiles.tables.columns import of_segment, of_steps
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
+
+_Of = tuple[str | None, bool, str | None]
+"""Line, whether it is trained, and loop of an op."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,8 @@ class OpTime:
     """File and line of the program that made the longest of the ops, as in the placement table."""
     trains: bool = False
     """Whether they are gradients, or gradients of their layer are computed."""
+    loop: str | None = None
+    """The loop of the graph that the longest of the ops belong to, as `loop_in` names it."""
 
 
 def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
@@ -60,21 +66,19 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     line_of = _lines(profile, segment)
     layers = [layer_of(path, of_models) for path in paths]
     trained = {layer for layer, path in zip(layers, paths, strict=True) if path.is_gradient}
-    found: dict[tuple[str | None, str], Counter[tuple[str | None, bool]]] = defaultdict(Counter)
+    found: dict[tuple[str | None, str], Counter[_Of]] = defaultdict(Counter)
     for name, layer, op, length in zip(names, layers, ops, lengths, strict=True):
         kind = type_as_written(op or "")
         named = None if layer is not None and layer.startswith(kind) else layer
-        found[named, kind][line_of.get(name), layer is not None and layer in trained] += length
+        of = line_of.get(name), layer is not None and layer in trained, loop_in(name)
+        found[named, kind][of] += length
     whole = float(sum(lengths)) or 1.0
     times = [_one(*key, parts, whole) for key, parts in found.items()]
     return tuple(sorted(times, key=lambda time: -time.share))
 
 
-def _one(
-    layer: str | None, op: str, parts: Counter[tuple[str | None, bool]], whole: float
-) -> OpTime:
-    (line, trains), _ = parts.most_common(1)[0]
-    return OpTime(layer, op, float(parts.total()) / whole, line, trains)
+def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTime:
+    return OpTime(layer, op, float(parts.total()) / whole, *parts.most_common(1)[0][0])
 
 
 def _lines(profile: Profile, segment: int) -> dict[str, str]:
@@ -83,3 +87,10 @@ def _lines(profile: Profile, segment: int) -> dict[str, str]:
     rows = of_segment(placed, segment)
     rows = rows.filter(rows["source_line"].is_valid())
     return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
+
+
+def line_of_loop(profile: Profile, segment: int, loop: str) -> str | None:
+    """The line that made most ops of a loop, which is named as `loop_in` names it."""
+    lines = _lines(profile, segment).items()
+    of_loop = Counter(line for name, line in lines if plain(name).startswith(f"{loop}/"))
+    return of_loop.most_common(1)[0][0] if of_loop else None

@@ -6,11 +6,13 @@ share of samples is an unbiased estimate of the share of time.
 
 The loop of a program begins before its first step: with the making of the iterator, and with what
 Keras's `fit` does before. A sample belongs to the loop if it is in the outermost `for` or `while`
-statement around the line that does the steps, or on that line itself (`model.fit(...)`).
+statement around the line that does the steps, or on that line itself (`model.fit(...)`). Of two
+segments in one loop the earlier one has the time until the later one begins.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +36,8 @@ class Regions:
     """Begin and end of the loop, and which samples are where. Times are in ms."""
 
     stacks: Stacks
+    over_ns: int
+    """End of the loop, by the wall clock."""
     program_ms: float | None
     """From the start of the process to the last sample; None if nothing was sampled."""
     before_ms: float | None
@@ -61,10 +65,22 @@ class Regions:
 
 
 def regions_of(profile: Profile, segment: int) -> Regions | None:
-    """The regions of a segment, by its steps and the samples of the lowest worker."""
-    return profile.once(
-        ("regions", segment), lambda: regions(step_times(profile, segment), _stacks(profile))
-    )
+    """The regions of a segment, by its steps and the samples of the lowest worker; None without a
+    step."""
+    return profile.once(("regions", -1), lambda: _by_segment(profile)).get(segment)
+
+
+def _by_segment(profile: Profile) -> dict[int, Regions]:
+    stacks, opened = _stacks(profile), sorted(profile.segments, key=lambda each: each.segment)
+    found: dict[int, Regions] = {}
+    over_ns: int | None = None
+    for each, later in itertools.pairwise([*opened, None]):
+        assert each is not None
+        until_ns = later.started_ns if later else None
+        own = regions(step_times(profile, each.segment), stacks, over_ns, until_ns)
+        if own is not None:
+            found[each.segment], over_ns = own, own.over_ns
+    return found
 
 
 def _stacks(profile: Profile) -> Stacks:
@@ -75,8 +91,13 @@ def _stacks(profile: Profile) -> Stacks:
     return next((stacks for stacks in found if stacks.count), NO_STACKS)
 
 
-def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
-    """Divide the time around the steps of a segment; None without a step."""
+def regions(
+    steps: StepTimes, stacks: Stacks, from_ns: int | None = None, until_ns: int | None = None
+) -> Regions | None:
+    """Divide the time around the steps of a segment; None without a step.
+
+    Its loop begins and ends between these two times, if they are given and its steps do.
+    """
     if not steps.count:
         return None
     end_ns = steps.start_ns + (steps.wall_ms * 1e6).astype(np.int64)
@@ -85,12 +106,14 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     first_end_ns = int(end_ns[:num_first].max()) if num_first else begin_ns
     is_in_step = _inside(stacks.at_ns, steps.start_ns, end_ns)
     belongs = _belongs(stacks, is_in_step)
-    begin_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
+    first_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
+    begin_ns = min(begin_ns, max(first_ns, from_ns or first_ns))
     is_freed = np.array([place.doing == "python" for place in stacks.places], bool)
     if stacks.count:  # what the loop made is freed once it is over, at its own line
         ended = np.flatnonzero(belongs & ~is_freed[stacks.place])
         belongs &= np.arange(stacks.count) <= (ended[-1] if len(ended) else -1)
-    over_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
+    last_of_loop_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
+    over_ns = max(over_ns, min(last_of_loop_ns, until_ns or last_of_loop_ns))
     steps_ms = _union_ms(steps.start_ns[num_first:], end_ns[num_first:])
     last_ns = int(stacks.at_ns[-1]) if stacks.count else None
     at = stacks.at_ns
@@ -99,6 +122,7 @@ def regions(steps: StepTimes, stacks: Stacks) -> Regions | None:
     began_ns = stacks.program_ns
     return Regions(
         stacks=stacks,
+        over_ns=over_ns,
         program_ms=None if began_ns is None or last_ns is None else (last_ns - began_ns) / 1e6,
         before_ms=None if began_ns is None else max(0, begin_ns - began_ns) / 1e6,
         loop_ms=(over_ns - begin_ns) / 1e6,

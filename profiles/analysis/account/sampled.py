@@ -29,6 +29,8 @@ _PREDICTS = re.compile(r"(?:^|[^a-z])(?:predict|prediction|infer|inference)(?=[^
 _SAVES = re.compile(r"(?:^|[^a-z])(?:save|checkpoint)(?=[^a-z]|$)")
 _NAMED = {"validation": _VALIDATES, "predict": _PREDICTS, "checkpoint": _SAVES}
 """What a loop of the program's own does, by the names of its functions: `val_step(batch)`."""
+_CALL_FUNCTIONS = {"validation", "predict"}
+"""Parts of the loop in which Keras calls a function that it has made for them."""
 Where = Literal["first", "steps", "between"]
 
 
@@ -74,6 +76,8 @@ def rows_of(parent: str, parts: Sequence[Part], found: Regions, where: Where) ->
 
 def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tuple[str, str]:
     """Kind of row, and the name that tells it from others of the kind."""
+    if place.doing == "tracing" and place.within in _CALL_FUNCTIONS:
+        return "tracing", ""  # once per function: not what each validation takes
     if place.within:
         return place.within, place.call if place.within == "callback" else ""
     if where == "between" and (named := _named(place)):

@@ -5,7 +5,8 @@
 Adds up the time in which the runtime executes a function and no replica runs a recorded op: 20 % of
 a typical captured step or more. Each replica runs 300 ops or more, and half of them or more are of
 the loop that is named, and 0.03 ms or less pass for each: longer gaps are waits for a core. Or the
-graph has a loop whose ops are too short to be recorded.
+graph has a loop whose ops are too short to be recorded. The ops of the loop that were recorded are
+a part of its cost.
 
 ## Why is this slow
 
@@ -35,9 +36,10 @@ from strategy_lab.profiles.analysis.facts import (
 from strategy_lab.profiles.errors import shortened
 
 KEY = "small-ops"
-ROWS = ("loop/steps/idle",)
+ROWS = ("loop/steps/idle", "loop/steps/compute")
 NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
 LEAST_SHARE = 0.2
+LEAST_SAID = 0.01
 MOST_OF_A_NAME = 56
 
 
@@ -49,9 +51,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     if captures_are_unlike(facts):
         return
     causes = facts.held_up.of_kind("between-ops")
-    num_ops, loop = sum(cause.count for cause in causes), causes[0].name
+    num_ops, loop = sum(cause.count for cause in causes), facts.held_up.loop or ""
     of_step = of_a_step(facts, held_ms, wall)
-    named = shortened(loop, MOST_OF_A_NAME)
+    named = _named(loop, facts.loop_line)
     if num_ops:
         where = f", most of them in the loop {named}" if loop else ""
         sentence = (
@@ -63,6 +65,9 @@ def find(facts: Facts) -> Iterator[Finding]:
             f"For {of_step}, TensorFlow's runtime executes ops that are too short to be recorded, "
             f"such as those of the loop {named}: starting each takes longer than running it."
         )
+    ran_ms = _ran_ms(facts, loop)
+    if ran_ms / wall >= LEAST_SAID:
+        sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
     yield finding(
         facts,
         KEY,
@@ -70,8 +75,21 @@ def find(facts: Facts) -> Iterator[Finding]:
         "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
         "kernels of many ops, or let each iteration work on more: whole tensors, "
         "tf.vectorized_map, a Keras RNN with unroll=True.",
-        per_step(facts, held_ms, wall),
+        per_step(facts, held_ms + ran_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,
+        line=facts.loop_line,
         held_ms=held_ms,
+        ran_ms=ran_ms,
     )
+
+
+def _named(loop: str, line: str | None) -> str:
+    name = shortened(loop, MOST_OF_A_NAME)
+    return f"at {line.rpartition('/')[2]} ({name})" if line else name
+
+
+def _ran_ms(facts: Facts, loop: str) -> float:
+    """How long a replica runs recorded ops of a loop, per typical captured step."""
+    compute_ms = facts.breakdown.mean_ms("compute") or 0.0
+    return compute_ms * sum(op.share for op in facts.ops if loop and op.loop == loop)

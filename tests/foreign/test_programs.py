@@ -393,6 +393,22 @@ def test_a_function_that_is_made_for_each_call_is_traced_again_each_time(
     assert main.advice.startswith("Create each tf.function once, outside the loop")
 
 
+def test_a_model_that_is_compiled_before_each_fit_is_told_to_be_compiled_once(
+    programs: Runner,
+) -> None:
+    """The first two could be two ways to train; from the third on it is the same one again."""
+    plain, traced = both(programs, "compiled_each_round")
+    assert (traced.output, traced.weights) == (plain.output, plain.weights)
+    segments = traced.profile.summary()["segments"]
+    assert [each["steps"]["count"] for each in segments] == [6, 24]
+    key, said = limit_of(traced.profile)
+    assert key == "retracing", said
+    assert "traced again in 3 of the 23 steps after the first: the model was compiled or" in said
+    main = main_finding(gather_facts(traced.profile, traced.profile.segments[-1]))
+    assert main is not None
+    assert main.advice.startswith("Build and compile the model once, before the loop")
+
+
 def test_each_worker_of_the_program_knows_the_replicas_of_all(programs: Runner) -> None:
     """Otherwise the variables of the other workers are on devices that no replica has."""
     _, traced = both(programs, "own_workers")

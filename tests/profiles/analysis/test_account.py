@@ -11,8 +11,10 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.analysis.account.account import Account, account
+from strategy_lab.profiles.analysis.account.regions import regions_of
 from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
 from strategy_lab.profiles.analysis.headline import headline
+from strategy_lab.profiles.analysis.steps import step_times
 from strategy_lab.profiles.run.event_log import EventLog, read_events
 from strategy_lab.profiles.run.events import StacksSampled
 from tests.synthetic import write_run
@@ -71,6 +73,35 @@ def test_the_iterator_that_is_freed_at_the_line_of_the_loop_belongs_to_the_start
     gaps = [*_after_epochs(300.0, FREED), *_after_epochs(100.0, ITERATOR)]
     found = _account(_run(tmp_path, gaps=gaps))
     assert found.row("loop/between/epoch-start").total_ms == pytest.approx(2000.0, rel=0.02)
+
+
+def test_of_two_segments_in_one_loop_each_has_its_own_time(tmp_path: Path) -> None:
+    profile = _run(tmp_path, segments=[{}, {}], gaps=[(10, 300.0, VALIDATION)])
+    steps = [step_times(profile, segment.segment) for segment in profile.segments]
+    begins = [int(each.start_ns[0]) for each in steps]
+    found = [regions_of(profile, segment.segment) for segment in profile.segments]
+    assert found[0].over_ns == pytest.approx(begins[1], abs=10e6)
+    assert found[0].loop_ms == pytest.approx((begins[1] - begins[0]) / 1e6, rel=0.01)
+    assert found[1].loop_ms == pytest.approx((found[1].over_ns - begins[1]) / 1e6, rel=0.01)
+
+
+def test_tracing_that_comes_back_with_each_validation_is_told_as_such(tmp_path: Path) -> None:
+    again = place("tracing", 40, "model.fit(data)", within="validation")
+    gaps = [*_after_epochs(400.0, again), *_after_epochs(100.0, VALIDATION)]
+    profile = _run(tmp_path, gaps=gaps)
+    assert _account(profile).row("loop/between/tracing").total_ms == pytest.approx(2000.0, rel=0.03)
+    first = _first(profile)
+    assert first.key == "retracing"
+    assert first.sentence.startswith("Functions are traced again between steps: it takes ")
+    assert "5 times 400 ms) at train.py:40" in first.sentence
+
+
+def test_a_test_function_that_is_traced_once_is_no_fault(tmp_path: Path) -> None:
+    once = place("tracing", 40, "model.fit(data)", within="validation")
+    found = findings(
+        gather_facts(profile := _run(tmp_path, gaps=[(19, 900.0, once)]), profile.segments[0])
+    )
+    assert "retracing" not in [each.key for each in found]
 
 
 def test_a_run_without_samples_has_a_rest_between_its_steps(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategy_lab.profiles.analysis.account.account import Account, account
-from strategy_lab.profiles.analysis.account.op_time import OpTime, line_of_loop, op_times
+from strategy_lab.profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_lab.profiles.analysis.all_idle import all_idle_ms
 from strategy_lab.profiles.analysis.between_steps import BetweenSteps, between_steps
 from strategy_lab.profiles.analysis.breakdown import StepBreakdown, step_breakdown
@@ -121,8 +121,9 @@ class Facts:
     retracing: Retracing
     ops: tuple[OpTime, ...]
     """The computation of the typical captured steps, by layer and type of op."""
-    loop_line: str | None
-    """File and line that made most ops of the loop that `held_up` names; None if unknown."""
+    line_of: Mapping[str, str]
+    """File and line of the program that made an op, by the op's name; ops of unknown lines are
+    left out."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -208,7 +209,6 @@ class Facts:
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
     number = segment.segment
-    causes = held_up(profile, number)
     return Facts(
         segment=segment,
         environment=profile.environment,
@@ -222,10 +222,10 @@ def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
         stragglers=stragglers(profile, number),
         input=input_share(profile, number),
         capture=capture_cost(profile, number),
-        held_up=causes,
+        held_up=held_up(profile, number),
         retracing=retracing(profile, number),
         ops=op_times(profile, number),
-        loop_line=line_of_loop(profile, number, causes.loop) if causes.loop else None,
+        line_of=lines_of_ops(profile, number),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),

@@ -28,6 +28,7 @@ from strategy_lab.profiles.capture.graph import RECEIVES, SENDS
 from strategy_lab.profiles.capture.intervals import Intervals
 from strategy_lab.profiles.capture.joined import INPUT, Joined, Steps
 from strategy_lab.profiles.capture.python_samples import PythonSamples, of_samples, times_of
+from strategy_lab.profiles.run.injected_delay import is_injected
 from strategy_lab.profiles.run.loop_scope import loop_in
 from strategy_lab.profiles.run.tensorflow_names import DEBUGGING_OPS, PYTHON_OPS
 from strategy_lab.profiles.tables.columns import sorted_distinct
@@ -281,10 +282,17 @@ def _input_python(kind: str, joined: Joined, held_up: Intervals) -> list[Row]:
 
 
 def _python_ops(joined: Joined) -> list[Row]:
-    """Return the ops that run Python inside a step's graph, with their durations."""
+    """Return the ops that run Python inside a step's graph, with their durations.
+
+    Python runs one of them at a time, so their durations overlap while they wait for each other. A
+    row's `held_ns` is the part that no row before it has: the rows of a step add up to its time in
+    Python.
+    """
     ops = joined.ops
     wanted = [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]
+    wanted.sort(key=lambda name: is_injected(joined.columns.names[name], joined.columns.ops[name]))
     rows: list[Row] = []
+    told = Intervals.union()
     for name in wanted:
         at = np.flatnonzero((ops.name == name) & (ops.device >= 0) & (ops.step >= 0))
         for device in np.unique(ops.device[at]).tolist():
@@ -295,8 +303,16 @@ def _python_ops(joined: Joined) -> list[Row]:
                 "detail": joined.columns.ops[name],
                 **_where(joined, device),
             }
-            rows += _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+            with_own = told | Intervals.union((ops.start_ns[own], ops.end_ns[own]))
+            new_ns = _within_steps(joined, with_own) - _within_steps(joined, told)
+            told = with_own
+            found = _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+            rows += [row | {"held_ns": int(new_ns[row["step"]])} for row in found]
     return rows
+
+
+def _within_steps(joined: Joined, found: Intervals) -> Ints:
+    return found.length_within(joined.steps.start_ns, joined.steps.end_ns)
 
 
 def _debugging_ops(joined: Joined) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,7 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     lengths = grouped["ns_sum"].to_pylist()
     paths = [scoped(name) for name in names]
     of_models = models(paths)
-    line_of = _lines(profile, segment)
+    line_of = lines_of_ops(profile, segment)
     layers = [layer_of(path, of_models) for path in paths]
     trained = {layer for layer, path in zip(layers, paths, strict=True) if path.is_gradient}
     found: dict[tuple[str | None, str], Counter[_Of]] = defaultdict(Counter)
@@ -81,16 +82,19 @@ def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTim
     return OpTime(layer, op, float(parts.total()) / whole, *parts.most_common(1)[0][0])
 
 
-def _lines(profile: Profile, segment: int) -> dict[str, str]:
+def lines_of_ops(profile: Profile, segment: int) -> dict[str, str]:
     """The line that made each op, by the op's name."""
+    return profile.once(("op-lines", segment), lambda: _lines(profile, segment))
+
+
+def _lines(profile: Profile, segment: int) -> dict[str, str]:
     placed = profile.columns("placement", ("segment", "name", "source_line"))
     rows = of_segment(placed, segment)
     rows = rows.filter(rows["source_line"].is_valid())
     return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
 
 
-def line_of_loop(profile: Profile, segment: int, loop: str) -> str | None:
+def line_of_loop(lines: Mapping[str, str], loop: str) -> str | None:
     """The line that made most ops of a loop, which is named as `loop_in` names it."""
-    lines = _lines(profile, segment).items()
-    of_loop = Counter(line for name, line in lines if plain(name).startswith(f"{loop}/"))
+    of_loop = Counter(line for name, line in lines.items() if plain(name).startswith(f"{loop}/"))
     return of_loop.most_common(1)[0][0] if of_loop else None

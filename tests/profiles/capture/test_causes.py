@@ -101,6 +101,16 @@ def test_an_op_that_runs_python_is_a_cause_with_its_duration() -> None:
     assert row["replica"] == 0
 
 
+def test_ops_that_run_python_at_the_same_time_add_up_to_what_the_step_spends_in_python() -> None:
+    """They wait for each other, so that their durations together are longer than that."""
+    capture = _step()
+    capture.add("EagerPyFunc:EagerPyFunc", 20 * MS, 50 * MS)
+    capture.add("other/EagerPyFunc:EagerPyFunc", 25 * MS, 70 * MS)
+    rows = _causes(capture)
+    assert sorted(row["held_ms"] for row in rows) == [20.0, 30.0]
+    assert sorted(row["total_ms"] for row in rows) == [30.0, 45.0]
+
+
 def test_a_sample_says_nothing_of_the_other_side_of_a_steps_end() -> None:
     capture = CaptureBuilder()
     capture.step(7, 0, 100 * MS)

@@ -25,6 +25,7 @@ from strategy_lab.profiles.analysis.account.op_time import OpTime
 from strategy_lab.profiles.analysis.facts import Facts, Finding, finding
 from strategy_lab.profiles.errors import shortened
 from strategy_lab.profiles.reporting import units
+from strategy_lab.profiles.run.tensorflow_names import PYTHON_OPS
 
 KEY = "computation"
 NO_GAIN = "The computation is what the step is for."
@@ -40,6 +41,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     if row is None or facts.account.share_of_usual(row) < SHARE or not facts.ops:
         return
     types = _by_type(facts.ops)[:MOST]
+    if not types:
+        return
     of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
     named = "; ".join(
         f"{_named(parts)}, {units.share(share * of_loop)}"
@@ -59,10 +62,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _by_type(ops: Sequence[OpTime]) -> list[list[OpTime]]:
-    """The ops of each type, the type that takes most first."""
+    """The ops of each type, the type that takes most first, without those that run Python."""
     types: dict[str, list[OpTime]] = defaultdict(list)
     for op in ops:
-        types[op.op].append(op)
+        if op.op not in PYTHON_OPS:
+            types[op.op].append(op)
     return sorted(types.values(), key=_share, reverse=True)
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_lab.profiles.analysis.account.op_time import line_of_loop
 from strategy_lab.profiles.analysis.advice.rules.not_captured import captures_are_unlike
 from strategy_lab.profiles.analysis.facts import (
     Facts,
@@ -53,7 +54,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     causes = facts.held_up.of_kind("between-ops")
     num_ops, loop = sum(cause.count for cause in causes), facts.held_up.loop or ""
     of_step = of_a_step(facts, held_ms, wall)
-    named = _named(loop, facts.loop_line)
+    line = line_of_loop(facts.line_of, loop) if loop else None
+    named = _named(loop, line)
     if num_ops:
         where = f", most of them in the loop {named}" if loop else ""
         sentence = (
@@ -78,7 +80,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         per_step(facts, held_ms + ran_ms, wall),
         num_ops=num_ops or None,
         loop=loop or None,
-        line=facts.loop_line,
+        line=line,
         held_ms=held_ms,
         ran_ms=ran_ms,
     )

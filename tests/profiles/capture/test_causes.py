@@ -18,6 +18,7 @@ NODES = [
     Node(2, 0, "rnn/while/body/_1/rnn/while/add", "AddV2", DEVICE, ()),
     Node(3, 0, "PrintV2", "PrintV2", DEVICE, ()),
     Node(4, 0, "print_again", "PrintV2", DEVICE, ()),
+    Node(5, 0, "other/EagerPyFunc", "EagerPyFunc", DEVICE, ()),
 ]
 MS = 1_000_000
 

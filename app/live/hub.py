@@ -6,9 +6,11 @@ import asyncio
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from strategy_lab.app.live.live_run import LiveRun
 from strategy_lab.profiles.errors import RunFolderError
@@ -22,9 +24,14 @@ most 333 messages per second: it may share its cores with the training. A viewer
 its last message does not count, as that of a suspended computer."""
 POLL_ENDED_S = 0.5
 """Interval once the run is over; still read, because a run may be continued by hand."""
+NUM_THREADS = 4
+"""Threads that read runs for viewers: a read is bounded, so a few serve many runs."""
 MAX_KEPT = 8
 """Runs without a viewer that stay in memory, so that a viewer who comes back does not wait for
 them to be read. One of 20,000 steps on four replicas takes 7 MB."""
+
+T = TypeVar("T")
+InThread = Callable[[Callable[[], int]], Awaitable[int]]
 
 
 def run_folder(runs: Path, run_id: str) -> Path:
@@ -63,6 +70,11 @@ class Hub:
         self._lock = threading.Lock()
         self._followed: OrderedDict[str, LiveRun] = OrderedDict()
         self._pumps: dict[LiveRun, _Pump] = {}
+        self._threads = ThreadPoolExecutor(NUM_THREADS, "following")
+
+    async def _in_thread(self, work: Callable[..., T], *given: Any) -> T:
+        """Not `asyncio.to_thread`, whose threads all pages share."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
 
     def run(self, run_id: str) -> LiveRun:
         """Return the run of that name, which all viewers share; raises RunFolderError if none.
@@ -82,10 +94,10 @@ class Hub:
     def current(self, run_id: str) -> LiveRun:
         """Return the run as `run` does, after reading everything written so far."""
         live = self.run(run_id)
-        live.advance()
+        live.catch_up()
         if live.is_replaced:
             live = self.run(run_id)
-            live.advance()
+            live.catch_up()
         return live
 
     async def stream(self, run_id: str, cursor: str = "") -> AsyncGenerator[str, None]:
@@ -96,7 +108,7 @@ class Hub:
         deleted.
         """
         while True:
-            live = await asyncio.to_thread(self.current, run_id)
+            live = await self._in_thread(self.run, run_id)
             async with self._pump_of(live) as pump:
                 while not live.is_replaced:
                     seen = pump.tick
@@ -109,6 +121,7 @@ class Hub:
         for pump in self._pumps.values():
             pump.stop()
         self._pumps.clear()
+        self._threads.shutdown(wait=False)
 
     @asynccontextmanager
     async def _pump_of(self, live: LiveRun) -> AsyncGenerator[_Pump, None]:
@@ -116,7 +129,7 @@ class Hub:
 
         The first viewer creates the pump, the last one to leave removes it.
         """
-        pump = self._pumps.setdefault(live, _Pump(live, *self._pace))
+        pump = self._pumps.setdefault(live, _Pump(live, self._in_thread, *self._pace))
         try:
             async with pump:
                 yield pump
@@ -135,8 +148,11 @@ class Hub:
 class _Pump:
     """Reads one run while it has viewers, and wakes them when something is new."""
 
-    def __init__(self, live: LiveRun, poll_s: float, poll_ended_s: float) -> None:
+    def __init__(
+        self, live: LiveRun, in_thread: InThread, poll_s: float, poll_ended_s: float
+    ) -> None:
         self._live = live
+        self._in_thread = in_thread
         self._poll_s = poll_s
         self._poll_ended_s = poll_ended_s
         self.num_viewers = 0
@@ -149,7 +165,7 @@ class _Pump:
     async def __aenter__(self) -> None:
         self.num_viewers += 1
         if self._task is None:
-            await asyncio.to_thread(self._live.advance)
+            await self._in_thread(self._live.advance)
             self._task = self._task or asyncio.create_task(self._poll())
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -174,7 +190,7 @@ class _Pump:
         seen = -1
         while True:
             # Compares counts: a page of the run may call `advance` too, and take the new events.
-            changes = await asyncio.to_thread(self._live.advance)
+            changes = await self._in_thread(self._live.advance)
             due_s = interval_s(self._poll_s, self._num_waiting)
             has_grown, seen = changes != seen, changes
             if has_grown or self._live.is_replaced:
@@ -186,4 +202,5 @@ class _Pump:
             # A run that grows is alive even if its status says otherwise: one that is being copied
             # here, or another host's.
             is_quiet = self._live.status.is_over and not has_grown
-            await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)
+            if not self._live.is_behind:
+                await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)

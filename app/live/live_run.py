@@ -7,7 +7,8 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from strategy_lab.app.live.json_safe import dumps, plain
 from strategy_lab.app.live.key_numbers import LiveNumbers, whole_numbers
 from strategy_lab.app.live.process_view import ProcessView
 from strategy_lab.app.live.step_rows import RECENT_ROWS, StepRows
+from strategy_lab.app.live.step_sampler import StepSampler
 from strategy_lab.profiles.analysis.epoch_ends import describe_end
 from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
 from strategy_lab.profiles.analysis.headline import workload_title
@@ -43,6 +45,8 @@ from strategy_lab.profiles.run.tail import Tail, WrittenEvent
 from strategy_lab.profiles.run.topology import has_servers, worker_of
 from strategy_lab.profiles.tables.multi_worker_steps import LiveSteps
 
+MOST_BYTES = 1 << 20
+"""Read of each event file at a time; its lines of steps are sampled (`StepSampler`)."""
 MAX_NEWS = 2_000
 MAX_EPOCH_ENDS = 1_000
 """Those after them are not hatched on the charts; they leave the other news their room."""
@@ -87,8 +91,34 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 """Python refuses to read a number of thousands of digits, which a viewer may send."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What `message` tells: made by the thread that has read it, and never changed."""
+
+    key: str = "new"
+    num_rows: int = 0
+    num_news: int = 0
+    group_version: int = -1
+    group: str = "null"
+    resources: str = "null"
+    served: str = "null"
+    numbers: str = "null"
+    status: Mapping[str, Any] = field(default_factory=dict)
+    doing: Mapping[str, Any] | None = None
+    doing_since_ns: int | None = None
+    last_step_ns: int | None = None
+    behind_ns: int | None = None
+    """When the newest event was written that is read; None if everything is read."""
+    stride: int = 1
+    """Of so many steps one is drawn."""
+
+
 class LiveRun:
-    """Follows one run folder. Safe to advance from any thread."""
+    """Follows one run folder. Safe to advance from any thread.
+
+    One thread at a time reads, a bounded part of what was written, and then replaces what `message`
+    tells as a whole. So a message waits for no reading.
+    """
 
     def __init__(
         self,
@@ -109,7 +139,9 @@ class LiveRun:
         self.segments: list[SegmentOpened] = []
         self.last_step: int | None = None
         self._tail = Tail(folder)
-        self._lock = threading.Lock()
+        self._sampler = StepSampler(clock)
+        self._reading = threading.Lock()
+        self._shown = _Shown()
         self._clock = clock
         self._num_changes = 0
         self._status_at = -math.inf
@@ -130,42 +162,72 @@ class LiveRun:
         self._numbers_text = "null"
         self._numbers_at = -math.inf
         self._are_numbers_stale = True
+        self._newest_ns: int | None = None
+        """When the newest event was written that is read."""
         self._has_asked_for_whole = False
         """Whether the numbers of the whole run were requested since its last event."""
 
     def advance(self) -> int:
-        """Read new events. Returns the number of changes so far, by all readers."""
-        changes, whole_is_due = self._advance()
-        if whole_is_due:  # reads the whole run: not under the lock, which viewers wait for
+        """Read new events, a bounded part. Returns the number of changes so far, by all readers."""
+        with self._reading:
+            whole_is_due = self._advance()
+            self._shown = self._as_shown()
+        if whole_is_due:  # reads the whole run: another reader does not wait for it
             whole = whole_numbers(self.folder)
-            with self._lock:
+            with self._reading:
                 self._numbers.settle(whole)
                 self._encode_numbers()
                 self._num_changes += 1
-                return self._num_changes
-        return changes
+                self._shown = self._as_shown()
+        return self._num_changes
 
-    def _advance(self) -> tuple[int, bool]:
-        """Read new events. Returns `(changes, whole_is_due)`.
+    def catch_up(self) -> None:
+        """Read everything written so far."""
+        self.advance()
+        while self.is_behind and not self._is_replaced:
+            self.advance()
 
-        `changes` counts the changes so far; `whole_is_due` says that the caller must now compute
-        the numbers of the whole run, see `_refresh_numbers`.
-        """
-        with self._lock:
-            if self._is_replaced:
-                return self._num_changes, False
-            every = self._tail.read()
-            # Compared after reading: what was read before another run began is still of this one.
-            if (every or self._is_status_due()) and self._find_replaced():
-                return self._num_changes, False
-            for told in every:
-                self._take(told)
-            is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
-            is_news |= bool(every) and self.doing is ActivityState.BETWEEN_EPOCHS
-            if self._refresh_status(force=is_news) or every:
-                self._num_changes += 1
-            whole_is_due = self._refresh_numbers(has_grown=bool(every))
-            return self._num_changes, whole_is_due
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last read has left something."""
+        return self._shown.behind_ns is not None
+
+    def _advance(self) -> bool:
+        """Read new events. Returns whether the caller must now compute the numbers of the whole
+        run, see `_refresh_numbers`."""
+        if self._is_replaced:
+            return False
+        every = self._tail.read_some(MOST_BYTES, self._sampler.choose)
+        # Compared after reading: what was read before another run began is still of this one.
+        if (every or self._is_status_due()) and self._find_replaced():
+            return False
+        for told in every:
+            self._take(told)
+        self._newest_ns = every[-1].event.at_ns if every else self._newest_ns
+        is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
+        is_news |= bool(every) and self.doing is ActivityState.BETWEEN_EPOCHS
+        if self._refresh_status(force=is_news) or every:
+            self._num_changes += 1
+        return self._refresh_numbers(has_grown=bool(every))
+
+    def _as_shown(self) -> _Shown:
+        doing = self.doing
+        return _Shown(
+            self._key,
+            self._rows.total,
+            len(self._news),
+            self._group.version,
+            self._group.text(-1),
+            dumps(self._group.resources.told()),
+            dumps(self._group.served.told()),
+            self._numbers_text,
+            self._status_told(),
+            None if doing is None else self._doing_told(doing),
+            None if doing is None else self._activity.since_ns(doing),
+            self._activity.last_step_ns,
+            self._newest_ns if self._tail.num_left else None,
+            self._sampler.stride,
+        )
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
@@ -173,26 +235,28 @@ class LiveRun:
         A cursor from too long ago, of another run or malformed gets everything again
         (`"reset": true`).
         """
-        with self._lock:
-            rows_seen, news_seen, group_seen = _parse_cursor(cursor, self._key)
-            rows = self._rows.since(rows_seen)
-            reset = rows_seen < 0 or rows is None or news_seen > len(self._news)
-            shown = self._rows.kept() if reset or rows is None else rows
-            news = self._news if reset else self._news[news_seen:]
-            group = self._group.text(-1 if reset else group_seen)
-            after = f"{self._key}-{self._rows.total}-{len(self._news)}-{self._group.version}"
-            text = (
-                f'{{"cursor":"{after}","reset":{dumps(reset)},"status":{self._status_text()},'
-                f'"resources":{dumps(self._group.resources.told())},"served":{dumps(self._group.served.told())},'
-                f'"group":{group},"numbers":{self._numbers_text},'
-                f'"steps":[{",".join(shown)}],"news":[{",".join(news)}]}}'
-            )
-            return text, after
+        shown, now_ns = self._shown, time.time_ns()
+        rows_seen, news_seen, group_seen = _parse_cursor(cursor, shown.key)
+        rows = self._rows.since(rows_seen, shown.num_rows)
+        reset = rows is None or news_seen > shown.num_news
+        if reset or rows is None:
+            rows, news_seen, group_seen = self._rows.kept(shown.num_rows), 0, -1
+        news = self._news[news_seen : shown.num_news]
+        group = "null" if group_seen == shown.group_version else shown.group
+        after = f"{shown.key}-{shown.num_rows}-{shown.num_news}-{shown.group_version}"
+        text = (
+            f'{{"cursor":"{after}","reset":{dumps(reset)},'
+            f'"status":{dumps(plain(_status_now(shown, now_ns)))},'
+            f'"resources":{shown.resources},"served":{shown.served},'
+            f'"group":{group},"numbers":{shown.numbers},'
+            f'"behind_ms":{dumps(_age_ms(shown.behind_ns, now_ns))},"stride":{shown.stride},'
+            f'"steps":[{",".join(rows)}],"news":[{",".join(news)}]}}'
+        )
+        return text, after
 
     def news(self) -> list[dict[str, Any]]:
         """Everything that happened besides steps, oldest first."""
-        with self._lock:
-            return [json.loads(text) for text in self._news]
+        return [json.loads(text) for text in self._news[: self._shown.num_news]]
 
     @property
     def applied_spec(self) -> dict[str, Any] | None:
@@ -206,8 +270,7 @@ class LiveRun:
 
     def find_replaced(self) -> bool:
         """Return `is_replaced` after checking the folder again."""
-        with self._lock:
-            return self._find_replaced()
+        return self._find_replaced()
 
     @property
     def _key(self) -> str:
@@ -338,32 +401,21 @@ class LiveRun:
         waited_s = self._clock() - self._seemed_lost_at
         return self.status if waited_s < EXIT_REASON_WITHIN_S else status
 
-    def _status_text(self) -> str:
+    def _status_told(self) -> dict[str, Any]:
         spec = self.applied_spec or {}
         workload = spec.get("workload")
         title = workload_title(workload) if workload else None
         asked = {"steps": spec.get("steps"), "workload": title}
-        told = {"state": self.status.state, "message": self.status.message}
-        return dumps(plain(told | asked | {"doing": self._doing_now()}))
+        return {"state": self.status.state, "message": self.status.message} | asked
 
-    def _doing_now(self) -> dict[str, Any] | None:
-        """The state of a run that is not over, and for how long it has lasted."""
-        if self.doing is None:
-            return None
-        activity, now_ns = self._activity, time.time_ns()
-
-        def age_ms(since_ns: int | None) -> float | None:
-            return None if since_ns is None else max(0.0, (now_ns - since_ns) / 1e6)
-
+    def _doing_told(self, doing: ActivityState) -> dict[str, Any]:
+        """The state of a run that is not over."""
+        is_starting = self._group.has_arriving_ones
         return {
-            "state": self.doing,
-            "text": activity.text(
-                self.doing, are_new_processes_starting=self._group.has_arriving_ones
-            ),
-            "for_ms": age_ms(activity.since_ns(self.doing)),
-            "expected_ms": self._expected() if self.doing is ActivityState.COMPILING else None,
-            "step_age_ms": age_ms(activity.last_step_ns),
-            "late_after_ms": activity.late_after_ns / 1e6,
+            "state": doing,
+            "text": self._activity.text(doing, are_new_processes_starting=is_starting),
+            "expected_ms": self._expected() if doing is ActivityState.COMPILING else None,
+            "late_after_ms": self._activity.late_after_ns / 1e6,
         }
 
     def _expected(self) -> float | None:
@@ -375,6 +427,20 @@ class LiveRun:
 
     def _since_start_ms(self, at_ns: int) -> float:
         return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
+
+
+def _status_now(shown: _Shown, now_ns: int) -> dict[str, Any]:
+    """The status, with how long what the run does has lasted."""
+    doing = shown.doing and {
+        **shown.doing,
+        "for_ms": _age_ms(shown.doing_since_ns, now_ns),
+        "step_age_ms": _age_ms(shown.last_step_ns, now_ns),
+    }
+    return {**shown.status, "doing": doing}
+
+
+def _age_ms(since_ns: int | None, now_ns: int) -> float | None:
+    return None if since_ns is None else max(0.0, (now_ns - since_ns) / 1e6)
 
 
 def _parse_cursor(text: str, key: str) -> tuple[int, int, int]:

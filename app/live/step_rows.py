@@ -9,6 +9,7 @@ once, however many viewers there are.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -16,15 +17,18 @@ from strategy_lab.app.live.json_safe import dumps
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.tables.multi_worker_steps import Split
 
-RECENT_ROWS = 16_384
-OLD_ROWS = 4_096
+RECENT_ROWS, OLD_ROWS = 8_192, 2_048
+"""A viewer that has none gets them all: at most 2 MB of text with four replicas."""
 
 Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
 """Phases of a step's replicas, and those of other workers that it completes."""
 
 
 class StepRows:
-    """Keeps the newest `recent` rows, and of earlier steps one in several."""
+    """Keeps the newest `recent` rows, and of earlier steps one in several.
+
+    One thread adds rows, and any may ask for them: they wait for each other for the time of a copy.
+    """
 
     def __init__(self, split: Splitter, recent: int = RECENT_ROWS) -> None:
         self.total = 0
@@ -34,24 +38,31 @@ class StepRows:
         self._recent: deque[tuple[int, str]] = deque()
         self._old: list[tuple[int, str]] = []
         self._stride = 1
+        self._lock = threading.Lock()
 
     def add(self, worker: int, step: StepDone, start_ms: float) -> None:
         """Append the row of a worker's step."""
-        self._recent.append((step.step, self._row(worker, step, start_ms)))
-        self.total += 1
-        if len(self._recent) > self._num_recent:
-            self._thin(*self._recent.popleft())
+        row = step.step, self._row(worker, step, start_ms)
+        with self._lock:
+            self._recent.append(row)
+            self.total += 1
+            if len(self._recent) > self._num_recent:
+                self._thin(*self._recent.popleft())
 
-    def since(self, seen: int) -> list[str] | None:
-        """Rows after the first `seen`; None where some of them are no longer kept."""
-        missed = self.total - seen
-        if not 0 <= missed <= len(self._recent):
-            return None
-        return [self._recent[i][1] for i in range(len(self._recent) - missed, len(self._recent))]
+    def since(self, seen: int, until: int) -> list[str] | None:
+        """Rows after the first `seen` and not after the first `until`; None where some of them are
+        no longer kept."""
+        with self._lock:
+            begin = self.total - len(self._recent)
+            if not begin <= seen <= self.total:
+                return None
+            return [self._recent[i][1] for i in range(seen - begin, until - begin)]
 
-    def kept(self) -> list[str]:
-        """Everything there is, oldest first."""
-        return [row for _, row in (*self._old, *self._recent)]
+    def kept(self, until: int) -> list[str]:
+        """Everything there is of the first `until` rows, oldest first."""
+        with self._lock:
+            every = [row for _, row in (*self._old, *self._recent)]
+            return every[: len(every) - (self.total - until)]
 
     def _thin(self, step: int, row: str) -> None:
         """Whole steps are kept or not: the rows of all workers, or of none."""

@@ -7,6 +7,7 @@ incomplete last one.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -144,18 +145,28 @@ def read_events(path: Path, cursor: int = 0) -> tuple[list[Event], int]:
 
     An incomplete last line is left for the next read; an invalid line is skipped.
     """
-    left_out = LeftOut()
+    data, cursor = read_lines(path, cursor)
+    return decode_lines(data, LeftOut()), cursor
+
+
+def read_lines(path: Path, cursor: int, most_bytes: float = math.inf) -> tuple[bytes, int]:
+    """Return the whole lines after byte `cursor`, and the new cursor.
+
+    Stops at the first line's end after `most_bytes`, or up to a mebibyte later.
+    """
+    found, begin = [], cursor
     try:
         with path.open("rb") as file:
             file.seek(cursor)
-            events: list[Event] = []
-            for chunk, end in read_chunks(file, left_out):
+            for chunk, end in read_chunks(file, LeftOut()):
                 whole = chunk[: chunk.rfind(b"\n") + 1]
-                events += decode_lines(whole, left_out)
+                found.append(whole)
                 cursor = end - (len(chunk) - len(whole))
+                if cursor - begin >= most_bytes:
+                    break
     except FileNotFoundError:
-        return [], cursor
-    return events, cursor
+        return b"", cursor
+    return b"".join(found), cursor
 
 
 def _checked(line: bytes) -> bytes:

@@ -10,7 +10,8 @@ A cursor can be encoded as text, so that a browser that reconnects continues at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import read_events
+from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
+from strategy_lab.profiles.run.event_log import read_lines
 from strategy_lab.profiles.run.events import Event
 from strategy_lab.profiles.run.layout import launcher_files, worker_folders
 from strategy_lab.profiles.user_input.text import shown, whole_or_none
@@ -70,25 +72,38 @@ class Cursor:
         return cls(offsets)
 
 
-def read_since(run: Path, cursor: Cursor) -> tuple[list[WrittenEvent], Cursor]:
-    """Return the events after `cursor`, oldest first, and the new cursor.
+Choose = Callable[[bytes, float], bytes]
+"""What to decode of the lines that were read of a file, and which part they are of what is not
+read yet."""
 
+
+def read_since(
+    run: Path, cursor: Cursor, most_bytes: float = math.inf, choose: Choose = lambda data, _: data
+) -> tuple[list[WrittenEvent], Cursor, int]:
+    """Return the events after `cursor`, oldest first, the new cursor, and how many bytes are left.
+
+    Reads `most_bytes` of each file, or up to a mebibyte more, and decodes what `choose` returns.
     Returns no events if the folder does not exist (yet).
     """
     told: list[WrittenEvent] = []
+    num_left = 0
     offsets = dict(cursor.offsets)
     for path, worker, generation in _event_files(run):
         file = path.relative_to(run).as_posix()
         start = offsets.get(file, 0)
         try:
-            if not path.is_file() or path.stat().st_size <= start:
+            if not path.is_file() or (size := path.stat().st_size) <= start:
                 continue
-            new, offsets[file] = read_events(path, start)
+            data, offsets[file] = read_lines(path, start, most_bytes)
         except OSError:
             continue  # removed or temporarily unreadable: the next read tries again
-        told += [WrittenEvent(event, worker, generation) for event in new]
+        # Of a file that a line is being written to, the rest is no line yet.
+        left = size - offsets[file] if len(data) >= most_bytes else 0
+        num_left += max(0, left)
+        chosen = choose(data, len(data) / (len(data) + left)) if data else data
+        told += [WrittenEvent(each, worker, generation) for each in decode_lines(chosen, LeftOut())]
     told.sort(key=_written_ns)
-    return told, Cursor(offsets)
+    return told, Cursor(offsets), num_left
 
 
 class Tail:
@@ -97,10 +112,16 @@ class Tail:
     def __init__(self, run: str | Path, cursor: Cursor | None = None) -> None:
         self.run = Path(run)
         self.cursor = cursor or Cursor()
+        self.num_left = 0
+        """Bytes that the last read has left for the next one."""
 
     def read(self) -> list[WrittenEvent]:
         """Return the events since the last read, oldest first."""
-        told, self.cursor = read_since(self.run, self.cursor)
+        return self.read_some(math.inf, lambda data, _: data)
+
+    def read_some(self, most_bytes: float, choose: Choose) -> list[WrittenEvent]:
+        """Return some of the events since the last read, as `read_since` reads them."""
+        told, self.cursor, self.num_left = read_since(self.run, self.cursor, most_bytes, choose)
         return told
 
 

@@ -28,6 +28,7 @@ const ADVICE = {
   incomplete: "The recorded part can be read. Start a new run to continue.",
   stopped: KEPT,
 };
+const SHOWN_BEHIND_MS = 500;
 const SHOWN_AFTER_MS = 1000; // shorter states need no clock
 
 export class Status {
@@ -38,7 +39,8 @@ export class Status {
     this.doing = el("span", { class: "doing" });
     this.headline = el("p", { class: "headline" });
     this.link = el("span", { class: "connection" });
-    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.link), this.banner, this.headline);
+    this.lag = el("span", { class: "doing" });
+    this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.lag, this.link), this.banner, this.headline);
   }
 
   connection(state) {
@@ -61,6 +63,13 @@ export class Status {
     const advice = group?.loss?.length ? LOST : ADVICE[state];
     setText(this.banner, [asSentence(text), advice].filter(Boolean).join(" "));
     this.banner.dataset.state = state;
+  }
+
+  // How far the view is behind what is written, and what part of a busy run it draws.
+  drawLag(behindMs, stride) {
+    const behind = behindMs > SHOWN_BEHIND_MS ? `This view is ${seconds(behindMs)} behind.` : "";
+    const sampled = stride > 1 ? `1 in ${stride} steps is drawn.` : "";
+    setText(this.lag, [behind, sampled].filter(Boolean).join(" "));
   }
 
   describe(status, segment) {

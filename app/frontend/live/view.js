@@ -166,6 +166,7 @@ export class LiveView {
     this.resources = message.resources ?? this.resources;
     this.served = message.served ?? this.served;
     this.numbers = message.numbers ?? this.numbers;
+    this.status.drawLag(message.behind_ms, message.stride);
     this.redraw();
   }
 

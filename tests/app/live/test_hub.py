@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,25 @@ def test_two_viewers_of_one_run_both_get_what_is_new(tmp_path: Path) -> None:
 def test_many_viewers_together_get_at_most_333_messages_per_second() -> None:
     assert [interval_s(POLL_S, viewers) for viewers in (1, 8)] == [POLL_S, POLL_S]
     assert max(viewers / interval_s(POLL_S, viewers) for viewers in range(1, 200)) < 334
+
+
+def test_following_uses_no_thread_that_other_pages_share(tmp_path: Path) -> None:
+    log = EventLog(worker_folder(tmp_path / "live", 0).events)
+    log.write(StepDone(0, 0, 0, 1.0, None, None, False))
+    go_on = threading.Event()
+
+    async def look() -> None:
+        threads = ThreadPoolExecutor(1)
+        asyncio.get_running_loop().set_default_executor(threads)
+        busy = asyncio.create_task(asyncio.to_thread(go_on.wait, 30))
+        viewer = Hub(tmp_path).stream("live")
+        message = json.loads(await asyncio.wait_for(anext(viewer), MAX_WAIT_S))
+        assert [row[1] for row in message["steps"]] == [0]
+        assert not busy.done()
+        go_on.set()
+        await viewer.aclose()
+
+    asyncio.run(look())
 
 
 def test_a_viewer_that_takes_no_messages_does_not_slow_down_the_others(

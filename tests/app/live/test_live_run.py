@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from strategy_lab.profiles.run.events import (
     Exited,
     Failed,
     Launched,
+    Note,
     SegmentOpened,
     StepDone,
     WorkerStarted,
@@ -26,12 +28,13 @@ from strategy_lab.profiles.run.events import (
 from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from strategy_lab.profiles.run.liveness import process_started_ns
 from strategy_lab.profiles.run.status import derive_status
+from strategy_lab.profiles.run.tail import WrittenEvent
 from tests.synthetic import HOSTILE, write_run
 
 
 def step(number: int, **fields: Any) -> StepDone:
     known = {"start_ns": 1_000_000 * number, "wall_ms": 5.0, "loss": 0.5, "examples": 8}
-    return StepDone(segment=0, step=number, captured=False, **(known | fields))
+    return StepDone(segment=0, step=number, **({"captured": False} | known | fields))
 
 
 def segment(number: int = 0, **spec: Any) -> SegmentOpened:
@@ -50,7 +53,7 @@ def live(tmp_path: Path) -> LiveRun:
 
 
 def told(live: LiveRun, cursor: str = "") -> tuple[dict[str, Any], str]:
-    live.advance()
+    live.catch_up()
     text, after = live.message(cursor)
     return json.loads(text), after
 
@@ -121,10 +124,67 @@ def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
         log.write(step(number))
     message, _ = told(live)
     numbers = [row[1] for row in message["steps"]]
-    assert numbers[-100:] == list(range(19_900, 20_000))
+    assert numbers[-64:] == list(range(19_936, 20_000))
     assert len(numbers) <= 100 + 4_096
     assert numbers[0] < 10
     assert numbers == sorted(numbers)
+
+
+def test_a_read_is_bounded_and_the_view_says_how_far_behind_it_is(
+    log: EventLog, live: LiveRun
+) -> None:
+    for number in range(20_000):
+        log.write(step(number))
+    live.advance()
+    message = json.loads(live.message()[0])
+    assert live.last_step is not None
+    assert live.last_step < 19_999
+    assert message["behind_ms"] > 0
+    assert len(message["steps"]) < 4_096
+    message, _ = told(live)
+    assert live.last_step == 19_999
+    assert message["behind_ms"] is None
+
+
+def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_taken(
+    log: EventLog, live: LiveRun
+) -> None:
+    for number in range(5_000):
+        log.write(step(number))
+    _, cursor = told(live)
+    live._sampler._left = 0.0  # no time passes: as if all that may be taken at once were used up
+    log.write(Note("info", "between"))
+    for number in range(5_000, 6_000):
+        log.write(step(number, captured=number == 5_003))
+    message, _ = told(live, cursor)
+    numbers = [row[1] for row in message["steps"]]
+    assert numbers[-64:] == list(range(5_936, 6_000))
+    assert 5_003 in numbers, "it is captured"
+    assert len(numbers) < 140
+    assert message["stride"] == 16
+    assert [news["message"] for news in message["news"]] == ["between"]
+
+
+def test_a_message_waits_for_no_reading(
+    log: EventLog, live: LiveRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write(step(0))
+    told(live)
+    reading, go_on = threading.Event(), threading.Event()
+
+    def read_some(*_: Any) -> list[WrittenEvent]:
+        reading.set()
+        assert go_on.wait(30)
+        return []
+
+    monkeypatch.setattr(live._tail, "read_some", read_some)
+    reader = threading.Thread(target=live.advance)
+    reader.start()
+    assert reading.wait(30)
+    assert json.loads(live.message()[0])["steps"]
+    assert live.news() == []
+    go_on.set()
+    reader.join()
 
 
 def test_a_viewer_that_fell_behind_the_newest_steps_starts_over(

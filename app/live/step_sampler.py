@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 
-STEPS_PER_S = 4_000
+STEPS_PER_S = 2_000
 MOST_AT_ONCE = 4_096
 """Steps that are taken of a run that is opened, or after a pause."""
 FEWEST = 8

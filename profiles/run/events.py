@@ -203,7 +203,7 @@ class StepDone(Recorded, frozen=True, gc=False, tag="step"):
 
 MADE_AGAIN = "the program makes a new tf.function for each call"
 """Begin of `Retraced.argument` if the function itself is another one each time."""
-COMPILED_AGAIN = "the model was compiled or built anew before"
+COMPILED_AGAIN = "the model was compiled or built again before it"
 """`Retraced.argument` of the function with which Keras's `fit` trains."""
 
 

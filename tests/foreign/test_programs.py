@@ -393,7 +393,7 @@ def test_a_function_that_is_made_for_each_call_is_traced_again_each_time(
     assert main.advice.startswith("Create each tf.function once, outside the loop")
 
 
-def test_a_model_that_is_compiled_before_each_fit_is_told_to_be_compiled_once(
+def test_the_remedy_for_a_model_that_is_compiled_before_each_fit_is_to_compile_once(
     programs: Runner,
 ) -> None:
     """The first two could be two ways to train; from the third on it is the same one again."""

@@ -85,7 +85,9 @@ def test_of_two_segments_in_one_loop_each_has_its_own_time(tmp_path: Path) -> No
     assert found[1].loop_ms == pytest.approx((found[1].over_ns - begins[1]) / 1e6, rel=0.01)
 
 
-def test_tracing_that_comes_back_with_each_validation_is_told_as_such(tmp_path: Path) -> None:
+def test_tracing_that_comes_back_with_each_validation_is_a_finding_of_its_own(
+    tmp_path: Path,
+) -> None:
     again = place("tracing", 40, "model.fit(data)", within="validation")
     gaps = [*_after_epochs(400.0, again), *_after_epochs(100.0, VALIDATION)]
     profile = _run(tmp_path, gaps=gaps)

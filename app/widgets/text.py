@@ -59,8 +59,17 @@ def as_markdown(text: object, limit: int | None = None) -> str:
 
 
 def sentence_as_markdown(sentence: str) -> str:
-    """The same for a sentence: its numbers keep their units."""
-    return _escaped(bound(plain(sentence)))
+    """The same for a sentence: its numbers keep their units, and names between backticks are code.
+
+    Markdown reads nothing in code, and no name between two backticks has one.
+    """
+    parts = bound(plain(sentence)).split("`")
+    if len(parts) % 2 == 0:  # one is left over
+        parts[-2:] = ["`".join(parts[-2:])]
+    return "".join(
+        f"`{part}`" if place % 2 and part.strip() else _escaped(f"`{part}`" if place % 2 else part)
+        for place, part in enumerate(parts)
+    )
 
 
 def _escaped(line: str) -> str:

@@ -69,3 +69,15 @@ def test_a_name_of_a_run_shows_what_cannot_be_seen(tmp_path: Path, name: str, sh
     assert run_name(name) == shown
     spec = {"strategy": "tpu", "devices": "auto", "workload": "x"}
     assert RunEntry(name, tmp_path, 0, spec).title == f"{shown} · tpu, x"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shown"),
+    [
+        ("`Conv2D` of `a_1`: *all*", "`Conv2D` of `a_1`\\: \\*all\\*"),
+        ("`a*b` and one ` more", "`a*b` and one \\` more"),
+        ("`` and `c`", "\\`\\` and `c`"),
+    ],
+)
+def test_names_between_backticks_are_code(sentence: str, shown: str) -> None:
+    assert sentence_as_markdown(sentence) == shown

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
@@ -132,7 +135,25 @@ async def _lifespan(
         if opening is not None:
             opening.close()
         await lab.end_lecture()
-        lab.close()
+        await _close(lab)
+
+
+async def _close(lab: state.Lab) -> None:
+    """Close the lab once its runs have saved their state, or at once on a second signal."""
+    if (run := lab.active_run()) is not None:
+        said = f"Stopping {run} after its step, with its state saved"
+        print(f"{said} (again to end it at once) ...", file=sys.stderr, flush=True)
+    again = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: again.set())
+    await asyncio.to_thread(lab.close, again.is_set)
+
+
+def _stop_with_terminal() -> None:
+    """Have a closed terminal stop the server as Ctrl-C does, unless that was started to stay."""
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def serve(
@@ -166,6 +187,7 @@ def serve(
     trust_no_proxy(os.environ)
     allow_many_open_files()
     log_as_one_line()
+    _stop_with_terminal()
     # The server has shut down in good order when it lets Ctrl-C through.
     with contextlib.suppress(KeyboardInterrupt):
         app.run(config=server_options(access.host, access.port))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -37,6 +38,10 @@ PROGRAM_NICE = 10
 """Programs of the Contexts page run at a lower priority than runs, too."""
 MAX_REMEMBERED = 50
 """Runs that are over whose handles are kept, and runs whose commands are."""
+STOPPED = (
+    "The lab was stopped, and the run with it. To go on from its saved state, start the lab again "
+    "and continue the run."
+)
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 """What every machine has, until TensorFlow has said more."""
 
@@ -78,10 +83,15 @@ class Lab:
         threading.Thread(target=scratch.remove_abandoned, name="scratch", daemon=True).start()
         threading.Thread(target=finish_removals, args=(self.runs,), daemon=True).start()
 
-    def close(self) -> None:
-        """Called when the server stops; ends every run that it launched."""
+    def close(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Called when the server stops; stops every run that it launched, with its state saved.
+
+        `give_up` says whether to end them at once instead.
+        """
         self.tried.close()
         self.sweeps.close()
+        if self._launcher is not None:
+            self._launcher.stop_runs(STOPPED, give_up)
         self.hub.close()
         self.recordings.close()
         if self._launcher is not None:

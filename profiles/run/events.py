@@ -539,6 +539,8 @@ class Finished(Recorded, frozen=True, tag="finished"):
     """How the worker ended: all steps done, stopped by a command, or replaced."""
     steps: Count
     """Steps done."""
+    why: Text | None = None
+    """Why it was stopped, if its user did not ask for it, and how to go on."""
 
 
 class Launched(Recorded, frozen=True, tag="launched"):

@@ -87,6 +87,8 @@ class Process:
     """Time of the last thing that it wrote, on its own clock; 0 if it wrote nothing."""
     is_up: bool = False
     finished: FinishedStatus | None = None
+    why: str | None = None
+    """Why it was stopped, as it wrote."""
     failed_ns: int | None = None
     failed: str | None = None
     """The error that the process reported."""
@@ -277,7 +279,7 @@ def _take_event(process: Process, event: Recorded) -> None:
             process.failed = event.message or "It failed."
             process.failed_ns, process.lost_a_peer = event.at_ns, event.follows
         case Finished():
-            process.finished = event.status
+            process.finished, process.why = event.status, event.why
         case Exited():
             process.verdict, process.message = event.verdict, event.message
             process.exited_ns = event.at_ns

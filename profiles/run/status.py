@@ -37,6 +37,12 @@ _REPLACEMENT_NS = 60_000_000_000
 _SIGN_OF_LIFE_NS = 120_000_000_000
 """A process on another machine counts as ended if it has written nothing for this long."""
 
+_CUT_OFF = "The run was cut off, and no process recorded the reason."
+_LAUNCHER_KILLED = (
+    "The run was cut off: the lab or command that had started it ended without stopping it."
+)
+"""A launcher records each end of its processes, so it must have ended before them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -87,7 +93,7 @@ def status_of(
     cause = first_loss(processes)
     end = processes[0].finished if processes else None
     if end and end != "replaced" and not _hides(cause, processes[0]):
-        return Status(end)
+        return Status(end, processes[0].why)
     if cause:
         return Status("failed", _failure(cause, processes))
     stopped = [process for process in processes if process.verdict == "stopped"]
@@ -98,7 +104,8 @@ def status_of(
     now = now_ns()
     if num_gone < len(names) or any(_is_at_work(process, now) for process in processes):
         return Status("running", num_gone=num_gone)
-    return Status("incomplete", "The run was cut off, and no process recorded the reason.")
+    is_launched = any(process.is_launched for process in processes)
+    return Status("incomplete", _LAUNCHER_KILLED if is_launched else _CUT_OFF)
 
 
 def living_workers(

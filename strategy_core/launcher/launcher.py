@@ -15,7 +15,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -35,6 +35,7 @@ from strategy_lab.profiles.run.layout import worker_folder
 from strategy_lab.profiles.spec.run_spec import RunSpec
 
 __all__ = ["Launcher", "RunHandle"]
+_LOOK_EVERY_S = 0.2
 
 
 class Launcher:
@@ -126,17 +127,32 @@ class Launcher:
             self._active.append(handle)
             return handle
 
+    def stop_runs(self, why: str, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Start no more runs, stop those that are active, and wait until their state is saved.
+
+        `why` is recorded as the reason for their end. `give_up` says whether to wait no longer.
+        """
+        for handle in (handles := self._end_starting()):
+            handle.stop(why)
+        for handle in handles:
+            while not give_up() and not handle.wait(_LOOK_EVERY_S):
+                pass
+
     def close(self) -> None:
         """End every run and the spare worker. What was recorded stays."""
-        with self._lock:
-            self._is_closed = True
-            self._workers.stop_starting()
-            handles = self._still_active()
+        handles = self._end_starting()
         for handle in handles:
             handle.kill()
         for handle in handles:
             handle.wait(5)
         self._workers.close()
+
+    def _end_starting(self) -> tuple[RunHandle, ...]:
+        """Return the runs that are active; no more will be."""
+        with self._lock:
+            self._is_closed = True
+            self._workers.stop_starting()
+            return self._still_active()
 
     def __enter__(self) -> Self:
         return self

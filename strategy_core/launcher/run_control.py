@@ -39,6 +39,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 LEAVE_GRACE_S = 10.0
 """Limit for a replaced worker to convert its last capture."""
 EXPECTED_ENDS = ("finished", "stopped")
+NOTHING_LOST = "It had not finished a step. Run it again."
 
 
 class RunControl:
@@ -157,6 +158,8 @@ class RunControl:
                     if worker.folder.worker == request.number:
                         worker.kill_requested_at = now
                         worker.kill("asked")
+            case protocol.Stop(why=str(why)) if self.group.leader.step is None:
+                self.group.kill("closing", f"{why} {NOTHING_LOST}")
             case protocol.Stop():
                 if not self._deployment.stop(self.group):
                     self._begin_stop(RunEvent.STOP_REQUESTED, now)

@@ -106,9 +106,12 @@ class RunHandle:
         """Request a change at the next step; the `answer` event with this number has its result."""
         return self.send(protocol.Reconfigure(next(self._control.numbers), dict(changes)))
 
-    def stop(self) -> int:
-        """Request the end at the next step; after the grace time the workers are killed."""
-        return self.send(protocol.Stop(next(self._control.numbers)))
+    def stop(self, why: str | None = None) -> int:
+        """Request the end at the next step; after the grace time the workers are killed.
+
+        With `why`, for the run's record, a run that has no step to lose ends at once.
+        """
+        return self.send(protocol.Stop(next(self._control.numbers), why))
 
     def send(self, command: protocol.Command) -> int:
         """Send a command; returns its number."""

@@ -1,23 +1,43 @@
-"""Worker: a thread reads commands from stdin; the end of stdin ends the worker."""
+"""Worker: a thread reads commands from stdin; the end of stdin, the launcher's, ends the worker.
+
+A worker that has steps to lose is first asked to stop, as its launcher would have asked it.
+"""
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import BinaryIO
 
 from strategy_core.processes import parent_death, protocol
+from strategy_core.processes.timeouts import ORPHAN_S
+
+ORPHANS = 0
+"""Number of the Stop that a worker gives itself."""
+LAUNCHER_ENDED = (
+    "The lab or command that had started this run ended without stopping it, and the run stopped "
+    "by itself. To go on from its saved state, start the lab again and continue the run."
+)
 
 
 class CommandReader:
     """Commands in the order in which they arrived. Read by one thread."""
 
-    def __init__(self, stdin: BinaryIO) -> None:
+    def __init__(self, stdin: BinaryIO, orphan_s: float = ORPHAN_S) -> None:
+        self.is_orphaned = False
+        """Whether the launcher has ended: nobody reads this worker's messages any more."""
         self._stdin = stdin
+        self._orphan_s = orphan_s
+        self._has_to_lose = False
         # SimpleQueue is implemented in C: the queue is checked between any two steps.
         self._commands: queue.SimpleQueue[protocol.Command] = queue.SimpleQueue()
         self._put_back: list[protocol.Command] = []
         threading.Thread(target=self._read, name="commands", daemon=True).start()
+
+    def stop_with_launcher(self) -> None:
+        """Have the end of the launcher be a Stop from now on, instead of this process's end."""
+        self._has_to_lose = True
 
     def is_empty(self) -> bool:
         return not self._put_back and self._commands.empty()
@@ -56,4 +76,8 @@ class CommandReader:
             command = protocol.parse_command(line)
             if command is not None:
                 self._commands.put(command)
+        self.is_orphaned = True
+        if self._has_to_lose:
+            self._commands.put(protocol.Stop(ORPHANS, LAUNCHER_ENDED))
+            time.sleep(self._orphan_s)
         parent_death.end_at_once()

@@ -9,9 +9,10 @@ from typing import Literal
 
 from strategy_core.processes import protocol
 
-KillReason = Literal["hung", "asked", "impatient", "peer", "absent"]
-"""Why the launcher sent SIGKILL. `impatient`: Stop was not obeyed in time. `peer`: another process
-of the run was lost. `absent`: another process never started."""
+KillReason = Literal["hung", "asked", "impatient", "peer", "absent", "closing"]
+"""Why the launcher sent SIGKILL. `impatient`: Stop was not obeyed in time. `closing`: the launcher
+ends, and the run has done no step yet. `peer`:
+another process of the run was lost. `absent`: another process never started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ def _killed_here(ending: ExitEvidence) -> ExitReason:
         return ExitReason("hung", _where(ending.kill_note, ending))
     if ending.killed_for == "impatient":
         return ExitReason("stopped", _where(ending.kill_note or "It did not end in time.", ending))
+    if ending.killed_for == "closing":
+        return ExitReason("stopped", ending.kill_note)
     if ending.killed_for == "absent":
         return ExitReason("failed", ending.kill_note)
     if ending.killed_for == "peer":

@@ -65,7 +65,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             os._exit(0)  # the launcher has closed its end: the reapers end with this process
         # A new reaper must not be taken for an orphan before it is noted.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
-        reapers.add(_fork(module, connection, json.loads(message), descriptors))
+        request = json.loads(message)
+        reapers.add(_fork(module, connection, request, descriptors, args.parent))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         for descriptor in descriptors:
             os.close(descriptor)
@@ -83,7 +84,11 @@ def _reap(reapers: set[int]) -> None:
 
 
 def _fork(
-    module: ModuleType, connection: socket.socket, request: dict[str, Any], descriptors: list[int]
+    module: ModuleType,
+    connection: socket.socket,
+    request: dict[str, Any],
+    descriptors: list[int],
+    launcher: int,
 ) -> int:
     """Fork a reaper, which forks its worker; returns the reaper's process id."""
     parent = os.getpid()
@@ -103,7 +108,7 @@ def _fork(
         def become_worker(own_reaper: int) -> None:
             _become_worker(module, request, descriptors, own_reaper)
 
-        status = reaper.supervise(parent, pid_pipe, become_worker, end_pipe)
+        status = reaper.supervise(parent, pid_pipe, become_worker, end_pipe, launcher)
         os.write(end_pipe, b"%d\n" % os.waitstatus_to_exitcode(status))
     finally:
         os._exit(0)

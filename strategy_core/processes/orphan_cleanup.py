@@ -1,24 +1,29 @@
 """A process that ends what the workers of a launcher have started, once that launcher has ended.
 
 `python -m strategy_core.processes.orphan_cleanup MARK` waits for the end of stdin, whose write end
-only the launcher holds. That end comes however the launcher dies, `kill -9` included; then all
-processes that carry MARK are killed (see `descendants`), and the temporary files of the workers are
-removed. The kernel ends the workers themselves (see `parent_death`), but not the processes that
-their user's code started.
+only the launcher holds. That end comes however the launcher dies, `kill -9` included. Then the
+workers have a while to save the state of their run (`command_reader`), after which all processes
+that carry MARK are killed (see `descendants`), and the temporary files of the workers are removed.
+A launcher that closes in order says so first: nobody waits then.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 
-from strategy_core.processes.descendants import end_descendants, without_mark
+from strategy_core.processes.descendants import end_descendants, members, without_mark
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.marked_files import remove_marked_files
+from strategy_core.processes.timeouts import ORPHAN_S
 
 _CLOSING_S = 10.0
+_LOOK_EVERY_S = 0.5
+_AT_ONCE = b"at once"
 
 
 class OrphanCleanup:
@@ -37,7 +42,9 @@ class OrphanCleanup:
     def close(self) -> None:
         """End all processes with the mark, and wait until they have ended."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it was killed
+            self._process.stdin.write(_AT_ONCE)
+            self._process.stdin.close()
         try:
             self._process.wait(_CLOSING_S)
         except subprocess.TimeoutExpired:
@@ -48,9 +55,13 @@ class OrphanCleanup:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends after the launcher, not with it
-    sys.stdin.buffer.read()
-    end_descendants(sys.argv[1])
-    remove_marked_files(sys.argv[1])
+    mark = sys.argv[1]
+    if sys.stdin.buffer.read() != _AT_ONCE:
+        deadline = time.monotonic() + ORPHAN_S
+        while any(members(mark)) and time.monotonic() < deadline:
+            time.sleep(_LOOK_EVERY_S)
+    end_descendants(mark)
+    remove_marked_files(mark)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,8 @@ class Stop:
 
     command: ClassVar[str] = "stop"
     number: int
+    why: str | None = None
+    """Why the run ends, for its record; None where its user asked for it."""
 
 
 @dataclass(frozen=True, slots=True)

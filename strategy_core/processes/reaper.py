@@ -6,6 +6,9 @@ Runs COMMAND as a session of its own with `--parent` and this process's id appen
 in its environment. Writes the worker's process id to STATUS_FD, waits, and ends as the worker did:
 with its exit code, or by its signal. Before that it kills every descendant of the worker.
 
+A launcher that closes kills its workers. If it was killed itself, a worker that has steps to lose
+has a while to save them (`command_reader`) before this process kills it.
+
 A user's code can start processes that no property known to the launcher identifies. What does not
 work:
 
@@ -31,6 +34,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import resource
 import signal
@@ -44,6 +48,15 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LAUNCHER_ENDED = signal.SIGUSR2
 _AWAITED = (signal.SIGCHLD, signal.SIGTERM, _LAUNCHER_ENDED)
+_ORPHAN_S = 25.0
+"""Limit for a worker whose launcher was killed: `timeouts.ORPHAN_S`, after which it ends itself,
+and some more."""
+_LOOK_EVERY_S = 3600.0
+_ENDED = (b"Z", b"X")
+_EXITING = 0x4
+"""PF_EXITING of the kernel."""
+_DYING_S = 2.0
+"""The threads of a killed process end one after the other: its own end is awaited for so long."""
 _SWEEP_S = 10.0
 """Limit: a process in an uninterruptible wait (a disk) cannot be killed; it is left then."""
 
@@ -60,7 +73,11 @@ def main() -> NoReturn:
 
 
 def supervise(
-    parent: int, status_fd: int, become_worker: Callable[[int], None], keep_fd: int | None = None
+    parent: int,
+    status_fd: int,
+    become_worker: Callable[[int], None],
+    keep_fd: int | None = None,
+    launcher: int | None = None,
 ) -> int:
     """Start the worker, wait for its end or the parent's, and end its descendants.
 
@@ -71,6 +88,7 @@ def supervise(
       status_fd: where the worker writes its process id.
       become_worker: called with this process's id in the worker's process; does not return.
       keep_fd: a descriptor that stays open here, above all others.
+      launcher: process id of the launcher, if the parent is a fork server.
 
     Returns:
       The worker's status as `waitpid` has it.
@@ -84,7 +102,7 @@ def supervise(
         os._exit(1)  # it ended before PR_SET_PDEATHSIG took effect
     worker = _start(status_fd, become_worker)
     _close_descriptors(keep_fd)
-    status = _wait_for(worker)
+    status = _wait_for(worker, launcher or parent)
     _end_descendants()
     return status
 
@@ -127,19 +145,44 @@ def _close_descriptors(kept: int | None) -> None:
                 os.close(int(name))
 
 
-def _wait_for(worker: int) -> int:
+def _wait_for(worker: int, launcher: int) -> int:
     """The worker's status as `waitpid` has it, once it has ended."""
+    killed_at = math.inf
     while True:
         # Signals of one kind that are pending merge into one: a single SIGCHLD may announce many
         # children, so `_reap` reaps all that have ended, orphans included.
-        number = signal.sigwaitinfo(_AWAITED).si_signo
+        left_s = min(killed_at - time.monotonic(), _LOOK_EVERY_S)
+        came = signal.sigtimedwait(_AWAITED, max(left_s, 0.0))
+        number = came.si_signo if came else None
         if number == signal.SIGTERM:
             os.kill(worker, signal.SIGTERM)
         elif number == _LAUNCHER_ENDED:
+            killed_at = time.monotonic() + (_ORPHAN_S if _was_killed(launcher) else 0.0)
+        if time.monotonic() >= killed_at:
             os.kill(worker, signal.SIGKILL)
+            killed_at = math.inf
         status = _reap(worker)
         if status is not None:
             return status
+
+
+def _was_killed(launcher: int) -> bool:
+    """Whether the launcher has ended. If it lives, it has ended the thread or process that started
+    this one."""
+    deadline = time.monotonic() + _DYING_S
+    while _lives(launcher):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state, *fields = _stat(Path("/proc", str(pid)))
+    except (OSError, ValueError):
+        return False
+    return state not in _ENDED and not int(fields[6]) & _EXITING
 
 
 def _reap(worker: int = 0) -> int | None:
@@ -176,16 +219,20 @@ def _descendants() -> Iterator[int]:
         if not entry.name.isdigit():
             continue
         try:
-            # The name in parentheses may have any characters.
-            state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+            state, parent, *_ = _stat(entry)
         except (OSError, ValueError):
             continue
-        if state not in (b"Z", b"X"):
+        if state not in _ENDED:
             children.setdefault(int(parent), []).append(int(entry.name))
     below = children.get(os.getpid(), [])
     while below:
         yield from below
         below = [child for pid in below for child in children.get(pid, [])]
+
+
+def _stat(process: Path) -> list[bytes]:
+    """The fields of a process from its state on; the name before it may have any characters."""
+    return (process / "stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _send(number: int, pids: set[int]) -> None:

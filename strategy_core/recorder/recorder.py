@@ -314,8 +314,11 @@ class Recorder:
         self.open_step, self._ahead = None, step
         return step
 
-    def close(self, end: FinishedStatus | Failed) -> None:
-        """Record the end of the run, or its failure, stop all samplers and close the log."""
+    def close(self, end: FinishedStatus | Failed, why: str | None = None) -> None:
+        """Record the end of the run, or its failure, stop all samplers and close the log.
+
+        `why` it ended, in words, if the status is not enough.
+        """
         if self._is_closed:
             return
         self._is_closed = True
@@ -326,7 +329,9 @@ class Recorder:
         self._write_all(self._clock_events())
         if self.clock is not None:
             self.clock.close()
-        self.write(end if isinstance(end, Failed) else Finished(end, self._next_step))
+        self.write(
+            end if isinstance(end, Failed) else Finished(end, self._next_step, why)
+        )
         if self._is_guest and self.failure is not None:
             with suppress(RunFolderError):  # by now the disk may have space for one line
                 self._step_writer.write(

@@ -10,6 +10,7 @@ folder.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -31,8 +32,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     commands = CommandReader(parent_death.take_stdin())
 
     def say(message: dict[str, Any]) -> None:
-        pipe.write(protocol.message_line(message))
-        pipe.flush()
+        with contextlib.suppress(BrokenPipeError):  # the launcher has ended
+            pipe.write(protocol.message_line(message))
+            pipe.flush()
 
     prepare()
     from strategy_core.private_tf.autograph_files import (
@@ -53,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     run = role(command, commands, say)
     code = run.run()
     remove_generated_files()
-    for stream in (sys.stdout, sys.stderr, pipe):
+    for stream in (sys.stdout, sys.stderr):
         stream.flush()
     # TensorFlow's own way out takes 1 to 28 s in a cluster, and there is nothing left to save.
     # `run` is still held: what a user's own iterators would take to be deleted is not waited for

@@ -33,14 +33,15 @@ from strategy_core.runtime.environment import host
 from strategy_core.runtime.error_message import type_and_cause
 from strategy_core.runtime.logical_devices import inventory
 from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
+from strategy_lab.profiles.run.event_log import EventLog, read_events
 from strategy_lab.profiles.run.event_parts import Device, Threads
 from strategy_lab.profiles.run.events import Environment, Failed, Finished, WorkerStarted
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_lab.profiles.run.layout import worker_folder, worker_folders
 from strategy_lab.profiles.run.manifest import uid_of
 from strategy_lab.profiles.spec.run_spec import parse_spec
 
 TELL_EVERY_S = 2.0
+ORPHAN_LOOK_S = 0.2
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -63,10 +64,11 @@ class ServerRun:
         self._has_own_launcher = command.has_own_launcher
         self._commands = commands
         self._say = say
-        folder = worker_folder(Path(command.run), command.worker, command.generation)
+        self._run = Path(command.run)
+        folder = worker_folder(self._run, command.worker, command.generation)
         parent_death.print_into(folder.path)
         self._log = EventLog(folder.events)
-        uid = uid_of(Path(command.run))
+        uid = uid_of(self._run)
         clocks = time.time_ns(), time.monotonic_ns()
         self._log.write(WorkerStarted(command.worker, os.getpid(), *clocks, uid))
 
@@ -119,13 +121,26 @@ class ServerRun:
         links = LinkMeter(self._cluster, self._process)
         clock = join_clock(self._cluster, self._process)
         command: protocol.Command | None = None
-        while not isinstance(command, protocol.Leave):
+        if not self._has_own_launcher:
+            self._commands.stop_with_launcher()
+        while not isinstance(command, protocol.Leave) and not self._commands.is_orphaned:
             self._log.write(links.count(None, None))
             for told in clock.take_events():
                 self._log.write(told)
             command = self._commands.next_within(TELL_EVERY_S)
+        if self._commands.is_orphaned:
+            self._await_coordinator()
         self._log.write(links.count(None, None))
         self._log.write(Finished("finished", 0))
+
+    def _await_coordinator(self) -> None:
+        """Serve until the coordinator, which stops by itself too, has written its last record."""
+        coordinator = [each for each in worker_folders(self._run) if each.worker == 0][-1]
+        cursor, is_over = 0, False
+        while not is_over:
+            events, cursor = read_events(coordinator.events, cursor)
+            is_over = any(isinstance(event, Finished | Failed) for event in events)
+            time.sleep(ORPHAN_LOOK_S)
 
     def _fail(self, error: Exception) -> int:
         failed = Failed(type_and_cause(error), traceback.format_exc())

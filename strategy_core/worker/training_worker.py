@@ -178,6 +178,8 @@ class WorkerRun:
         """Report the first finished step to the launcher: this worker can do the run."""
         self._training.run_step()
         self._say({"opened": True, "step": self._training.step})
+        if not self._is_multi_host:  # the launchers of its peers hear of its end, and act
+            self._commands.stop_with_launcher()
         if self._asked is not None and self._is_leader:
             took_ms = (time.time_ns() - self._asked.asked_ns) / 1e6
             self._answer(self._asked.number, "applied", None, took_ms)
@@ -194,20 +196,21 @@ class WorkerRun:
             self._recorder.write(
                 CommandAnswered(command.number, command.command, "applied", self._training.step)
             )
-        self._close("stopped")
+        self._close("stopped", command.why)
         raise _RunEnded(protocol.EXIT_DONE)
 
-    def _close(self, status: FinishedStatus) -> None:
+    def _close(self, status: FinishedStatus, why: str | None = None) -> None:
         """Save the state, from which another run can continue, and write the last records. A
         worker that left now might end a peer that is still in its last step: in a cluster all wait
         until all are done."""
         self._save("No run can continue from the end of this one")
-        self._recorder.close(status)
+        self._recorder.close(status, why)
         if self._member is not None:
-            if self._is_multi_host and self._agreement is not None:
+            is_orphaned = self._commands.is_orphaned
+            if (self._is_multi_host or is_orphaned) and self._agreement is not None:
                 self._training.part()  # no launcher sees all of them
             self._say({"done": True})
-            while not isinstance(self._commands.next(), protocol.Leave):
+            while not (is_orphaned or isinstance(self._commands.next(), protocol.Leave)):
                 pass
 
     def _save(self, otherwise: str) -> None:

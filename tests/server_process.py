@@ -45,15 +45,17 @@ def server_process(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout_s: float = MAX_WAIT_S,
+    port: int = 0,
 ) -> Iterator[ServerProcess]:
     """Start `python -m module --port N`, wait until it answers, and end it as a user would.
 
-    A `program` is started in place of Python and the module; `folder` is its current folder.
+    A `program` is started in place of Python and the module; `folder` is its current folder;
+    without a `port` it takes a free one.
 
     Without an `environment` its token is that of `lab_access`. On Linux the server also ends if
     this program, or the thread that starts it, is killed.
     """
-    port = free_port("127.0.0.1", 0)
+    port = free_port("127.0.0.1", port)
     command = [*(program or module_command(module)), port_option, str(port), *arguments]
     inherited = lab_access.environment() if environment is None else environment
     with log.open("wb") as output:

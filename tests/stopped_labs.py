@@ -150,7 +150,7 @@ def check(moment: str, number: signal.Signals, run: Path, num_seen: int, gone_s:
     assert steps == list(range(len(steps))), done
     assert len(steps) >= num_seen, (num_seen, done)
     if steps:
-        assert saved is not None and saved.step == len(steps), done
+        assert done.saved == len(steps), done
     if status.state == "finished":
         assert len(steps) == STEPS, done
         return done
@@ -189,9 +189,7 @@ def wait_for(moment: str, run: Path, chance: random.Random) -> None:
 
 def steps_of(run: Path) -> list[int]:
     """The steps on record, by their numbers."""
-    return sorted(
-        told.event.step for told in Tail(run).read() if isinstance(told.event, StepDone)
-    )
+    return sorted(told.event.step for told in Tail(run).read() if isinstance(told.event, StepDone))
 
 
 def has_event(file: Path, kind: str) -> bool:
@@ -204,7 +202,7 @@ def read(file: Path) -> bytes:
 
 def _spec(moment: str, is_cluster: bool) -> str:
     strategy = (
-        '"strategy": "multi-worker-mirrored", "cluster": {"workers": 2}, "devices": "cpu:1"'
+        '"strategy": "multi-worker-mirrored", "workers": 2, "devices": "cpu:1"'
         if is_cluster
         else '"strategy": "mirrored", "devices": "cpu:2"'
     )

@@ -21,6 +21,7 @@ from strategy_lab.app.server.chart_redraws import CHART_REDRAW_SCRIPT
 from strategy_lab.app.server.chart_toolbars import CHART_TOOLBAR_SCRIPT
 from strategy_lab.app.server.first_style import FIRST_STYLE
 from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT
+from strategy_lab.app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
@@ -54,7 +55,7 @@ _NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
 _CONDITIONS = ("range", "if-none-match", "if-modified-since")
 
 
-_SCRIPTS = LOST_PAGE_SCRIPT + CHART_REDRAW_SCRIPT + CHART_TOOLBAR_SCRIPT
+_SCRIPTS = LOST_PAGE_SCRIPT + LOST_SERVER_SCRIPT + CHART_REDRAW_SCRIPT + CHART_TOOLBAR_SCRIPT
 _PAGES = Path(__file__).parents[1] / "pages"
 _IN_INDEX = (
     ("<title>Streamlit</title>", "<title>Strategy Lab</title>"),
@@ -65,7 +66,7 @@ _IN_INDEX = (
         'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
     ),
     ("</head>", f"<script>{_SCRIPTS}</script></head>"),
-    ("</head>", f"<style>{FIRST_STYLE}</style></head>"),
+    ("</head>", f"<style>{FIRST_STYLE}{LOST_SERVER_STYLE}</style></head>"),
 )
 """Texts of Streamlit's `index.html` and what the lab sends in their place."""
 

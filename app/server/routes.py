@@ -13,6 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from strategy_lab.app.access.gate import HEALTH
 from strategy_lab.app.live.hub import run_folder
 from strategy_lab.app.server import lecture_routes, state, timeline_routes
+from strategy_lab.app.server.lost_server import HERE, here
 from strategy_lab.app.server.route_errors import explained
 from strategy_lab.profiles import exports
 from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
@@ -119,6 +120,7 @@ def build_routes() -> list[BaseRoute]:
     return [
         Route(HEALTH, healthz),
         Route("/lab", front_page),
+        WebSocketRoute(HERE, here),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
         Route("/report/{run}/film", film),

@@ -25,7 +25,7 @@ const KEPT = "Everything recorded until then is kept.";
 const LOST = `${KEPT} Press Run again, or allow restarts under “Process failures” of a new run: it goes on from its last checkpoint then.`;
 const ADVICE = {
   failed: `${KEPT} Change what the message names, then run again.`,
-  incomplete: "The recorded part can be read. Start a new run to continue.",
+  incomplete: "What was recorded can be read. Run it again, or continue it from its last saved state if there is one.",
   stopped: KEPT,
 };
 const SHOWN_BEHIND_MS = 500;
@@ -33,6 +33,7 @@ const SHOWN_AFTER_MS = 1000; // shorter states need no clock
 
 export class Status {
   constructor() {
+    Object.assign(this, { state: "waiting", isOver: false, isConnected: true });
     this.chip = el("span", { class: "chip", role: "status" });
     this.what = el("span", { class: "what" });
     this.banner = el("div", { class: "banner", role: "alert", hidden: "" });
@@ -45,14 +46,24 @@ export class Status {
 
   connection(state) {
     setText(this.link, CONNECTION[state] ?? "");
+    this.isConnected = !(state in CONNECTION);
+    this.drawChip();
+  }
+
+  // Without a connection nobody knows whether the run still runs.
+  drawChip() {
+    const isKnown = this.isConnected || this.isOver;
+    this.chip.dataset.state = isKnown ? this.state : "waiting";
+    setText(this.chip, isKnown ? (WORDS[this.state] ?? "Waiting") : "Not connected");
+    this.doing.hidden = !isKnown;
   }
 
   // `waitedMs` is how long ago the status came.
   draw(status, segment, group, headline, waitedMs) {
     const doing = status?.doing;
-    const state = doing?.state ?? status?.state ?? "waiting";
-    this.chip.dataset.state = state;
-    setText(this.chip, WORDS[state] ?? "Waiting");
+    const state = (this.state = doing?.state ?? status?.state ?? "waiting");
+    this.isOver = Boolean(status) && status.state !== "running";
+    this.drawChip();
     setText(this.what, segment ? this.describe(status, segment) : "");
     // Its room is kept before its sentence is known: what is below it does not move then.
     this.headline.hidden = headline === null && status?.state !== "running";

@@ -12,6 +12,7 @@ status has to say what happened. Every fifth try is of several processes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -28,7 +29,7 @@ from strategy_lab.app.server.state import STOPPED
 from strategy_lab.profiles.run.checkpoints import last_saved_state
 from strategy_lab.profiles.run.events import StepDone
 from strategy_lab.profiles.run.tail import Tail
-from tests.drill import described, living, started
+from tests.drill import described, living, started, wait_for_launch
 from tests.timeouts import wait_until
 
 SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
@@ -45,26 +46,24 @@ STEPS = 400
 RUN = "run"
 
 SERVER = """
-import sys, threading, time
+import json, sys, threading, time
 from pathlib import Path
 from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server import state
 from strategy_lab.app.server.asgi_app import serve
 from strategy_lab.profiles.spec.run_spec import parse_spec
-import json
 
 runs, spec, change = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 
 def work():
-    while not (runs / "launch").exists():
-        time.sleep(0.05)
+    while not hasattr(sys, state._ANCHOR):
+        time.sleep(0.01)
     handle = state.lab().launch(parse_spec(spec), "run")
     while not (runs / "change").exists():
         time.sleep(0.01)
     handle.reconfigure(json.loads(change))
 
 threading.Thread(target=work, daemon=True).start()
-(runs / "launch").touch()
 serve(Access(port=0, token="a-token-of-the-tests-alone"), runs)
 """
 
@@ -118,8 +117,7 @@ def stop(
     command = [sys.executable, "-c", SERVER, str(runs), _spec(moment, is_cluster), change]
     run = runs / RUN
     with started(command, may_leave_files=number == signal.SIGKILL) as (process, mark):
-        wait_until(lambda: (run / "launcher.jsonl").exists() or process.poll() is not None)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        wait_for_launch(process, run)
         wait_for(moment, run, chance)
         num_seen = len(steps_of(run))
         began = time.monotonic()
@@ -188,8 +186,9 @@ def wait_for(moment: str, run: Path, chance: random.Random) -> None:
 
 
 def steps_of(run: Path) -> list[int]:
-    """The steps on record, by their numbers."""
-    return sorted(told.event.step for told in Tail(run).read() if isinstance(told.event, StepDone))
+    """The steps that the leader has on record, by their numbers."""
+    told = (each for each in Tail(run).read() if not each.worker)
+    return sorted(each.event.step for each in told if isinstance(each.event, StepDone))
 
 
 def has_event(file: Path, kind: str) -> bool:
@@ -218,9 +217,11 @@ def main(say: Callable[[str], object] = print) -> None:
     parser.add_argument("--tries", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="try to begin with")
+    parser.add_argument("--keep", type=Path, help="a folder for the runs, which stay")
     args = parser.parse_args()
     num_kept = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with contextlib.ExitStack() as stack:
+        folder = args.keep or stack.enter_context(tempfile.TemporaryDirectory())
         done = tries(args.tries, args.seed, Path(folder), first=args.first)
         for number, each in enumerate(done, args.first):
             num_kept += isinstance(each, Try)

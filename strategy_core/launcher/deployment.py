@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -87,10 +88,16 @@ class Deployment(Protocol):
 
 
 class SingleHost:
-    """All processes of the run are on this host."""
+    """All processes of the run are on this host.
+
+    `held` is closed with the run: what it holds of its folder.
+    """
 
     first_number = 1
     can_restart = True
+
+    def __init__(self, held: contextlib.ExitStack) -> None:
+        self._held = held
 
     def launch_log(self, run: Path) -> LaunchLog:
         return LaunchLog(run)
@@ -130,4 +137,4 @@ class SingleHost:
         return []
 
     def close(self) -> None:
-        pass
+        self._held.close()

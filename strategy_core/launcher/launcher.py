@@ -21,6 +21,7 @@ from typing import Self
 
 from strategy_core.cluster.discovery.peer_probe import check_own_port, wait_for_names
 from strategy_core.cluster.local_rank import local_rank_of
+from strategy_core.launcher import runs_lock
 from strategy_core.launcher.claim import claim, claim_part
 from strategy_core.launcher.deployment import SingleHost
 from strategy_core.launcher.multi_host_run import MultiHost, Part, check_multi_host
@@ -61,6 +62,8 @@ class Launcher:
         self._lock = threading.Lock()
         self._active: list[RunHandle] = []
         self._is_closed = False
+        self._turn = contextlib.ExitStack()
+        """Of the latest run: its right to train while no other does."""
         self._workers = WorkerPool(worker_command, has_spare=spare, nice=nice, does_fork=forks)
 
     @property
@@ -100,10 +103,14 @@ class Launcher:
         folder = Path(run_folder)
         with self._starting(folder):
             asked = validation.check(spec, self.inventory()).spec
-            claim(folder, asked)
+            self._take_turn(folder)
+            with self._turn as taken:
+                claim(folder, asked)
+                self._turn = taken.pop_all()
             with _removed_on_error(folder):
+                deployment = SingleHost(self._turn)
                 handle = RunHandle(
-                    asked, folder, self._workers, SingleHost(), self._stop_grace_s, checkpoint
+                    asked, folder, self._workers, deployment, self._stop_grace_s, checkpoint
                 )
             self._active.append(handle)
             return handle
@@ -177,6 +184,11 @@ class Launcher:
                 yield
             except OSError as error:
                 raise RunFolderError(f"No worker process could be started: {error}") from error
+
+    def _take_turn(self, folder: Path) -> None:
+        """Keep other launchers from training beside this run; raises LabError if one does."""
+        self._turn.close()  # of a run that is over, and has yet to give it back
+        self._turn = runs_lock.take(folder) if self._max_active == 1 else contextlib.ExitStack()
 
     def _still_active(self) -> tuple[RunHandle, ...]:
         self._active = [handle for handle in self._active if not handle.is_over]

@@ -70,6 +70,16 @@ def address_of(runs: Path) -> str | None:
     return None
 
 
+def page_of_process(pid: int) -> str | None:
+    """Return the address, without its token, of the lab that a process is; None if it is none."""
+    file = _folder(os.environ) / f"lab-{socket.gethostname()}-{pid}.json"
+    try:
+        address = str(json.loads(file.read_text())["address"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return address.partition("?")[0].rstrip("/")
+
+
 def page_of(run: Path, page: str) -> str | None:
     """Return the address of a run's page in a running lab; None if no lab runs for its folder.
 

@@ -222,7 +222,7 @@ def test_another_launcher_cannot_take_a_running_folder(
 ) -> None:
     handle = launch(steps=1_000_000)
     with (
-        Launcher(worker_command=PRETENDED) as other,
+        Launcher(worker_command=PRETENDED, max_active=2) as other,
         pytest.raises(RunFolderError, match="run holds a run that is still writing to it"),
     ):
         other.launch(handle.spec, tmp_path / "run")

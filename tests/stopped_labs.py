@@ -46,7 +46,7 @@ STEPS = 400
 RUN = "run"
 
 SERVER = """
-import json, sys, threading, time
+import json, os, sys, threading, time
 from pathlib import Path
 from strategy_lab.app.access.policy import Access
 from strategy_lab.app.server import state
@@ -58,7 +58,11 @@ runs, spec, change = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 def work():
     while not hasattr(sys, state._ANCHOR):
         time.sleep(0.01)
-    handle = state.lab().launch(parse_spec(spec), "run")
+    try:
+        handle = state.lab().launch(parse_spec(spec), "run")
+    except BaseException as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
     while not (runs / "change").exists():
         time.sleep(0.01)
     handle.reconfigure(json.loads(change))

@@ -32,6 +32,7 @@ from strategy_lab.app.server.broken_requests import log_as_one_line
 from strategy_lab.app.server.browser import Opening
 from strategy_lab.app.server.no_delay import send_at_once
 from strategy_lab.app.server.open_files import allow_many_open_files
+from strategy_lab.app.server.own_configuration import OwnConfiguration
 from strategy_lab.app.server.preload import preload_soon
 from strategy_lab.app.server.proxies import trust_no_proxy
 from strategy_lab.app.server.routes import build_routes
@@ -87,17 +88,18 @@ def create_app(
     opening: Opening | None = None,
     middleware: Sequence[Middleware] = (),
     known: AbstractContextManager[None] | None = None,
+    configured: Callable[[], object] = lambda: None,
 ) -> GuardedApp:
     """The page with the lab's routes; `state.configure` has been called before.
 
-    `known` is entered while the server runs.
+    `known` is entered while the server runs; `configured` is called once Streamlit has its options.
     """
     entered = opening.entered if opening else lambda: None
     return GuardedApp(
         SCRIPT,
         routes=build_routes(),
         middleware=[*middleware, Middleware(Assets)],
-        lifespan=partial(_lifespan, opening, known or contextlib.nullcontext()),
+        lifespan=partial(_lifespan, opening, known or contextlib.nullcontext(), configured),
         gate=partial(Gate, access=access, entered=entered),
     )
 
@@ -121,8 +123,12 @@ def free_port(host: str, port: int) -> int:
 
 @asynccontextmanager
 async def _lifespan(
-    opening: Opening | None, known: AbstractContextManager[None], _app: st.App
+    opening: Opening | None,
+    known: AbstractContextManager[None],
+    configured: Callable[[], object],
+    _app: st.App,
 ) -> AsyncIterator[dict[str, Any]]:
+    configured()
     lab = state.lab()
     lab.open()
     send_at_once(lab.access.port)
@@ -173,6 +179,7 @@ def serve(
     """
     sys.setswitchinterval(SWITCH_S)
     access = replace(access, port=free_port(access.host, access.port))
+    runs = runs.absolute()
     _make_folder(runs)
     state.configure(runs, access=access, spare=beside is None, lecture_port=lecture_port)
     if beside is not None:
@@ -183,13 +190,13 @@ def serve(
         opening.start()
     # One that ends with its program is not for others.
     known = None if beside else registered(runs, addresses(access)[0])
-    app = create_app(access, opening, middleware, known)
     trust_no_proxy(os.environ)
     allow_many_open_files()
     log_as_one_line()
     _stop_with_terminal()
     # The server has shut down in good order when it lets Ctrl-C through.
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt), OwnConfiguration() as own:
+        app = create_app(access, opening, middleware, known, own.leave)
         app.run(config=server_options(access.host, access.port))
 
 

@@ -343,8 +343,9 @@ def killed(name: str, pid: int, run: Path, mark: str, began: float) -> Round:
     profile = profiles.load(run)
     summary = summarize(profile)
     status = profile.status
-    if name in ("launcher", "page"):
-        assert status.state == "incomplete", status
+    if name in ("launcher", "page"):  # a run with a step stops by itself: see tests.stopped_labs
+        assert status.state in ("incomplete", "stopped"), status
+        assert "ended without stopping it" in str(status.message), status
     else:
         assert status.state == "failed", status
         assert str(status.message).lower().startswith(f"{name}: "), status

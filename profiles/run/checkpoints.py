@@ -13,6 +13,7 @@ from msgspec import Struct
 from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.run.layout import worker_folders
 from strategy_lab.profiles.spec.field_types import Count, Name, Step
+from strategy_lab.profiles.whole_files import read_whole
 
 POSITION_FILE = "position.json"
 _MOST_POSITION_BYTES = 1 << 16
@@ -57,13 +58,7 @@ def last_saved_state(run: Path, generation: int | None = None) -> SavedState | N
 
 def read_position(checkpoint: Path) -> Position:
     """Read the position of a checkpoint. Raises ValueError, or OSError if it cannot be read."""
-    file = checkpoint / POSITION_FILE
-    if not file.is_file():  # opening a named pipe would block forever
-        raise ValueError(f"{POSITION_FILE} is missing, or is no file")
-    with file.open("rb") as opened:
-        content = opened.read(_MOST_POSITION_BYTES + 1)
-    if len(content) > _MOST_POSITION_BYTES:
-        raise ValueError(f"{POSITION_FILE} has more than {_MOST_POSITION_BYTES:,} bytes")
+    content = read_whole(checkpoint / POSITION_FILE, _MOST_POSITION_BYTES)
     try:
         return _POSITION.decode(content)
     except RecursionError:

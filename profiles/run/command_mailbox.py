@@ -17,9 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from strategy_lab.profiles.decoders import decoder_of
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.layout import command_file, commands_folder, launcher_file
 from strategy_lab.profiles.run.manifest import ENGINE, read_run_file
+from strategy_lab.profiles.spec.field_types import Json, Name, check_json
+from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES
+from strategy_lab.profiles.whole_files import read_whole
 
 OWN_NUMBERS_FROM = 1_000_000
 """First number for commands that do not come from a file, such as the launcher's own."""
@@ -32,15 +38,28 @@ class LeftCommand:
 
     number: int
     command: str = ""
-    changes: dict[str, Any] = field(default_factory=dict)
+    changes: Json = field(default_factory=dict)
     """For `reconfigure`: new values by dotted RunSpec path. For `record`: the run folder to record
     into (`run`), `steps`, `seconds` and `capture`."""
+
+
+class _Content(msgspec.Struct, frozen=True):
+    """What the file of a command holds."""
+
+    command: Name
+    changes: Json = {}
+
+    def __post_init__(self) -> None:
+        check_json(self.changes)
+
+
+_CONTENT = decoder_of(_Content)
 
 
 def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = None) -> int:
     """Write a command, `reconfigure`, `stop` or `record`, for `run`, and return its number.
 
-    Raises RunFolderError if the folder cannot be written.
+    Raises RunFolderError if the folder cannot be written, or has no number left.
     """
     folder = commands_folder(run)
     draft = folder / f".{uuid.uuid4().hex}"
@@ -51,6 +70,11 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
         number = max(_numbers(folder), default=0)
         while True:
             number += 1
+            if number >= OWN_NUMBERS_FROM:
+                raise RunFolderError(
+                    f"{folder} holds a command with the last number, {number - 1}",
+                    advice="Remove that file if no lab has written it",
+                )
             try:
                 # Unlike rename, link fails if the number is taken.
                 os.link(draft, command_file(run, number))
@@ -82,15 +106,10 @@ def _numbers(folder: Path) -> list[int]:
 
 def _read(run: Path, number: int) -> LeftCommand:
     try:
-        told = json.loads(command_file(run, number).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = _CONTENT.decode(read_whole(command_file(run, number), LONGEST_LINE_BYTES))
+    except (OSError, ValueError, RecursionError):
         return LeftCommand(number)
-    if not isinstance(told, dict):
-        return LeftCommand(number)
-    command, changes = told.get("command"), told.get("changes", {})
-    if not isinstance(command, str) or not isinstance(changes, dict):
-        return LeftCommand(number)
-    return LeftCommand(number, command, changes)
+    return LeftCommand(number, found.command, found.changes)
 
 
 def why_unheard(run: Path) -> str | None:

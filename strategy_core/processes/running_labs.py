@@ -65,7 +65,7 @@ def address_of(runs: Path) -> str | None:
                     return str(record["address"])
             else:  # it was killed
                 file.unlink(missing_ok=True)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from strategy_lab.profiles.errors import RunFolderError
 from strategy_lab.profiles.run.command_mailbox import (
+    OWN_NUMBERS_FROM,
     LeftCommand,
     leave_command,
     read_commands,
@@ -45,12 +47,31 @@ def test_simultaneous_commands_get_different_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"command": 3}', '{"command": "x", "changes": 1}']
+    "text",
+    [
+        *("", "{", "[]", '{"command": 3}', '{"command": "x", "changes": 1}', "[" * 100_000),
+        '{"command": "x", "changes": {"a": ' + "[" * 500 + "]" * 500 + "}}",
+    ],
 )
 def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str) -> None:
     leave_command(tmp_path, "stop")
     command_file(tmp_path, 2).write_text(text)
     assert read_commands(tmp_path, after=1) == [LeftCommand(2)]
+
+
+def test_a_pipe_in_place_of_a_command_makes_nobody_wait(tmp_path: Path) -> None:
+    leave_command(tmp_path, "stop")
+    os.mkfifo(command_file(tmp_path, 2))
+    assert leave_command(tmp_path, "stop") == 3
+    assert read_commands(tmp_path, after=1) == [LeftCommand(2), LeftCommand(3, "stop")]
+
+
+def test_a_command_is_refused_that_nobody_would_read(tmp_path: Path) -> None:
+    leave_command(tmp_path, "stop")
+    command_file(tmp_path, OWN_NUMBERS_FROM - 1).write_text("")
+    with pytest.raises(RunFolderError, match="a command with the last number, 999999"):
+        leave_command(tmp_path, "stop")
+    assert len(list(command_file(tmp_path, 1).parent.iterdir())) == 2
 
 
 def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:

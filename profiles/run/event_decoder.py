@@ -95,10 +95,15 @@ def read_chunks(file: BinaryIO, left_out: LeftOut) -> Iterator[tuple[bytes, int]
         yield rest, offset
 
 
-def describe_left_out(file: str, left_out: LeftOut, num_missing: int = 0) -> list[str]:
+def describe_left_out(
+    file: str, left_out: LeftOut, num_missing: int = 0, num_misplaced: int = 0
+) -> list[str]:
     """Return a sentence for each kind and reason, the most frequent first."""
     gone = "1 line is" if num_missing == 1 else f"{num_missing:,} lines are"
     missing = [f"{file}: {gone} missing: what it recorded there is unknown"] if num_missing else []
+    if num_misplaced:
+        stood = "1 line stood" if num_misplaced == 1 else f"{num_misplaced:,} lines stood"
+        missing.append(f"{file}: {stood} behind a later one; read in the order of their numbers")
     notes = [
         f"{file}: {count} {'line is' if count == 1 else 'lines are'} left out ({kind}: {reason})"
         for (kind, reason), count in left_out.most_common(_MOST_NOTES)

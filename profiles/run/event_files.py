@@ -42,6 +42,8 @@ class EventSource:
     """Invalid lines, including an incomplete last one, and repetitions of a line."""
     num_missing: int = 0
     """Number of missing lines, by the line numbers of the events."""
+    num_misplaced: int = 0
+    """Number of lines that stood behind one with a larger number; they are in order here."""
     _sorted: dict[type | None, Any] = field(default_factory=dict, compare=False, repr=False)
     """Events by class; None has the number of sorted events, as `events` of a live run grows."""
 
@@ -99,7 +101,7 @@ def source_of(
     """Return a source with the events that are `decoded`, then those in chunks of whole lines."""
     left_out = Counter() if left_out is None else left_out
     parts = [*decoded, *(decode_chunk(chunk, left_out) for chunk in chunks)]
-    return _without_doubled(
+    source = _without_doubled(
         EventSource(
             file,
             worker,
@@ -110,6 +112,7 @@ def source_of(
             left_out,
         )
     )
+    return _in_order(source)
 
 
 def _without_doubled(source: EventSource) -> EventSource:
@@ -133,6 +136,33 @@ def _without_doubled(source: EventSource) -> EventSource:
         memory=source.memory.only(kept[1]),
         num_missing=num_missing,
     )
+
+
+def _in_order(source: EventSource) -> EventSource:
+    """Put lines into the order of their numbers: a file that was merged or edited may have others.
+
+    Lines of earlier versions, which have no number, stay where they are, and so does the rest of a
+    file with both.
+    """
+    others = np.array([event.line for event in source.events], np.int64)
+    lines = others, source.steps.line, source.memory.line
+    num_misplaced = sum(map(_num_misplaced, lines))
+    if not num_misplaced or any((each == 0).any() for each in lines):
+        return source
+    events, steps, memory = (np.argsort(each, kind="stable") for each in lines)
+    return replace(
+        source,
+        events=[source.events[place] for place in events],
+        steps=source.steps.in_order(steps),
+        memory=source.memory.only(memory),
+        num_misplaced=num_misplaced,
+    )
+
+
+def _num_misplaced(lines: npt.NDArray[np.int64]) -> int:
+    if (lines[1:] >= lines[:-1]).all():  # as nearly always
+        return 0
+    return int((lines < np.maximum.accumulate(lines)).sum())
 
 
 def _count_distinct(numbers: npt.NDArray[np.int64]) -> tuple[int, int]:

@@ -61,8 +61,8 @@ class MemoryColumns:
             is_within(number, Range(0, len(names) - 1, False)) for number, names in named
         ) and all(is_within(getattr(self, name), allowed) for name, allowed in _RANGES.items())
 
-    def only(self, chosen: Bools) -> MemoryColumns:
-        """Return the samples selected by a mask."""
+    def only(self, chosen: Bools | Ints) -> MemoryColumns:
+        """Return the samples selected by a mask, or at these places in this order."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in MEMORY_COLUMNS})
 
     @classmethod

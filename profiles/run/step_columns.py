@@ -82,6 +82,15 @@ class StepColumns:
         kept = {name: getattr(self, name)[chosen] for name in names}
         return StepColumns(**kept, marks_ns=self.marks_ns[of_mark])
 
+    def in_order(self, order: Ints) -> StepColumns:
+        """Return the steps at these places, in this order, with their marks."""
+        num_marks = self.num_marks[order]
+        first = (np.cumsum(self.num_marks) - self.num_marks)[order]
+        place = np.arange(num_marks.sum()) - np.repeat(np.cumsum(num_marks) - num_marks, num_marks)
+        names = [column.name for column in fields(self) if column.name != "marks_ns"]
+        kept = {name: getattr(self, name)[order] for name in names}
+        return StepColumns(**kept, marks_ns=self.marks_ns[np.repeat(first, num_marks) + place])
+
     @classmethod
     def together(cls, parts: Sequence[StepColumns]) -> StepColumns:
         """Concatenate the steps of all parts."""

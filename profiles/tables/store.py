@@ -429,5 +429,7 @@ def _first_notes(
         state = "missing" if why is None else f"damaged ({why})"
         notes.append(f"{RUN_FILE} is {state}: the run's spec is unknown")
     for source in sources:
-        notes += describe_left_out(source.file, source.left_out, source.num_missing)
+        notes += describe_left_out(
+            source.file, source.left_out, source.num_missing, source.num_misplaced
+        )
     return notes

@@ -1,4 +1,4 @@
-"""The drill of `tests.stopped_labs`, short: a lab is stopped or killed, and its run loses nothing."""
+"""The drill of `tests.stopped_labs`, short: a lab ends in a run, which loses nothing."""
 
 from __future__ import annotations
 

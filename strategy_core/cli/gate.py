@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from strategy_core.cli._commands import print_command
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import LabError, SpecError
 from strategy_lab.profiles.gate.baseline import read_baseline, read_run
@@ -84,29 +82,16 @@ def run(args: argparse.Namespace) -> int:
     else:
         from strategy_core.cli._gate_text import print_gate
 
-        with _no_workflow_commands():
-            print_gate(report, least, accept)
+        print_gate(report, least, accept)
     _write_files(args, report, least, accept)
     if _is_github() and not args.json:
         for command in workflow_commands(report):
-            print(command)
+            print_command(command)
     return EXIT_CODES[report.outcome]
 
 
 def _is_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
-@contextmanager
-def _no_workflow_commands() -> Iterator[None]:
-    """Have GitHub Actions take lines as text: one that begins with a run's text could otherwise
-    be a command, such as `::add-mask::`."""
-    token = secrets.token_hex(16)
-    if _is_github():
-        print(f"::stop-commands::{token}")
-    yield
-    if _is_github():
-        print(f"::{token}::")
 
 
 def _write_files(args: argparse.Namespace, report: GateReport, least: float, accept: str) -> None:

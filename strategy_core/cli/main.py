@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import NoReturn, Protocol, cast
 
 import strategy_core.cli
+from strategy_core.cli._commands import no_commands
 from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_lab.profiles.errors import LabError, shortened
 
@@ -42,11 +43,17 @@ def entry_point() -> NoReturn:
 
 def main(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    with no_commands(is_json=False):
+        return _main(argv)
+
+
+def _main(argv: Sequence[str]) -> int:
     os.environ.pop(WAIT_VARIABLE, None)  # meant for programs, not for the lab's own processes
     modules = verb_modules()
     try:
         args = _parse(list(argv), modules)
-        return cast(int, args.run(args))
+        with no_commands(is_json=bool(getattr(args, "json", False))):
+            return cast(int, args.run(args))
     except LabError as error:
         print(f"{PROGRAM}: {_one_line(error)}", file=sys.stderr)
         return 2

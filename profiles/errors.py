@@ -10,6 +10,8 @@ The command line prints them as one line and exits with 2; the page shows them b
 
 from __future__ import annotations
 
+import errno
+
 MOST_QUOTED = 500
 """Characters of a problem: it may quote a path or a document of any length."""
 
@@ -39,6 +41,22 @@ class SpecError(LabError):
 
 class RunFolderError(LabError):
     """A run folder cannot be read or written as asked."""
+
+
+def refused(error: OSError, what: str) -> RunFolderError:
+    """Return the error for a file that the system does not let this process write.
+
+    `what` begins its sentence: "An event cannot be written to the run folder".
+    """
+    advice = _ADVICE.get(error.errno or 0, "Check its disk, and whether you may write there")
+    return RunFolderError(f"{what}: {error.strerror or error}", advice=advice)
+
+
+_ADVICE = {
+    errno.ENOSPC: "Free some space",
+    errno.EDQUOT: "Free some space, or have your quota raised",
+    errno.EFBIG: "No file may be larger here: raise the limit of `ulimit -f`, or take another disk",
+}
 
 
 class AnalysisError(LabError):

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
-from strategy_lab.profiles.errors import RunFolderError
+from strategy_lab.profiles.errors import refused
 from strategy_lab.profiles.run.event_decoder import (
     LeftOut,
     decode,
@@ -74,14 +74,14 @@ class EventLog:
     def append(self, lines: Sequence[bytes]) -> None:
         """Append lines with a single write. Raises RunFolderError if they cannot be written."""
         data = b"\n".join([b""] * self._is_cut + [*lines, b""])
-        try:
-            written = self._file.write(data)
-        except OSError as error:
-            raise _refused(error.strerror) from error
-        if written:
-            self._is_cut = data[written - 1 : written] != b"\n"
-        if written != len(data):
-            raise _refused("a full disk")
+        left = memoryview(data)
+        while left:  # a part at the end of a disk, or of what a file may hold: the rest says which
+            try:
+                written = self._file.write(left)
+            except OSError as error:
+                raise refused(error, "An event cannot be written to the run folder") from error
+            self._is_cut = left[written - 1 : written] != b"\n"
+            left = left[written:]
 
     def close(self) -> None:
         self._file.close()
@@ -95,12 +95,6 @@ def _ends_within_a_line(path: Path) -> bool:
             return False
         file.seek(-1, os.SEEK_END)
         return file.read() != b"\n"
-
-
-def _refused(why: str | None) -> RunFolderError:
-    return RunFolderError(
-        f"An event cannot be written to the run folder: {why}", advice="Free some space"
-    )
 
 
 def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:

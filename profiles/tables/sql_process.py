@@ -8,6 +8,7 @@ at any time, by Ctrl-C too, and the kernel limits its memory.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.errors import AnalysisError, shortened
 
 if TYPE_CHECKING:
     from strategy_lab.profiles.tables.store import Profile
@@ -28,6 +29,7 @@ MOST_ANSWER_BYTES = 64 << 20
 MOST_OWN_BYTES = 4 << 30
 """The limit on the command line, where the query's process also reads the tables."""
 MOST_OWN_ANSWER_BYTES = 512 << 20
+_NO_MEMORY = ("MemoryError", "bad_alloc", "Out of memory", "out of memory", "Cannot allocate")
 _COMMAND = [sys.executable, "-P", "-m", "strategy_lab.profiles.tables.sql_child"]
 
 
@@ -77,6 +79,8 @@ def ask_folder(run: Path, query: str) -> pa.Table:
 
 
 def _answer(asked: Mapping[str, Any], tables: Sequence[bytes] = ()) -> Answer:
+    if any(0xD800 <= ord(char) < 0xE000 for char in asked["query"]):  # a byte of an argument
+        raise AnalysisError("The query is not text in UTF-8", advice="Write it in UTF-8")
     request = b"".join([json.dumps(asked).encode() + b"\n", *tables])
     try:
         done = subprocess.run(
@@ -90,8 +94,8 @@ def _answer(asked: Mapping[str, Any], tables: Sequence[bytes] = ()) -> Answer:
     head, _, body = done.stdout.partition(b"\n")
     try:
         said = json.loads(head)
-    except ValueError:  # killed by the kernel, or by DuckDB when out of memory
-        said = {"error": "memory"}
+    except ValueError:
+        said = _ending(done.returncode, done.stderr.decode(errors="replace"))
     if said.get("error") == "memory":
         raise AnalysisError(
             f"The query needs more than {asked['most_bytes'] >> 30} GiB of memory and was ended",
@@ -100,6 +104,17 @@ def _answer(asked: Mapping[str, Any], tables: Sequence[bytes] = ()) -> Answer:
     if "error" in said:
         raise AnalysisError(said["error"], advice=said["advice"])
     return Answer(pa.ipc.open_stream(pa.py_buffer(body)).read_all(), said["is_cut"])
+
+
+def _ending(code: int, stderr: str) -> dict[str, str]:
+    """Return why the process ended without an answer, as it would have said itself."""
+    # The kernel kills it, or a library that gets no memory ends it.
+    if code == -signal.SIGKILL or any(word in stderr for word in _NO_MEMORY):
+        return {"error": "memory"}
+    last = (stderr.strip().splitlines() or ["it said nothing"])[-1]
+    how = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
+    said = shortened(f"The query's process ended with {how} before it answered: {last}", 400)
+    return {"error": said, "advice": "Ask in another way, or report it with the query"}
 
 
 def _packed(table: pa.Table) -> bytes:

@@ -55,8 +55,8 @@ class _Harmless:
 def no_commands(*, is_json: bool) -> Iterator[None]:
     """Write no command to stdout and stderr meanwhile, except by `print_command`."""
     before = sys.stdout, sys.stderr
-    sys.stdout = _Harmless(before[0], is_json=is_json)  # type: ignore[assignment]
-    sys.stderr = _Harmless(before[1], is_json=False)  # type: ignore[assignment]
+    sys.stdout = _Harmless(before[0], is_json=is_json)
+    sys.stderr = _Harmless(before[1], is_json=False)
     try:
         yield
     finally:

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from strategy_core.training import state
-from strategy_lab.profiles.errors import LabError
+from strategy_lab.profiles.errors import LabError, refused
 from strategy_lab.profiles.run.checkpoints import POSITION_FILE, Position, read_position
 
 _STATE_FILE = "state.npz"
@@ -55,10 +55,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
         beside.rename(path)
         shutil.rmtree(before, ignore_errors=True)
     except OSError as error:
-        raise LabError(
-            f"The checkpoint cannot be written to {path}: {error.strerror}",
-            advice="Free some space",
-        ) from error
+        raise refused(error, f"The checkpoint cannot be written to {path}") from error
 
 
 def load(path: Path) -> Checkpoint:

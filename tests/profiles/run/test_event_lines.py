@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import subprocess
+import sys
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -177,16 +180,37 @@ def test_line_numbers_continue_when_a_file_is_reopened(tmp_path: Path) -> None:
     assert [event.line for event in events] == [1, 2, 3, 4]
 
 
+def test_a_file_that_may_not_grow_is_not_called_a_full_disk(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from strategy_lab.profiles.run.event_log import EventLog\n"
+        "from strategy_lab.profiles.run.events import Note\n"
+        "log = EventLog(Path(sys.argv[1]))\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (250, 250))\n"
+        "for number in range(9): log.write(Note('info', 'a line'))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "events.jsonl")]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+    assert "File too large. No file may be larger here: raise the limit of `ulimit -f`" in said
+    assert len(read_events(tmp_path / "events.jsonl")[0]) == 2
+
+
 def test_what_follows_a_line_that_the_disk_cut_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "events.jsonl"
     log = EventLog(path)
     log.write(Note("info", "first"))
-    disk = SimpleNamespace(write=lambda data: path.open("ab").write(data[: len(data) // 2]))
+    room = [20]
+
+    def write(data: memoryview) -> int:
+        if not room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return path.open("ab").write(data[: room.pop()])
+
     with monkeypatch.context() as full:
-        full.setattr(log, "_file", disk)
-        with pytest.raises(RunFolderError, match="a full disk"):
+        full.setattr(log, "_file", SimpleNamespace(write=write))
+        with pytest.raises(RunFolderError, match=r"No space left on device. Free some space"):
             log.write(Note("info", "cut"))
     log.write(Note("info", "second"))
     log.close()

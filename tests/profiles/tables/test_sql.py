@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from strategy_lab import profiles
 from strategy_lab.profiles.errors import AnalysisError
+from strategy_lab.profiles.tables import sql_process
 from strategy_lab.profiles.tables.schema import TABLES
 from strategy_lab.profiles.tables.sql_process import ask, ask_folder
 from strategy_lab.profiles.tables.store import Profile
@@ -153,6 +155,22 @@ def test_a_query_that_needs_too_much_memory_is_ended(profile: Profile, what: str
         ask(profile, HEAVY[what], timeout_s=60.0, most_rows=10)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak <= max(before, (2 << 30) / 1024)
+
+
+def test_what_is_wrong_with_a_query_is_not_called_a_lack_of_memory(
+    profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(AnalysisError, match="not text in UTF-8"):
+        ask_folder(profile.path, "select 'a\udcff'")
+    for code, said in (
+        ("raise ValueError('odd')", "ended with code 1 before it answered: ValueError: odd"),
+        ("import os; os.abort()", "ended with SIGABRT before it answered: it said nothing"),
+        ("raise MemoryError", "needs more than 4 GiB of memory"),
+        ("import os; os.kill(os.getpid(), 9)", "needs more than 4 GiB of memory"),
+    ):
+        monkeypatch.setattr(sql_process, "_COMMAND", [sys.executable, "-c", code])
+        with pytest.raises(AnalysisError, match=said):
+            ask_folder(profile.path, "select 1")
 
 
 @pytest.mark.slow

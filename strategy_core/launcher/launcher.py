@@ -5,8 +5,9 @@
         handle.reconfigure({"devices": "cpu:2"})
         handle.wait()
 
-The page and the command line start runs only this way. No process outlives the launcher:
-see `strategy_core.processes.parent_death`.
+The page and the command line start runs only this way. A worker outlives a launcher
+that was killed for as long as it takes to save its state, and no other process does: see
+`strategy_core.processes.parent_death`.
 """
 
 from __future__ import annotations

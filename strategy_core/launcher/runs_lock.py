@@ -39,7 +39,7 @@ def take(folder: Path) -> contextlib.ExitStack:
     """Return the right to train in the folder beside `folder`, a run's; close it to give it back.
 
     Raises LabError, with who has it, if another launcher does. On a disk without locks, or where
-    this user may not write beside the run, nobody is kept out.
+    this user may not write beside the run, no process is kept out.
     """
     held = contextlib.ExitStack()
     try:

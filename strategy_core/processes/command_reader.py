@@ -26,7 +26,7 @@ class CommandReader:
 
     def __init__(self, stdin: BinaryIO, orphan_s: float = ORPHAN_S) -> None:
         self.is_orphaned = False
-        """Whether the launcher has ended: nobody reads this worker's messages any more."""
+        """Whether the launcher has ended: no process reads this worker's messages."""
         self._stdin = stdin
         self._orphan_s = orphan_s
         self._has_to_lose = False

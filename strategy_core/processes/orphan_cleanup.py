@@ -4,7 +4,7 @@
 only the launcher holds. That end comes however the launcher dies, `kill -9` included. Then the
 workers have a while to save the state of their run (`command_reader`), after which all processes
 that carry MARK are killed (see `descendants`), and the temporary files of the workers are removed.
-A launcher that closes in order says so first: nobody waits then.
+A launcher that closes in order says so first: the workers are ended at once.
 """
 
 from __future__ import annotations

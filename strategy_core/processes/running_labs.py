@@ -71,7 +71,7 @@ def address_of(runs: Path) -> str | None:
 
 
 def page_of_process(pid: int) -> str | None:
-    """Return the address, without its token, of the lab that a process is; None if it is none."""
+    """Return the address, without its token, of the lab of a process; None if that is no lab."""
     file = _folder(os.environ) / f"lab-{socket.gethostname()}-{pid}.json"
     try:
         address = str(json.loads(file.read_text())["address"])

@@ -50,7 +50,7 @@ export class Status {
     this.drawChip();
   }
 
-  // Without a connection nobody knows whether the run still runs.
+  // Without a connection it is unknown whether the run still runs.
   drawChip() {
     const isKnown = this.isConnected || this.isOver;
     this.chip.dataset.state = isKnown ? this.state : "waiting";

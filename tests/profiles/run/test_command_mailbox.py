@@ -59,14 +59,14 @@ def test_a_file_that_holds_no_command_is_an_empty_one(tmp_path: Path, text: str)
     assert read_commands(tmp_path, after=1) == [LeftCommand(2)]
 
 
-def test_a_pipe_in_place_of_a_command_makes_nobody_wait(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_command_holds_up_no_reader(tmp_path: Path) -> None:
     leave_command(tmp_path, "stop")
     os.mkfifo(command_file(tmp_path, 2))
     assert leave_command(tmp_path, "stop") == 3
     assert read_commands(tmp_path, after=1) == [LeftCommand(2), LeftCommand(3, "stop")]
 
 
-def test_a_command_is_refused_that_nobody_would_read(tmp_path: Path) -> None:
+def test_a_command_is_refused_that_no_process_would_read(tmp_path: Path) -> None:
     leave_command(tmp_path, "stop")
     command_file(tmp_path, OWN_NUMBERS_FROM - 1).write_text("")
     with pytest.raises(RunFolderError, match="a command with the last number, 999999"):

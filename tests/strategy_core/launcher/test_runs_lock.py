@@ -77,7 +77,7 @@ def test_what_a_lock_file_says_is_not_trusted(tmp_path: Path, content: bytes) ->
             runs_lock.take(tmp_path / "b")
 
 
-def test_what_is_no_lock_file_keeps_nobody_out(tmp_path: Path) -> None:
+def test_what_is_no_lock_file_keeps_no_run_out(tmp_path: Path) -> None:
     """Neither is a link followed, nor does a pipe make anybody wait."""
     os.mkfifo(tmp_path / runs_lock.LOCK_FILE)
     runs_lock.take(tmp_path / "a").close()

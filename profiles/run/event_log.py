@@ -28,6 +28,9 @@ from strategy_lab.profiles.run.line_checksum import sealed
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 
 
+_NEWLINE = ord("\n")
+
+
 class StepFields(Protocol):
     """An object with the fields of a `StepDone`."""
 
@@ -80,7 +83,7 @@ class EventLog:
                 written = self._file.write(left)
             except OSError as error:
                 raise refused(error, "An event cannot be written to the run folder") from error
-            self._is_cut = left[written - 1 : written] != b"\n"
+            self._is_cut = left[written - 1] != _NEWLINE
             left = left[written:]
 
     def close(self) -> None:

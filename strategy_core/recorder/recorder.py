@@ -329,9 +329,7 @@ class Recorder:
         self._write_all(self._clock_events())
         if self.clock is not None:
             self.clock.close()
-        self.write(
-            end if isinstance(end, Failed) else Finished(end, self._next_step, why)
-        )
+        self.write(end if isinstance(end, Failed) else Finished(end, self._next_step, why))
         if self._is_guest and self.failure is not None:
             with suppress(RunFolderError):  # by now the disk may have space for one line
                 self._step_writer.write(

@@ -27,7 +27,6 @@ from strategy_lab.profiles.run.events import Event, Note, StepDone
 from strategy_lab.profiles.run.line_checksum import sealed
 from strategy_lab.profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
 
-
 _NEWLINE = ord("\n")
 
 

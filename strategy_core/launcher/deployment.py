@@ -96,8 +96,8 @@ class SingleHost:
     first_number = 1
     can_restart = True
 
-    def __init__(self, held: contextlib.ExitStack) -> None:
-        self._held = held
+    def __init__(self, held: contextlib.ExitStack | None = None) -> None:
+        self._held = held or contextlib.ExitStack()
 
     def launch_log(self, run: Path) -> LaunchLog:
         return LaunchLog(run)

@@ -38,10 +38,7 @@ PROGRAM_NICE = 10
 """Programs of the Contexts page run at a lower priority than runs, too."""
 MAX_REMEMBERED = 50
 """Runs that are over whose handles are kept, and runs whose commands are."""
-STOPPED = (
-    "The lab was stopped, and the run with it. To go on from its saved state, start the lab again "
-    "and continue the run."
-)
+STOPPED = "The lab was stopped, and the run with it."
 HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 """What every machine has, until TensorFlow has said more."""
 

@@ -39,7 +39,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 LEAVE_GRACE_S = 10.0
 """Limit for a replaced worker to convert its last capture."""
 EXPECTED_ENDS = ("finished", "stopped")
-NOTHING_LOST = "It had not finished a step. Run it again."
+NOTHING_LOST = "It was at its start. Run it again, or continue it if it has a saved state."
 
 
 class RunControl:

@@ -17,7 +17,7 @@ ORPHANS = 0
 """Number of the Stop that a worker gives itself."""
 LAUNCHER_ENDED = (
     "The lab or command that had started this run ended without stopping it, and the run stopped "
-    "by itself. To go on from its saved state, start the lab again and continue the run."
+    "by itself."
 )
 
 

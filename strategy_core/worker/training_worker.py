@@ -48,6 +48,7 @@ from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
 
 Say = Callable[[dict[str, Any]], None]
 _CROSSED = "Another change needed fresh processes, which have taken over. Make this change again."
+_TO_GO_ON = "To go on from its saved state, start the lab again and continue the run."
 _SCRIPTED = 0
 """Number of an answer to a change that the spec planned."""
 
@@ -203,8 +204,8 @@ class WorkerRun:
         """Save the state, from which another run can continue, and write the last records. A
         worker that left now might end a peer that is still in its last step: in a cluster all wait
         until all are done."""
-        self._save("No run can continue from the end of this one")
-        self._recorder.close(status, why)
+        is_saved = self._save("No run can continue from the end of this one")
+        self._recorder.close(status, f"{why} {_TO_GO_ON}" if why and is_saved else why)
         if self._member is not None:
             is_orphaned = self._commands.is_orphaned
             if (self._is_multi_host or is_orphaned) and self._agreement is not None:
@@ -213,13 +214,15 @@ class WorkerRun:
             while not (is_orphaned or isinstance(self._commands.next(), protocol.Leave)):
                 pass
 
-    def _save(self, otherwise: str) -> None:
-        """Save the state. What prevents it does not make the run a failed one: a note says it after
-        `otherwise`."""
+    def _save(self, otherwise: str) -> bool:
+        """Save the state, and return whether it is saved. What prevents it does not make the run a
+        failed one: a note says it after `otherwise`."""
         try:
             self._training.save(self._folder.checkpoint if self._is_leader else None)
         except (LabError, MemoryError) as error:
             self._recorder.write(Note("warning", f"{otherwise}: {error}"))
+            return False
+        return True
 
     def _do_scripted_changes(self) -> None:
         if not self._training.spec.reconfigure:

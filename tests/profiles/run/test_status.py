@@ -117,6 +117,15 @@ def test_alive_is_running_and_dead_is_incomplete() -> None:
     assert state() == "incomplete"
 
 
+def test_a_run_that_its_lab_left_says_so() -> None:
+    why = "The lab was stopped, and the run with it."
+    both = [launcher(launched()), worker(STOPPED | {"why": why})]
+    assert derive_status(both) == Status("stopped", why)
+    cut = derive_status([launcher(launched()), worker()], alive=lambda _: False)
+    assert "lab or command that had started it ended" in str(cut.message)
+    assert "no process recorded the reason" in str(derive_status([worker()]).message)
+
+
 def test_the_process_is_asked_for_with_what_tells_it_from_another() -> None:
     asked: list[ProcessName] = []
     derive_status([launcher(launched()), worker()], alive=lambda p: bool(asked.append(p)))

@@ -98,6 +98,7 @@ SPECS = {
 
 
 STOP, RECONFIGURE, KILL = protocol.Stop(1), protocol.Reconfigure(2, {}), KillRun()
+CLOSE = protocol.Stop(3, "The lab was stopped.")
 
 
 class AnyRun(RuleBasedStateMachine):
@@ -150,7 +151,9 @@ class AnyRun(RuleBasedStateMachine):
         self.control.check(self.now)
 
     @precondition(lambda self: not self.is_over)
-    @rule(request=st.sampled_from([STOP, RECONFIGURE, STOP, RECONFIGURE, KillProcess(1), KILL]))
+    @rule(
+        request=st.sampled_from([STOP, RECONFIGURE, STOP, RECONFIGURE, KillProcess(1), KILL, CLOSE])
+    )
     def a_user_requests(self, request: Any) -> None:
         self.control.take(None, request, self.now)
 

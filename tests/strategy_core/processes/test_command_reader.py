@@ -7,7 +7,7 @@ import os
 import pytest
 
 from strategy_core.processes import protocol
-from strategy_core.processes.command_reader import CommandReader
+from strategy_core.processes.command_reader import LAUNCHER_ENDED, ORPHANS, CommandReader
 
 pytestmark = pytest.mark.slow
 
@@ -26,3 +26,12 @@ def test_commands_that_are_put_back_come_before_those_that_arrived_later() -> No
         found += reader.pending()
     assert found == [first, second]
     assert reader.is_empty()
+
+
+def test_a_worker_with_steps_to_lose_stops_when_its_launcher_has_ended() -> None:
+    read_end, write_end = os.pipe()
+    reader = CommandReader(os.fdopen(read_end, "rb"), orphan_s=3600)  # then it ends this process
+    reader.stop_with_launcher()
+    os.close(write_end)
+    assert reader.next() == protocol.Stop(ORPHANS, LAUNCHER_ENDED)
+    assert reader.is_orphaned

@@ -29,7 +29,6 @@ RUN case "$ACCELERATOR" in \
     esac
 
 COPY pyproject.toml README.md LICENSE ./
-COPY strategy_lab strategy_lab
 COPY profiles profiles
 COPY strategy_core strategy_core
 COPY app app

@@ -153,11 +153,11 @@ docs: $(VENV)/.docs
 # The pages that the code writes.
 reference: $(VENV)/.runs
 	$(BIN)/python -m strategy_core.cli._reference > docs/cli.md
-	$(BIN)/python -m strategy_lab.profiles.analysis.advice.reference > docs/advice.md
-	$(BIN)/python -m strategy_lab.profiles.reporting.glossary > docs/glossary.md
-	$(BIN)/python -m strategy_lab.profiles.run.reference > docs/run-folder.md
-	$(BIN)/python -m strategy_lab.profiles.spec.reference > docs/run-spec.md
-	$(BIN)/python -m strategy_lab.profiles.tables.reference > docs/tables.md
+	$(BIN)/python -m strategy_profiles.analysis.advice.reference > docs/advice.md
+	$(BIN)/python -m strategy_profiles.reporting.glossary > docs/glossary.md
+	$(BIN)/python -m strategy_profiles.run.reference > docs/run-folder.md
+	$(BIN)/python -m strategy_profiles.spec.reference > docs/run-spec.md
+	$(BIN)/python -m strategy_profiles.tables.reference > docs/tables.md
 
 # What the Contexts page shows without TensorFlow.
 recordings: $(VENV)/.runs
@@ -202,4 +202,4 @@ lock:
 	$(LOCK) --group jupyter --constraint requirements-test.lock --output-file requirements-jupyter.lock
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) $(JUPYTER) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) $(JUPYTER) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

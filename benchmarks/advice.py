@@ -37,14 +37,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import strategy_profiles
 from benchmarks.busy_machine import burning
 from benchmarks.measuring.predicted_gains import Checked, finding_of, measured_ms, report
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.facts import Finding
-from strategy_lab.profiles.analysis.findings import gather_facts
-from strategy_lab.profiles.replay.finding_gain import findings_with_gains
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.analysis.findings import gather_facts
+from strategy_profiles.replay.finding_gain import findings_with_gains
+from strategy_profiles.spec.run_spec import RunSpec
 
 MAX_WAIT_S = 300
 STEPS = 150
@@ -230,7 +230,7 @@ def main() -> None:
         for at, case in enumerate([*planted, *healthy(num_healthy)]):
             run = folder / str(at)
             _record(launcher, case, run)
-            profile = profiles.load(run)
+            profile = strategy_profiles.load(run)
             facts = gather_facts(profile, profile.segments[0])
             found = findings_with_gains(profile, facts)
             keys = [item.key for item in found]
@@ -259,7 +259,7 @@ def _check(launcher: Launcher, case: Case, found: Finding, run: Path) -> Checked
     without = _without(case, found) if found.gain is not None else None
     if without is not None:
         _record(launcher, without, run)
-        healthy_ms, usual_ms = measured_ms(profiles.load(run))
+        healthy_ms, usual_ms = measured_ms(strategy_profiles.load(run))
     return Checked(case.planted, case.title, found.gain, found.why_no_gain, healthy_ms, usual_ms)
 
 

@@ -28,10 +28,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from strategy_lab.profiles.capture.graph import Node, write_graph
-from strategy_lab.profiles.run.events import WindowCaptured
-from strategy_lab.profiles.run.layout import WorkerFolder
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.capture.graph import Node, write_graph
+from strategy_profiles.run.events import WindowCaptured
+from strategy_profiles.run.layout import WorkerFolder
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 SPANS = ("step", "device", "name", "op", "start_ns")
@@ -42,8 +42,8 @@ BOUND_BYTES = 1.5e9
 
 TIMELINE = """
 import sys
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import cut_view, find_spans, lay_out
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import cut_view, find_spans, lay_out
 
 timeline = lay_out(Profile.load(sys.argv[1]))
 cut_view(timeline, 0, timeline.length_ns, 1400)
@@ -65,9 +65,9 @@ print(sum(table.num_rows for table in tables))
 """
 SLACK = """
 import sys
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import lay_out
-from strategy_lab.profiles.timeline.slack import step_slack
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import lay_out
+from strategy_profiles.timeline.slack import step_slack
 
 profile = Profile.load(sys.argv[1])
 print(step_slack(profile, lay_out(profile), int(sys.argv[2])).slack_ns)

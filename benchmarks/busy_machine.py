@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring.waiting import is_kind, wait_for
+from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab.app.server.state import WORKER_NICE
-from strategy_lab.profiles.run.tail import Tail
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.tail import Tail
+from strategy_profiles.spec.run_spec import RunSpec
 
 LIMIT = 2.0
 STEPS_BEFORE_CHANGES = 60

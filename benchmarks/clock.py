@@ -25,8 +25,8 @@ import numpy as np
 
 from strategy_core.cluster.telemetry import clock_exchange as wire
 from strategy_core.cluster.telemetry.clock import EVERY_S, ClockFollower, ClockServer
-from strategy_lab.profiles.clocks.fit import ClockLine, fit_line
-from strategy_lab.profiles.run.events import ClockMeasured
+from strategy_profiles.clocks.fit import ClockLine, fit_line
+from strategy_profiles.run.events import ClockMeasured
 
 TOKEN = wire.token_of("benchmark")
 LIMIT_US = 200.0

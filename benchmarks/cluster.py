@@ -32,9 +32,9 @@ from benchmarks.measuring.waiting import compare_starts
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.tail import Tail
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.tail import Tail
+from strategy_profiles.spec.run_spec import RunSpec
 
 WORKERS = 4
 MODELS = ((512, 10, 300), (65_536, 2, 60))

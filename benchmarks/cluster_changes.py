@@ -23,7 +23,7 @@ from benchmarks.measuring.paired import median_ratio, ratio_of_medians
 from benchmarks.measuring.waiting import is_kind, line, wait_for
 from benchmarks.reconfigure import change
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 IN_PLACE: dict[str, dict[str, Any]] = {
     "half the batch": {"global_batch_size": 64},

@@ -31,14 +31,14 @@ import numpy as np
 
 from benchmarks.measuring.compare_noise_runs import Block, controlled_blocks, recorded_blocks
 from strategy_core.launcher.repetition import MOST_AUTO
-from strategy_lab.profiles.analysis.compare.comparison import (
+from strategy_profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
     compare_sides,
 )
-from strategy_lab.profiles.analysis.compare.repetitions import DIFFERENCE, PILOT_RUNS
-from strategy_lab.profiles.analysis.compare.run_time import RunTime
-from strategy_lab.profiles.tables.columns import Floats
+from strategy_profiles.analysis.compare.repetitions import DIFFERENCE, PILOT_RUNS
+from strategy_profiles.analysis.compare.run_time import RunTime
+from strategy_profiles.tables.columns import Floats
 
 TRIALS = 4000
 _WITHIN = 0.008

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
+import strategy_profiles
 from benchmarks.measuring.browser import chromium
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
+from strategy_profiles.exports import write
 from tests.synthetic import write_run
 
 STEPS = 10_000
@@ -39,7 +39,7 @@ def main() -> None:
             run = Path(scratch) / f"run-{replicas}"
             options = {"windows": 12, "ops_per_step": 300, "straggler": (replicas - 1, 8.0)}
             write_run(run, steps=STEPS, replicas=replicas, checksums=True, **options)
-            spans = profiles.load(run).table("spans").num_rows
+            spans = strategy_profiles.load(run).table("spans").num_rows
             print(f"{STEPS:,} steps, {replicas} replicas, {spans:,} spans")
             _print_report(run, repeats, plotly_bytes)
             _print_traces(run, repeats)
@@ -88,7 +88,7 @@ def _drawn_s(run: Path, repeats: int) -> list[float]:
 
 def _export(run: Path, format: str, target: Path) -> Path:
     """Reads the run again each time, as a command does."""
-    return write(profiles.load(run), format, target)
+    return write(strategy_profiles.load(run), format, target)
 
 
 def _timed(act: Callable[[], object]) -> float:

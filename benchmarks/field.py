@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
-from strategy_lab.profiles.analysis.findings import main_finding as _main
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles import load
+from strategy_profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_profiles.analysis.findings import main_finding as _main
+from strategy_profiles.tables.store import Profile
 
 PROGRAMS = Path(__file__).parent / "field_programs"
 LONGEST_S = 300

@@ -27,14 +27,14 @@ import numpy as np
 from benchmarks.compare_noise import NOISES, Noise, share
 from benchmarks.measuring.gate_runs import Block, blocks, record
 from strategy_core.launcher.repetition import MOST_AUTO
-from strategy_lab.profiles.analysis.compare.machine import Machine
-from strategy_lab.profiles.analysis.compare.repetitions import PILOT_RUNS
-from strategy_lab.profiles.analysis.compare.run_time import RunTime, steady_ms, time_of
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.gate.baseline import CheckedRun, GatedRun, accept, read_run
-from strategy_lab.profiles.gate.checks import exact_checks
-from strategy_lab.profiles.gate.time_checks import Times, time_checks
-from strategy_lab.profiles.tables.columns import Floats
+from strategy_profiles.analysis.compare.machine import Machine
+from strategy_profiles.analysis.compare.repetitions import PILOT_RUNS
+from strategy_profiles.analysis.compare.run_time import RunTime, steady_ms, time_of
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.gate.baseline import CheckedRun, GatedRun, accept, read_run
+from strategy_profiles.gate.checks import exact_checks
+from strategy_profiles.gate.time_checks import Times, time_checks
+from strategy_profiles.tables.columns import Floats
 
 TRIALS = 1000
 SLOWDOWNS = (0.0, 0.02, 0.05, 0.10)

@@ -31,10 +31,10 @@ import psutil
 from playwright.sync_api import Page
 
 from benchmarks.measuring.browser import chromium, serve_lab
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import SegmentOpened, StepDone, WorkerStarted
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import SegmentOpened, StepDone, WorkerStarted
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import create_run_file
 from tests.lab_access import with_token
 from tests.synthetic import write_run
 
@@ -214,7 +214,7 @@ def step(number: int) -> StepDone:
 
 def server_process() -> psutil.Process:
     for process in psutil.Process().children():
-        if "strategy_lab.app" in process.cmdline():
+        if "strategy_app" in process.cmdline():
             return process
     raise RuntimeError("the lab's server is gone")
 

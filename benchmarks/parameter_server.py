@@ -32,7 +32,7 @@ from strategy_core.cluster.membership import REPORT_LOST_PEERS
 from strategy_core.cluster.network.ports import REUSE_PORT, reserved_ports
 from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 SPEC = RunSpec(
     strategy="parameter-server",

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.measuring.waiting import is_kind, line, wait_for
+from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab.app.server.state import WORKER_NICE
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 LIMIT_S = 2.0
 SETTLE_S = 2.0

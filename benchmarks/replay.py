@@ -31,18 +31,18 @@ from typing import Any
 
 import numpy as np
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.replay.batch_edit import other_batch
-from strategy_lab.profiles.replay.batch_fit import fitted
-from strategy_lab.profiles.replay.collective_edits import faster_link, other_packs
-from strategy_lab.profiles.replay.edits import Edit, InputFree, RemoveDelay
-from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.replay.replays import Replays, replay_graphs, replays
-from strategy_lab.profiles.replay.simulate import simulate
-from strategy_lab.profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
-from strategy_lab.profiles.replay.what_if import WhatIf, edited_schedule, predict
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.replay.batch_edit import other_batch
+from strategy_profiles.replay.batch_fit import fitted
+from strategy_profiles.replay.collective_edits import faster_link, other_packs
+from strategy_profiles.replay.edits import Edit, InputFree, RemoveDelay
+from strategy_profiles.replay.recording import ReplayError
+from strategy_profiles.replay.replays import Replays, replay_graphs, replays
+from strategy_profiles.replay.simulate import simulate
+from strategy_profiles.replay.step_graph import END_GAP, INLINE, WAKE, Nodes, StepGraph
+from strategy_profiles.replay.what_if import WhatIf, edited_schedule, predict
+from strategy_profiles.spec.run_spec import RunSpec
 
 Fields = dict[str, Any]
 
@@ -117,7 +117,7 @@ class _Lab:
     def __init__(self, launcher: Launcher, folder: Path) -> None:
         self._launcher, self.folder, self._num = launcher, folder, 0
 
-    def run(self, **fields: Any) -> profiles.Profile:
+    def run(self, **fields: Any) -> strategy_profiles.Profile:
         self._num += 1
         folder = self.folder / f"run-{self._num}"
         capture = {"every_step": True, "keep_xplane": False}
@@ -125,7 +125,7 @@ class _Lab:
         handle = self._launcher.launch(spec, folder)
         if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
             raise SystemExit(f"a run did not finish: {handle.message}")
-        return profiles.load(folder)
+        return strategy_profiles.load(folder)
 
 
 def _print_errors(lab: _Lab, workloads: Sequence[str]) -> None:

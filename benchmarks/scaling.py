@@ -26,12 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import strategy_profiles
 from benchmarks.compare_noise import share
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.prediction.scaling import ScaledStep, predict_scaling
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.prediction.scaling import ScaledStep, predict_scaling
+from strategy_profiles.spec.run_spec import RunSpec
 
 GROUPS = Path("/sys/fs/cgroup")
 NUM_WORKERS = (1, 2, 4, 8)
@@ -70,7 +70,7 @@ loss_fn = synthetic.loss_fn
 """
 
 
-Runs = dict[int, profiles.Profile]
+Runs = dict[int, strategy_profiles.Profile]
 """Runs of one round, by their number of workers or devices."""
 
 
@@ -195,11 +195,11 @@ def _shared(launcher: Launcher, folder: Path) -> Iterator[tuple[str, Runs]]:
         yield f"{workload}, shared cores", runs
 
 
-def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> profiles.Profile:
+def _run(launcher: Launcher, fields: dict[str, Any], folder: Path) -> strategy_profiles.Profile:
     handle = launcher.launch(RunSpec.model_validate(fields), folder)
     if not handle.wait(MAX_WAIT_S) or handle.status != "finished":
         raise SystemExit(f"a run did not finish: {handle.message}")
-    return profiles.load(folder)
+    return strategy_profiles.load(folder)
 
 
 def _record(launcher: Launcher, folder: Path, case: Case) -> Runs:

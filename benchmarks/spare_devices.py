@@ -20,7 +20,7 @@ WARM_UP = 30
 CHILD = """
 import json, sys, time
 import psutil, tensorflow as tf
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from strategy_core.training import segment
 
 count, steps, warm_up = map(int, sys.argv[1:])

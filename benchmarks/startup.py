@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 from benchmarks.measuring.waiting import is_kind, line, wait_for
+from strategy_app.server.state import WORKER_NICE
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.app.server.state import WORKER_NICE
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 LIMIT_S = 3.0
 SETTLE_S = 2.0

@@ -17,8 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from strategy_lab.profiles.run.layout import COLUMNS_FILE, worker_folders
-from strategy_lab.profiles.run.tail import Cursor, read_since
+from strategy_profiles.run.layout import COLUMNS_FILE, worker_folders
+from strategy_profiles.run.tail import Cursor, read_since
 from tests.synthetic import write_run
 
 LIMIT_S = 2.0

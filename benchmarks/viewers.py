@@ -37,9 +37,9 @@ from benchmarks.live_page import WATCH, server_process
 from benchmarks.measuring.browser import chromium, serve_lab
 from benchmarks.measuring.paired import median_ratio
 from strategy_core.processes.import_path import module_command
-from strategy_lab.profiles.decoders import decoder_of
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.decoders import decoder_of
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.store import load
 from tests import lab_access
 from tests.timeouts import MAX_WAIT_S
 

@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import strategy_profiles
 from strategy_core.cluster.telemetry.tcp_info import connections
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.links import Links, links
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.analysis.links import Links, links
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.tables.store import Profile
 
 WORKLOAD = Path(__file__).with_name("programs") / "wire_workload.py"
 RATE_MBIT = 400.0
@@ -74,7 +74,7 @@ class _Bench:
         handle.wait()
         if handle.status != "finished":
             raise LabError(f"A run of the benchmark failed: {handle.message}")
-        return profiles.load(folder)
+        return strategy_profiles.load(folder)
 
 
 def _print_clusters(bench: _Bench) -> float:

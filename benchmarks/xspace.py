@@ -89,8 +89,8 @@ def _compare(folder: Path, rounds: int, xprof: str) -> None:
 
 def _convert(folder: Path, rounds: int) -> dict[str, Any]:
     """Convert the folder's capture: seconds per round, and the memory of this process."""
-    from strategy_lab.profiles.capture.convert import WindowOf, convert
-    from strategy_lab.profiles.capture.helper import rehearse
+    from strategy_profiles.capture.convert import WindowOf, convert
+    from strategy_profiles.capture.helper import rehearse
 
     rehearse()
     devices = json.loads((folder / "devices.json").read_text())
@@ -117,8 +117,8 @@ def _record(folder: Path, events: int) -> None:
     from strategy_core.recorder import placement
     from strategy_core.runtime import logical_devices as devices
     from strategy_core.training import segment
-    from strategy_lab.profiles.capture.graph import write_graph
-    from strategy_lab.profiles.spec.run_spec import parse_spec
+    from strategy_profiles.capture.graph import write_graph
+    from strategy_profiles.spec.run_spec import parse_spec
 
     spec = parse_spec({"devices": f"cpu:{NUM_DEVICES}", "workload": "digits-cnn"})
     devices.create_logical_devices(spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.state_machine import StateMachine
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.chromium import launch_chromium
 from tests.marks import may_select
 from tests.parts import PARTS, long_only
@@ -29,6 +30,10 @@ settings.load_profile("lab")
 # tests start would inherit that, and those that Ctrl-C should end would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Workers that are modules of the tests are started without the current folder on their path.
+_PATHS = [os.environ.get("PYTHONPATH", ""), str(Path(__file__).parents[1])]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
 
 StateMachine.is_strict = True  # in production an illegal transition is noted, not raised
 

@@ -42,12 +42,12 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
+import strategy_profiles
 from strategy_core.private_tf.autograph_files import PREFIX as AUTOGRAPHS_FILES
 from strategy_core.processes.timeouts import CLOSING_S
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.tail import Tail
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.tail import Tail
 from tests import lab_access
 from tests.chromium import launch_chromium
 from tests.conftest import MAX_WAIT_MS
@@ -172,7 +172,7 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
             process.poll()
             time.sleep(0.05)
         gone_s = time.monotonic() - before
-        status = profiles.load(run).status
+        status = strategy_profiles.load(run).status
         assert status.state == "stopped", status
         return Round(victim, after_s, num_steps_of(run), gone_s, "stopped")
 
@@ -244,14 +244,14 @@ def lose_forked(victim: str, lab: ServedLab, chance: random.Random) -> Round:
     os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
     if victim in ("forked worker", "fork server"):
         wait_until(lambda: has_exited(run))
-        status = profiles.load(run).status
+        status = strategy_profiles.load(run).status
         assert (status.state, "SIGKILL" in str(status.message)) == ("failed", True), status
     else:
         wait_until(lambda: num_steps_of(run) > at + STEPS_ON)
         lab.end_run()
-        status = profiles.load(run).status
+        status = strategy_profiles.load(run).status
         assert status.state == "stopped", status
-    num_steps = profiles.load(run).table("steps").num_rows
+    num_steps = strategy_profiles.load(run).table("steps").num_rows
     following = lab.start_run()
     wait_until(lambda: num_steps_of(following) > STEPS_ON)
     return Round(victim, after_s, num_steps, 0.0, f"{status.state}: {status.message}")
@@ -308,7 +308,7 @@ def served_lab(runs: Path, browser: Browser) -> Iterator[ServedLab]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "strategy_lab.app", "--port", str(port), "--runs", str(runs)]
+    command = [sys.executable, "-m", "strategy_app", "--port", str(port), "--runs", str(runs)]
     context = browser.new_context()
     context.set_default_timeout(MAX_WAIT_MS)
     try:
@@ -340,7 +340,7 @@ def killed(name: str, pid: int, run: Path, mark: str, began: float) -> Round:
         assert not is_late, f"{name} ({pid}) killed, still there: {described(left)}"
         time.sleep(0.05)
     gone_s = time.monotonic() - before
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     summary = summarize(profile)
     status = profile.status
     if name in ("launcher", "page"):  # a run with a step stops by itself: see tests.stopped_labs

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles.run.event_decoder import decode
-from strategy_lab.profiles.run.event_files import EventSource, source_of
-from strategy_lab.profiles.run.events import Event
-from strategy_lab.profiles.run.layout import launcher_files, worker_folders
-from strategy_lab.profiles.run.line_checksum import sealed
+from strategy_profiles.run.event_decoder import decode
+from strategy_profiles.run.event_files import EventSource, source_of
+from strategy_profiles.run.events import Event
+from strategy_profiles.run.layout import launcher_files, worker_folders
+from strategy_profiles.run.line_checksum import sealed
 
 Record = dict[str, Any]
 

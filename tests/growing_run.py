@@ -6,10 +6,10 @@ import os
 import time
 from pathlib import Path
 
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Event, Launched, StepDone
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
-from strategy_lab.profiles.run.liveness import process_started_ns
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Event, Launched, StepDone
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_profiles.run.liveness import process_started_ns
 from tests.synthetic import write_run
 from tests.synthetic.recipe import EPOCH_NS
 

@@ -7,8 +7,8 @@ import sys
 from typing import Any
 from urllib.parse import urlsplit
 
+from strategy_app.access.policy import Access, cookie_name
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
-from strategy_lab.app.access.policy import Access, cookie_name
 
 TOKEN = "a-token-of-the-tests-alone"
 HEADERS = {"authorization": f"Bearer {TOKEN}"}

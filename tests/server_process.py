@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from strategy_app.server.asgi_app import free_port
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_lab.app.server.asgi_app import free_port
 from tests import lab_access
 from tests.timeouts import MAX_WAIT_S
 
@@ -39,7 +39,7 @@ class ServerProcess:
 def server_process(
     log: Path,
     *arguments: str,
-    module: str = "strategy_lab.app",
+    module: str = "strategy_app",
     port_option: str = "--port",
     program: Sequence[str] = (),
     folder: Path | None = None,

@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import strategy_profiles
+from strategy_app.server.state import STOPPED
 from strategy_core.processes.command_reader import LAUNCHER_ENDED
-from strategy_lab import profiles
-from strategy_lab.app.server.state import STOPPED
-from strategy_lab.profiles.run.checkpoints import last_saved_state
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.tail import Tail
+from strategy_profiles.run.checkpoints import last_saved_state
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.tail import Tail
 from tests.drill import described, living, started, wait_for_launch
 from tests.timeouts import wait_until
 
@@ -48,10 +48,10 @@ RUN = "run"
 SERVER = """
 import json, os, sys, threading, time
 from pathlib import Path
-from strategy_lab.app.access.policy import Access
-from strategy_lab.app.server import state
-from strategy_lab.app.server.asgi_app import serve
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_app.access.policy import Access
+from strategy_app.server import state
+from strategy_app.server.asgi_app import serve
+from strategy_profiles.spec.run_spec import parse_spec
 
 runs, spec, change = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
 
@@ -137,7 +137,7 @@ def stop(
 
 def check(moment: str, number: signal.Signals, run: Path, num_seen: int, gone_s: float) -> Try:
     """What is on record; raises AssertionError if it is less than it was, or not explained."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     steps, status = steps_of(run), profile.status
     saved = last_saved_state(run)
     done = Try(

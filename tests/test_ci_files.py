@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
-from strategy_lab import profiles
-from strategy_lab.profiles.gate.baseline import accept as accept_runs
-from strategy_lab.profiles.gate.baseline import read_run, save
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+import strategy_profiles
+from strategy_profiles.gate.baseline import accept as accept_runs
+from strategy_profiles.gate.baseline import read_run, save
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 from tests.synthetic import write_run
 from tests.synthetic.recipe import Recipe, spec_of
 
@@ -99,7 +99,7 @@ def action_steps(project: Path, **inputs: str) -> list[subprocess.CompletedProce
 def accept(project: Path) -> None:
     """The baseline of a run of the same program."""
     accepted = write_run(project / "accepted", steps=60, seed=99)
-    save(accept_runs([read_run(profiles.load(accepted))]), project / "baseline.json")
+    save(accept_runs([read_run(strategy_profiles.load(accepted))]), project / "baseline.json")
 
 
 INPUTS = {"spec": "train.yaml", "baseline": "baseline.json", "install": "", "repeat": "4"}

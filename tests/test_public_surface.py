@@ -13,15 +13,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import strategy_profiles
 from strategy_core.cli import _reference as cli_reference
 from strategy_core.cli.main import main, verb_parsers
 from strategy_core.planning import strategy_catalog
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports import destinations, formats
-from strategy_lab.profiles.run import reference as run_reference
-from strategy_lab.profiles.spec import reference as spec_reference
-from strategy_lab.profiles.tables.schema import COLUMNS
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.exports import destinations, formats
+from strategy_profiles.run import reference as run_reference
+from strategy_profiles.spec import reference as spec_reference
+from strategy_profiles.tables.schema import COLUMNS
 from tests.synthetic import write_run
 
 FILE = Path(__file__).parent / "data" / "public_surface.json"
@@ -86,7 +86,7 @@ def test_every_public_name_is_listed() -> None:
 
 def test_a_summary_has_its_fields(tmp_path_factory: pytest.TempPathFactory) -> None:
     run = write_run(tmp_path_factory.mktemp("run") / "mine")
-    summary = summarize(profiles.load(run))
+    summary = summarize(strategy_profiles.load(run))
     assert set(SUMMARY.split()) <= set(summary)
     assert set(SEGMENT.split()) <= set(summary["segments"][0])
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel
 
 from strategy_core.cli import _reference as cli
 from strategy_core.cli.main import verb_parsers
-from strategy_lab.profiles.analysis.advice import reference as advice
-from strategy_lab.profiles.reporting import glossary
-from strategy_lab.profiles.reporting.definitions import DEFINITIONS
-from strategy_lab.profiles.run import reference as run_folder
-from strategy_lab.profiles.spec import reference as run_spec
-from strategy_lab.profiles.tables import reference as tables
-from strategy_lab.profiles.tables.schema import COLUMNS
+from strategy_profiles.analysis.advice import reference as advice
+from strategy_profiles.reporting import glossary
+from strategy_profiles.reporting.definitions import DEFINITIONS
+from strategy_profiles.run import reference as run_folder
+from strategy_profiles.spec import reference as run_spec
+from strategy_profiles.tables import reference as tables
+from strategy_profiles.tables.schema import COLUMNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -67,7 +67,10 @@ def test_words_that_the_page_explains_are_in_the_glossary() -> None:
 
 
 def test_the_live_view_explains_by_keys_that_there_are() -> None:
-    scripts = [path.read_text("utf-8") for path in (DOCS.parent / "app/frontend/live").glob("*.js")]
+    scripts = [
+        path.read_text("utf-8")
+        for path in (DOCS.parent / "app/strategy_app/frontend/live").glob("*.js")
+    ]
     pattern = r"\bdefinitions(?:\.(\w+)|\[\"([^\"]+)\"\])"
     used = {a or b for script in scripts for a, b in re.findall(pattern, script)}
     assert used >= {"capture window", "collective", "marks", "served_step"}

@@ -19,11 +19,11 @@ from strategy_core.planning import strategy_catalog
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("app", "profiles", "strategy_core")
 OTHER_MEANINGS = {
-    ("profiles/spec/run_spec.py", "tpu"): "kind of device",
-    ("strategy_core/planning/device_plan.py", "tpu"): "kind of device",
-    ("strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
-    ("strategy_core/contexts/trace.py", "default"): "context",
-    ("strategy_core/lecture/scenes/merge_call.py", "default"): "context",
+    ("profiles/strategy_profiles/spec/run_spec.py", "tpu"): "kind of device",
+    ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",
+    ("strategy_core/strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
+    ("strategy_core/strategy_core/contexts/trace.py", "default"): "context",
+    ("strategy_core/strategy_core/lecture/scenes/merge_call.py", "default"): "context",
 }
 
 
@@ -78,7 +78,7 @@ def _is_constant(node: ast.AST) -> TypeGuard[ast.Assign]:
 
 
 def test_no_choice_is_made_by_the_name_of_a_strategy() -> None:
-    own = ROOT / "strategy_core" / "strategies"
+    own = ROOT / "strategy_core" / "strategy_core" / "strategies"
     files = [
         path
         for folder in FOLDERS

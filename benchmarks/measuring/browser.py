@@ -19,7 +19,7 @@ def serve_lab(runs: Path, *, start_timeout_s: float = 60) -> Iterator[str]:
 
     Pages of it are opened `with_token`.
     """
-    with serve("strategy_lab.app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
+    with serve("strategy_app", "--runs", str(runs), start_timeout_s=start_timeout_s) as address:
         yield address
 
 

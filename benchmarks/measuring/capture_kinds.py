@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 
 from strategy_core.recorder.planner import EARLY_STEP, WindowPlanner
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
-from strategy_lab.profiles.spec.run_spec import Capture, RunSpec, parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.run.layout import WorkerFolder, worker_folder
+from strategy_profiles.spec.run_spec import Capture, RunSpec, parse_spec
 
 WARM_UP_STEPS = 12
 """Tracing, and the small window at a segment's beginning."""

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.compare.comparison import TimedRun
-from strategy_lab.profiles.analysis.compare.repetitions import DIFFERENCE
-from strategy_lab.profiles.analysis.compare.run_comparison import timed_run
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles import load
+from strategy_profiles.analysis.compare.comparison import TimedRun
+from strategy_profiles.analysis.compare.repetitions import DIFFERENCE
+from strategy_profiles.analysis.compare.run_comparison import timed_run
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.tables.store import Profile
 
 SIDES = ("a", "again", "b")
 _LEAST_MS = 0.05

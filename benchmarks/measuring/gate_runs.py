@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.tables.store import Profile, load
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.tables.store import Profile, load
 
 WORK = {"a": 100, "again": 100, "b02": 102, "b05": 105, "b10": 110}
 """Matrix products in a step, by side."""

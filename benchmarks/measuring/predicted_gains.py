@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_lab.profiles.analysis.facts import Finding, Gain
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.analysis.facts import Finding, Gain
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.reporting import units
+from strategy_profiles.tables.store import Profile
 
 _FEWEST_OTHERS = 8
 

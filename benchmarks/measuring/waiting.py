@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.measuring.paired import median_ratio
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab.profiles.run.tail import Tail
+from strategy_profiles.run.tail import Tail
 
 Fields = dict[str, Any]
 """Of an event, with its kind."""

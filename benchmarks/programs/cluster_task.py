@@ -85,8 +85,8 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
     from strategy_core.recorder.recorder import Recorder
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment, state
-    from strategy_lab.profiles.run.layout import worker_folder
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.run.layout import worker_folder
+    from strategy_profiles.spec.run_spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, addresses = config["task"]["index"], config["cluster"]["worker"]
@@ -150,7 +150,7 @@ def fit(rounds: int, steps: int) -> None:
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment
     from strategy_core.training.keras_fit_sync import FitAgreement
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.spec.run_spec import RunSpec
 
     config = json.loads(os.environ["TF_CONFIG"])
     process, num_workers = config["task"]["index"], len(config["cluster"]["worker"])

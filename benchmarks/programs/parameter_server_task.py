@@ -64,7 +64,7 @@ def recording(folder: Path, rounds: int, steps: int, pids: list[int]) -> None:
     from strategy_core.recorder.recorder import Recorder
     from strategy_core.runtime import logical_devices
     from strategy_core.training import segment, state
-    from strategy_lab.profiles.run.layout import worker_folder
+    from strategy_profiles.run.layout import worker_folder
 
     logical_devices.create_logical_devices(SPEC)
     built = segment.build(SPEC)

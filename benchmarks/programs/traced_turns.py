@@ -29,7 +29,7 @@ from strategy_core.tracing import hooks, keras_hooks
 from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import Settings
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.manifest import create_run_file
 
 BATCHES = (8, 64, 256, 512, 1024, 2048)
 CALIBRATION_STEPS = 80

@@ -13,13 +13,13 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.lib import policies
 from streamlit.runtime.scriptrunner import script_runner
 
-from strategy_lab.app.server import state
-from strategy_lab.app.server.asgi_app import server_options
+from strategy_app.server import state
+from strategy_app.server.asgi_app import server_options
 
 
 @pytest.fixture(autouse=True)
 def _no_head_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strategy_lab.app.widgets.chart.PAINT_S", 0.0)
+    monkeypatch.setattr("strategy_app.widgets.chart.PAINT_S", 0.0)
 
 
 @pytest.fixture(scope="session", autouse=True)

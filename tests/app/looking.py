@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.app.server import state
+from strategy_app.server import state
 from tests.timeouts import MAX_WAIT_S
 
 ALL = (

@@ -10,21 +10,21 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from strategy_lab.app.charts import comparing, steps
-from strategy_lab.app.charts.base import CLEAR, label
-from strategy_lab.app.charts.matrix import traffic
-from strategy_lab.app.charts.memory import memory, memory_over_step
-from strategy_lab.app.charts.mesh import CorePlace, mesh
-from strategy_lab.app.charts.model_graph import Sizing, model_graph
-from strategy_lab.app.charts.phases import breakdown
-from strategy_lab.app.charts.runs import together
-from strategy_lab.app.charts.serving import closures, step_rates
-from strategy_lab.app.charts.sweep import pareto
-from strategy_lab.app.widgets.step_chart import make_selectable
-from strategy_lab.profiles.analysis.mesh_links import MeshLink
-from strategy_lab.profiles.analysis.model_graph.picture import model_picture
-from strategy_lab.profiles.reporting.device_names import short_names
-from strategy_lab.profiles.reporting.palette import (
+from strategy_app.charts import comparing, steps
+from strategy_app.charts.base import CLEAR, label
+from strategy_app.charts.matrix import traffic
+from strategy_app.charts.memory import memory, memory_over_step
+from strategy_app.charts.mesh import CorePlace, mesh
+from strategy_app.charts.model_graph import Sizing, model_graph
+from strategy_app.charts.phases import breakdown
+from strategy_app.charts.runs import together
+from strategy_app.charts.serving import closures, step_rates
+from strategy_app.charts.sweep import pareto
+from strategy_app.widgets.step_chart import make_selectable
+from strategy_profiles.analysis.mesh_links import MeshLink
+from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_profiles.reporting.device_names import short_names
+from strategy_profiles.reporting.palette import (
     GREY,
     PHASE_COLOURS,
     SERIES_COLOUR,
@@ -33,9 +33,9 @@ from strategy_lab.profiles.reporting.palette import (
     phase_name,
     run_colour,
 )
-from strategy_lab.profiles.sweep.results import results
-from strategy_lab.profiles.tables.schema import CATEGORIES
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.sweep.results import results
+from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.store import load
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 DATA = Path(__file__).parents[1] / "data"

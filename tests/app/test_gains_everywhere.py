@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
+from strategy_app.mcp_server.answers import Answers
 from strategy_core.cli.main import main
-from strategy_lab import profiles
-from strategy_lab.app.mcp_server.answers import Answers
-from strategy_lab.profiles.analysis.facts import Finding, Gain
-from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.replay import finding_gain
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.analysis.facts import Finding, Gain
+from strategy_profiles.exports.html import report
+from strategy_profiles.replay import finding_gain
+from strategy_profiles.tables.store import Profile
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
 
@@ -39,7 +39,7 @@ def test_the_overview_adds_it_below_its_finding(late: Path) -> None:
 
 
 def test_the_report_and_agents_show_it(late: Path) -> None:
-    assert report(profiles.load(late)).count(SENTENCE) == 1
+    assert report(strategy_profiles.load(late)).count(SENTENCE) == 1
     (segment,) = Answers(late.parent).findings("late")["segments"]
     found = {item["key"]: item for item in segment["findings"]}
     assert found["straggler"]["gain"]["sentence"] == SENTENCE

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.profiles.analysis.cost import cost_text
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.key_numbers import KeyNumber
-from strategy_lab.profiles.analysis.run_row import run_row
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.reporting import units
+import strategy_profiles
+from strategy_app.live.live_run import LiveRun
+from strategy_profiles.analysis.cost import cost_text
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.key_numbers import KeyNumber
+from strategy_profiles.analysis.run_row import run_row
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.exports.html import report
+from strategy_profiles.reporting import units
 from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_documents, check_live, check_texts, live, numbers_of
 from tests.event_records import read_records, write_records
@@ -181,7 +181,7 @@ def test_documents_for_programs_have_the_numbers_of_the_pages(
 
 def test_waits_across_workers_are_the_same_in_summary_and_report(of_two_workers: Path) -> None:
     """Replica 3 shares its worker with the late one, 0 and 1 wait for it across the workers."""
-    profile = profiles.load(of_two_workers)
+    profile = strategy_profiles.load(of_two_workers)
     (segment,) = summarize(profile)["segments"]
     waits = {each["replica"]: each["wait_ms"] for each in segment["replicas"]}
     assert min(waits[replica] for replica in (0, 1, 3)) > waits[2] + 25
@@ -192,7 +192,7 @@ def test_waits_across_workers_are_the_same_in_summary_and_report(of_two_workers:
 
 
 def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = findings(gather_facts(profile, profile.segments[0]))
     assert len(found) > 2
     overview = text_of(open_page("overview", run.parent, run=run.name)).replace("\\", "")
@@ -213,7 +213,7 @@ def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:
 def test_the_summary_and_the_list_of_runs_give_the_same_numbers(
     run: Path, numbers: dict[str, KeyNumber]
 ) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     (segment,) = summarize(profile)["segments"]
     step_ms = numbers["step_time"].value
     assert segment["steps"]["wall_ms"]["median"] == step_ms == run_row(profile).step_ms
@@ -242,6 +242,6 @@ def test_of_parameter_servers_the_slowest_worker_is_the_same_everywhere(tmp_path
     assert told["numbers"]["slowest"] == expected
     assert "a step is done every" in told["headline"]
     assert "wait" not in told["headline"]
-    (segment,) = summarize(profiles.load(run))["segments"]
+    (segment,) = summarize(strategy_profiles.load(run))["segments"]
     assert segment["straggler"]["late_ms"] == pytest.approx(20.0)
     assert segment["findings"] == [] or segment["findings"][0]["key"] != "straggler"

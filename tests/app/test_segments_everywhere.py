@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.key_numbers import key_numbers
-from strategy_lab.profiles.analysis.run_row import run_row
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports.html import report
+import strategy_profiles
+from strategy_app.live.live_run import LiveRun
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.analysis.run_row import run_row
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.exports.html import report
 from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_live, check_texts, command_line, numbers_of, plain
 from tests.event_records import read_records, write_records
@@ -45,14 +45,14 @@ def everywhere(run: Path) -> dict[str, str]:
     """What a reader sees of the run, as words, by place."""
     return {
         "Overview": plain(text_of(open_page("overview", run.parent, run=run.name))),
-        "report": plain(report(profiles.load(run))),
+        "report": plain(report(strategy_profiles.load(run))),
         "summary": plain(command_line(run)),
     }
 
 
 def test_live_page_and_list_of_runs_show_the_last_segment(run: Path) -> None:
     check_live(run)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert numbers_of(run)[0].startswith("Segment 1: mirrored on 4 replicas")
     (first, last) = summarize(profile)["segments"]
     assert first["headline"].startswith("Segment 0: mirrored on 4 replicas")
@@ -77,14 +77,14 @@ def test_a_run_that_goes_on_names_the_segment_of_its_newest_steps(
 def test_overview_report_and_command_line_show_the_last_segment(run: Path) -> None:
     check_texts(run)
     assert "Sentence and numbers are of segment 1, the last one with a step" in plain(
-        report(profiles.load(run))
+        report(strategy_profiles.load(run))
     )
 
 
 @pytest.mark.slow
 def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) -> None:
     """8 s of tracing are most of the last segment, and less of the run."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = findings(gather_facts(profile, profile.segments[1]))
     (tracing,) = [item for item in found if item.key == "tracing"]
     assert tracing.cost is not None
@@ -96,7 +96,7 @@ def test_shares_of_all_steps_name_the_segment_whose_steps_they_are(run: Path) ->
 
 @pytest.mark.slow
 def test_captured_steps_unlike_the_others_are_named_beside_every_number_of_them(run: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[1])
     took = f"{facts.breakdown.mean_ms('wall'):.1f} ms"
     said = f"The captured steps took {took} on average, other steps take "

@@ -14,21 +14,21 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import strategy_profiles
+from strategy_app.live.live_run import LiveRun
+from strategy_app.mcp_server.answers import ALL, Answers
 from strategy_core.cli._summary_text import print_summary
-from strategy_lab import profiles
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.app.mcp_server.answers import ALL, Answers
-from strategy_lab.profiles.analysis.compare.document import comparison_document
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_sets
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
-from strategy_lab.profiles.analysis.steps import step_times, typical_captured_steps
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.exports.key_metrics import segment_metrics
-from strategy_lab.profiles.gate.baseline import accept, read_baseline, read_run, save
+from strategy_profiles.analysis.compare.document import comparison_document
+from strategy_profiles.analysis.compare.run_comparison import compare_sets
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_profiles.analysis.steps import step_times, typical_captured_steps
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.exports import write
+from strategy_profiles.exports.html import report
+from strategy_profiles.exports.key_metrics import segment_metrics
+from strategy_profiles.gate.baseline import accept, read_baseline, read_run, save
 from tests.app.looking import open_page, text_of
 
 ON_COMMUNICATION = ("exposed", "traffic", "busbw")
@@ -37,7 +37,7 @@ LIVE = ("loop_time", "loop_throughput", "step_time", "slowest", "loss", "traffic
 
 def numbers_of(run: Path) -> tuple[str, dict[str, KeyNumber]]:
     """The headline of a run's last segment, and its key numbers by key."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     segment = profile.segments[-1]
     facts = gather_facts(profile, segment)
     return "".join(headline(profile, facts)), {item.key: item for item in key_numbers(facts)}
@@ -71,7 +71,7 @@ def check_texts(run: Path) -> None:
     for missing in numbers.values():
         assert missing.source, f"{missing.key} is missing: {missing.note}"
     overview = plain(text_of(open_page("overview", run.parent, run=run.name)))
-    in_report = plain(report(profiles.load(run)))
+    in_report = plain(report(strategy_profiles.load(run)))
     in_summary = plain(command_line(run))
     for text in (overview, in_report, in_summary):
         assert plain(sentence) in text
@@ -89,7 +89,7 @@ def check_documents(run: Path, scratch: Path) -> None:
 
     Its last segment is the one with the most steps, of which `compare` and the gate speak.
     """
-    profile, numbers = profiles.load(run), numbers_of(run)[1]
+    profile, numbers = strategy_profiles.load(run), numbers_of(run)[1]
     values = {key: item.value for key, item in numbers.items() if item.value is not None}
     opened = profile.segments[-1]
     facts = gather_facts(profile, opened)
@@ -132,7 +132,7 @@ def check_tables(
     run: Path, values: dict[str, float], waits: dict[int, float | None], scratch: Path
 ) -> None:
     """A reader of the tables alone computes the same, by SQL and from CSV files."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     number = profile.segments[-1].segment
     first = int(step_times(profile, number).step[0])
     timed = f"segment = {number} and step > {first} and not traced and not captured"
@@ -169,7 +169,7 @@ def check_tables(
 
 def command_line(run: Path) -> str:
     out = io.StringIO()
-    print_summary(summarize(profiles.load(run)), Console(file=out, width=1000))
+    print_summary(summarize(strategy_profiles.load(run)), Console(file=out, width=1000))
     return out.getvalue()
 
 

@@ -23,9 +23,9 @@ from urllib.parse import urlsplit
 
 from starlette.routing import Route, WebSocketRoute
 
-from strategy_lab.app.access.gate import HEALTH
-from strategy_lab.app.access.policy import Access, cookie_name
-from strategy_lab.app.server.routes import build_routes
+from strategy_app.access.gate import HEALTH
+from strategy_app.access.policy import Access, cookie_name
+from strategy_app.server.routes import build_routes
 from tests.attacks.victim import ANSWER_WITHIN_S, RUN, Answer, Victim
 
 PAGES = ("/", "/overview?run=" + RUN, "/contexts", "/runs")

@@ -14,9 +14,9 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from strategy_app.access.policy import cookie_name
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
-from strategy_lab.app.access.policy import cookie_name
 from tests.lab_access import cookie_value
 from tests.server_process import ServerProcess, server_process
 from tests.synthetic import write_run

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.compare_noise import NOISES, by_the_rule, share, simulate
 from strategy_core.launcher.repetition import MOST_AUTO
-from strategy_lab.profiles.analysis.compare.comparison import TimedRun
-from strategy_lab.profiles.analysis.compare.run_time import RunTime
+from strategy_profiles.analysis.compare.comparison import TimedRun
+from strategy_profiles.analysis.compare.run_time import RunTime
 
 TRIALS = 150
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.field import KINDS, PROGRAMS, Told, judge
-from strategy_lab.profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.advice.registry import RULES
 
 TRUTH: dict[str, Any] = {
     "kind": "epoch-start",

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_core.processes import import_path
+from strategy_core.processes.import_path import with_own_code
 from tests.processes import all_below, command_of
 from tests.timeouts import MAX_WAIT_S, wait_until
 
@@ -159,10 +159,10 @@ def address(number: int) -> str:
 def _start(folder: Path, number: int, command: Sequence[str], environment: dict[str, str]) -> Host:
     name = f"host-{'ab'[number]}"
     archive = folder / f"{name}.tar"
-    told = {**os.environ, "PYTHONPATH": str(import_path.package_root()), **environment}
+    told = {**with_own_code(os.environ), **environment}
     with archive.open("wb") as packed:
         passed = packed.fileno()
-        program, python = str(import_path.package_root()), sys.prefix
+        program, python = str(Path(__file__).parents[2]), sys.prefix
         about = [name, address(number), str(uuid.uuid4()), str(passed), program, python]
         process = subprocess.Popen(
             [*_UNSHARE, "bash", "-c", _HOST, "host", *about, *command],

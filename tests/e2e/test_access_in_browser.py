@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from strategy_lab.app.server.browser import redirect_file
+from strategy_app.server.browser import redirect_file
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from strategy_lab.profiles.sweep.record import save
+from strategy_profiles.sweep.record import save
 from tests.e2e.axe import findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import (
+from strategy_profiles import load
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import (
     CommandAnswered,
     CommandSent,
     EpochEnded,
@@ -23,8 +23,8 @@ from strategy_lab.profiles.run.events import (
     SegmentOpened,
     StepDone,
 )
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.liveness import process_started_ns
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.liveness import process_started_ns
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until
 from tests.growing_run import begin_run, end_run, write_by_launcher

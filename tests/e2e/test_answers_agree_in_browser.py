@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS, phase_name
+from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until_drawn
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher import record_limit
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab import profiles
-from strategy_lab.profiles.run.checkpoints import last_saved_state
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.checkpoints import last_saved_state
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.e2e.following import events, wait_until
 from tests.timeouts import MAX_WAIT_S
 
@@ -72,7 +72,7 @@ def assert_one_run(run: Path) -> None:
 
 
 def test_a_finished_run_leaves_a_whole_profile(finished_run: Path) -> None:
-    profile = profiles.load(finished_run)
+    profile = strategy_profiles.load(finished_run)
     assert profile.status.state == "finished"
     assert [segment.num_replicas for segment in profile.segments] == [2, 4]
     assert profile.table("steps").num_rows == 40
@@ -146,7 +146,7 @@ def test_a_run_continues_from_the_end_of_another(launcher: Launcher, tmp_path: P
     (segment,) = events(then.folder, "segment")
     assert segment["segment"] == 0
     assert segment["state_checksum_before"] == segment["state_checksum_after"]
-    profile = profiles.load(then.folder)
+    profile = strategy_profiles.load(then.folder)
     assert (profile.status.state, profile.table("steps").num_rows) == ("finished", 8)
 
 
@@ -214,4 +214,4 @@ def test_a_hung_input_is_found_and_kept(launch: Launch, tmp_path: Path) -> None:
     assert events(handle.folder, "exited")[-1]["verdict"] == "hung"
     assert re.search(r"No event for \d+ s; .*; it waits for its input", str(handle.message))
     assert len(events(handle.folder, "step")) >= 1
-    assert profiles.load(handle.folder).status.state == "failed"
+    assert strategy_profiles.load(handle.folder).status.state == "failed"

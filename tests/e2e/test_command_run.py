@@ -16,13 +16,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
+import strategy_profiles
 from strategy_core.cli import _repeat
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.planning import workload_catalog
 from strategy_core.processes.import_path import with_own_code
-from strategy_lab import profiles
-from strategy_lab.profiles.run.events import WindowCaptured
+from strategy_profiles.run.events import WindowCaptured
 from tests.e2e.following import events, wait_until
 from tests.processes import is_living
 from tests.timeouts import MAX_WAIT_S
@@ -75,7 +75,7 @@ def test_json_lines_end_with_the_summary_and_no_generated_file_is_left(
     assert (first["num_replicas"], first["global_batch_size"]) == (2, 64)
     assert (second["num_replicas"], second["global_batch_size"]) == (4, 128)
     assert [line["step"] for line in lines if line["kind"] == "step"] == list(range(30))
-    asked = profiles.load(run).spec
+    asked = strategy_profiles.load(run).spec
     assert asked is not None
     assert (asked["seed"], asked["steps"], asked["capture"]["window_steps"]) == (7, 30, 5)
     assert asked["inject"] == [{"kind": "delay", "replica": 1, "ms": 5.0, "worker": 0}]
@@ -88,7 +88,7 @@ def test_a_polite_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -
     with running(run) as process:
         process.send_signal(number)
         assert process.wait(MAX_WAIT_S) == 0
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "stopped"
     assert profile.table("steps").num_rows > 10
 
@@ -104,7 +104,7 @@ def test_a_second_interrupt_ends_a_run_that_cannot_stop(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(MAX_WAIT_S) == 1
     assert not is_living(worker)
-    assert profiles.load(run).table("steps").num_rows > 10
+    assert strategy_profiles.load(run).table("steps").num_rows > 10
 
 
 ASLEEP = """
@@ -132,7 +132,7 @@ def test_killing_the_command_ends_a_worker_even_inside_a_python_function(tmp_pat
         wait_until(lambda: is_asleep(run))
         process.kill()
         wait_until(lambda: not is_living(worker))
-    assert profiles.load(run).status.state == "incomplete"
+    assert strategy_profiles.load(run).status.state == "incomplete"
 
 
 def is_asleep(run: Path) -> bool:
@@ -200,7 +200,7 @@ def test_a_workload_in_a_project_of_its_own_gets_the_projects_modules(tmp_path: 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert profiles.load(tmp_path / "run").status.state == "finished"
+    assert strategy_profiles.load(tmp_path / "run").status.state == "finished"
 
 
 def test_two_specs_are_run_in_turns_and_compared(
@@ -215,7 +215,7 @@ def test_two_specs_are_run_in_turns_and_compared(
     other.write_text("devices: cpu:2\nworkload: digits-mlp\nglobal_batch_size: 32\nsteps: 8\n")
     asked = ["run", *QUICK, "--steps", "8", "--repeat", "1", "--interleave", str(other)]
     assert main([*asked, "-o", str(tmp_path / "x")]) == 0
-    a, b = (profiles.load(tmp_path / f"x-{side}-1") for side in "ab")
+    a, b = (strategy_profiles.load(tmp_path / f"x-{side}-1") for side in "ab")
     assert [run.segments[0].global_batch_size for run in (a, b)] == [64, 32]
     assert [run.table("steps").num_rows for run in (a, b)] == [8, 8]
     assert a.notes == b.notes == ()
@@ -234,7 +234,7 @@ def test_a_step_of_many_packs_on_eight_devices_is_captured_at_once(tmp_path: Pat
     command = [*LAB, "run", *spec, *packs, *every, "--steps", "4", "-o", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=allowed_s, check=False)
     assert done.returncode == 0, done.stderr
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.events(WindowCaptured)[0].error is None
     calls = profile.table("collectives").filter(pc.field("step") == 2)
     assert calls.num_rows / 8 > 4  # packs of a step

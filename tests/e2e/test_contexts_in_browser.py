@@ -11,12 +11,12 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+import strategy_profiles
 from strategy_core.contexts import course
 from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles import stepper
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles import stepper
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.processes import command_of
 from tests.timeouts import wait_until
@@ -285,7 +285,7 @@ def test_a_run_shows_the_contexts_of_its_first_step(
     run = server.fresh("contexts-traced")
     handle = launcher.launch(spec, run)
     assert handle.wait(240)
-    rows = profiles.load(run).table("contexts").to_pandas()
+    rows = strategy_profiles.load(run).table("contexts").to_pandas()
     assert set(rows["context"]) >= {"cross-replica", "replica", "update"}
     assert set(rows["phase"]) == {"tracing"}
 

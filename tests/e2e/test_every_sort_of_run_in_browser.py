@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from strategy_lab.app.widgets.links import RUN_PAGES
-from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_app.widgets.links import RUN_PAGES
+from strategy_profiles.imports.import_run import import_profile
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.profiles.served_run import write_served_run

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
+import strategy_profiles
 from strategy_core.lecture.recording import MIRRORED
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.exports.film import step_page
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.exports import write
+from strategy_profiles.exports.film import step_page
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until
@@ -153,7 +153,7 @@ def test_long_names_of_devices_keep_their_numbers_and_no_text_is_cut_off(
     browser: Browser, tmp_path: Path
 ) -> None:
     run = write_run(tmp_path / "run", steps=30, windows=1, replicas=4, workers=2)
-    film = write(profiles.load(run), "film", tmp_path / "film.html")
+    film = write(strategy_profiles.load(run), "film", tmp_path / "film.html")
     html = film.read_text()
     assert '"worker 1 CPU:0"' in html
     for worker in (0, 1):
@@ -182,7 +182,7 @@ def test_the_exported_file_plays_alone(
     browser: Browser, tmp_path: Path, options: dict[str, object]
 ) -> None:
     run = write_run(tmp_path / "run", steps=30, windows=1, **options)
-    path = write(profiles.load(run), "film", tmp_path / "step.html")
+    path = write(strategy_profiles.load(run), "film", tmp_path / "step.html")
     page = browser.new_page(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
     page.set_default_timeout(MAX_WAIT_MS)
     console_errors: list[str] = []

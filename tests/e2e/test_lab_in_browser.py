@@ -16,18 +16,18 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from strategy_lab.profiles.run.command_mailbox import read_commands
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import (
+from strategy_profiles.run.command_mailbox import read_commands
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import (
     CommandAnswered,
     Launched,
     SegmentOpened,
     StepDone,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.layout import launcher_file, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.layout import launcher_file, worker_folder
+from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from strategy_app.lecture.shown import LIVE, as_recorded, recorded_live
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.lecture.course import scenes
-from strategy_lab.app.lecture.shown import LIVE, as_recorded, recorded_live
 
 pytestmark = pytest.mark.run
 SCENES = {scene.name: scene for scene in scenes()}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import SegmentOpened, StepDone
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import SegmentOpened, StepDone
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import create_run_file
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
 

@@ -57,7 +57,7 @@ def test_the_page_shows_the_traced_run_and_the_program_keeps_its_own_ends(
             servers = [
                 child
                 for child in psutil.Process(process.pid).children()
-                if "strategy_lab.app" in child.cmdline()
+                if "strategy_app" in child.cmdline()
             ]
             assert process.stdout.readline() == "trained\n"
             page = browser.new_page()

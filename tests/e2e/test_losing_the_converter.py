@@ -9,11 +9,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.tail import Tail
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.tail import Tail
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.processes import all_below, command_of, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -27,7 +27,7 @@ def converters(run: Path) -> list[psutil.Process]:
     """Those of the run's worker; the launcher's next worker may have one in readiness."""
     workers = [launched["pid"] for launched in run_records(run, "launched")]
     below = [process for pid in workers if is_living(pid) for process in all_below(pid)]
-    return [p for p in below if "strategy_lab.profiles.capture.helper" in " ".join(command_of(p))]
+    return [p for p in below if "strategy_profiles.capture.helper" in " ".join(command_of(p))]
 
 
 def last_step(run: Path) -> int:
@@ -64,4 +64,4 @@ def test_training_goes_on_and_stop_ends_it_in_time(
         handle.kill()
     told = [note["message"] for note in run_records(run, "note")]
     assert any("The process that converts captures was" in message for message in told)
-    assert profiles.load(run).table("spans").num_rows, "later windows were converted"
+    assert strategy_profiles.load(run).table("spans").num_rows, "later windows were converted"

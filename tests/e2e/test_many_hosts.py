@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
+import strategy_profiles
 from tests.e2e.following import events, wait_until
 from tests.event_records import run_records
 from tests.processes import is_living
@@ -92,7 +92,7 @@ def test_two_hosts_and_a_shared_folder_are_one_run(tmp_path: Path) -> None:
     with hosts(addresses := cluster(), run, run, flags=("--steps", "20")) as both:
         ends = [host.end() for host in both]
     assert [code for code, _ in ends] == [0, 0], ends
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "finished"
     (segment,) = profile.summary()["segments"]
     assert (segment["strategy"], segment["num_replicas"]) == ("multi-worker-mirrored", 2)
@@ -120,7 +120,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
         ends = [host.end() for host in both]
     assert [code for code, _ in ends] == [0, 0], ends
     for run in runs:
-        assert profiles.load(run).status.state == "stopped"
+        assert strategy_profiles.load(run).status.state == "stopped"
     counts = [len(steps_of(run, worker)) for worker, run in enumerate(runs)]
     assert counts[0] == counts[1]
     done = subprocess.run(
@@ -131,7 +131,7 @@ def test_a_signal_to_one_host_stops_all_at_the_same_step_and_folders_are_collect
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    whole = profiles.load(tmp_path / "all")
+    whole = strategy_profiles.load(tmp_path / "all")
     assert whole.status.state == "stopped"
     assert len(whole.summary()["segments"][0]["replicas"]) == 2
 
@@ -151,7 +151,7 @@ def test_all_make_a_change_that_is_left_in_the_folder_at_the_same_step(tmp_path:
     checkpoint = str(run / "worker-0-0" / "checkpoint")
     assert f"--resume {checkpoint}" in refused.stderr
     assert Path(checkpoint).is_dir()
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "stopped"
     assert [s.global_batch_size for s in profile.segments] == [64, 96]
     answers = [(r["command"], r["status"]) for r in run_records(profile.path, "answer")]
@@ -179,7 +179,7 @@ def test_a_killed_host_is_named_by_the_others_folder_and_by_the_run(tmp_path: Pa
         os.kill(lost["pid"], signal.SIGKILL)
         ends = [host.end() for host in both]
     assert [code for code, _ in ends] == [1, 1], ends
-    status = profiles.load(run).status
+    status = strategy_profiles.load(run).status
     assert status.state == "failed"
     assert "Worker 1" in (status.message or "")
     assert "SIGKILL" in (status.message or "")
@@ -197,7 +197,7 @@ def test_servers_on_other_hosts_leave_when_the_coordinator_has(tmp_path: Path) -
         for host in started:
             host.process.kill()
     assert [code for code, _ in ends] == [0, 0, 0], ends
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "finished"
     assert profile.segments[0].strategy == "parameter-server"
     assert (
@@ -214,7 +214,7 @@ def test_a_task_that_never_comes_is_named_in_time(tmp_path: Path) -> None:
     assert code == 1
     expected = f"waited 6 s for worker 1 ({addresses[1]}) without success"
     assert expected in said
-    status = profiles.load(run).status
+    status = strategy_profiles.load(run).status
     assert status.state == "failed"
     assert expected in (status.message or "")
 

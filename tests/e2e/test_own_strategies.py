@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.breakdown import step_breakdown
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.own_strategies import installed
 from tests.timeouts import MAX_WAIT_S
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def runs(folder: Path) -> dict[str, profiles.Profile]:
+def runs(folder: Path) -> dict[str, strategy_profiles.Profile]:
     asked: dict[str, dict[str, Any]] = {
         "default": {},
         "sum-on-cpu": {"devices": "cpu:2"},
@@ -44,7 +44,7 @@ def runs(folder: Path) -> dict[str, profiles.Profile]:
             handle = launcher.launch(spec, folder.parent / name)
             assert handle.wait(MAX_WAIT_S)
             assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
-            done[name] = profiles.load(handle.folder)
+            done[name] = strategy_profiles.load(handle.folder)
     return done
 
 
@@ -53,7 +53,7 @@ def runs(folder: Path) -> dict[str, profiles.Profile]:
     [("sum-on-cpu", 1, "reduction-to-one-device"), ("ring-of-workers", 2, "collective-ring")],
 )
 def test_it_trains_like_one_device_on_two_replicas(
-    runs: dict[str, profiles.Profile], name: str, num_workers: int, algorithm: str
+    runs: dict[str, strategy_profiles.Profile], name: str, num_workers: int, algorithm: str
 ) -> None:
     run, alone = runs[name], runs["default"]
     segment = run.segments[0]

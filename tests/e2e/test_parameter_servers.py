@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.parameter_server import ParameterServing, parameter_serving
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.processes import is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -44,7 +44,7 @@ def ended(handle: RunHandle) -> RunHandle:
 
 
 def serving(folder: Path) -> ParameterServing:
-    profile = profiles.load(folder)
+    profile = strategy_profiles.load(folder)
     return parameter_serving(profile, profile.segments[0])
 
 
@@ -76,8 +76,8 @@ def test_one_worker_trains_like_one_device_and_its_state_is_carried_over(
 ) -> None:
     alone_fields = {**COMMON, "strategy": "default", "devices": "cpu:1", "reconfigure": [SMALLER]}
     ended(launch(launcher, tmp_path / "alone", **alone_fields))
-    served = profiles.load(changed_run)
-    alone = profiles.load(tmp_path / "alone")
+    served = strategy_profiles.load(changed_run)
+    alone = strategy_profiles.load(tmp_path / "alone")
     losses = served.table("steps")["loss"].to_numpy()
     assert len(losses) == NUM_STEPS
     np.testing.assert_allclose(losses, alone.table("steps")["loss"].to_numpy(), rtol=1e-5)
@@ -90,7 +90,7 @@ def test_one_worker_trains_like_one_device_and_its_state_is_carried_over(
 
 
 def test_weights_are_cut_into_parts_on_all_servers(changed_run: Path) -> None:
-    profile = profiles.load(changed_run)
+    profile = strategy_profiles.load(changed_run)
     found = parameter_serving(profile, profile.segments[1])
     kernel = [item for item in found.variables if item.name.endswith("dense/kernel")]
     assert [(item.part, item.num_parts, item.shape) for item in kernel] == [
@@ -114,7 +114,7 @@ def test_what_is_recorded_of_a_served_segment(changed_run: Path) -> None:
     assert server.optimizer_bytes >= 2 * NUM_BYTES  # Adam keeps two numbers for each
     assert found.moments is not None
     assert found.moments.in_flight.max() == 1
-    rows = profiles.load(changed_run).table("placement").to_pylist()
+    rows = strategy_profiles.load(changed_run).table("placement").to_pylist()
     devices = {row["device"] for row in rows if row["kind"] == "variable" and not row["segment"]}
     assert devices == {"/job:ps/replica:0/task:0/device:CPU:0"}
 
@@ -142,7 +142,7 @@ def lost_run(
 
 
 def both(folder: Path) -> list[int]:
-    if not profiles.load(folder).segments:
+    if not strategy_profiles.load(folder).segments:
         return []
     return [item.worker for item in serving(folder).workers if item.num_steps > 5]
 
@@ -179,7 +179,7 @@ def test_a_lost_parameter_server_ends_the_run_and_is_named(
     assert handle.status == "failed"
     assert handle.message is not None
     assert handle.message.startswith("Parameter server 0: ")
-    assert profiles.load(folder).status.state == "failed"
+    assert strategy_profiles.load(folder).status.state == "failed"
     exits = {(r["worker"], r["generation"]): r for r in run_records(folder, "exited")}
     assert exits[3, 0]["follows"] is None
     assert {exits[key]["follows"] for key in ((0, 0), (1, 0), (2, 1))} == {3}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab import profiles
+import strategy_profiles
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
 from tests.profiles.served_run import write_served_run
@@ -90,7 +90,7 @@ def test_a_run_of_one_step_has_sentences_in_place_of_charts(
     expect(page.get_by_text("One step was recorded: step 0, ")).to_be_visible()
     expect(page.get_by_text("Step 0 alone recorded a loss: ")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
-    reason = profiles.load(runs.runs / "one-step").status.message
+    reason = strategy_profiles.load(runs.runs / "one-step").status.message
     assert reason
     shown = page.get_by_test_id("stMain").inner_text()
     assert reason.rstrip(".") in shown

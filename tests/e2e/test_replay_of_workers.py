@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
+from strategy_app.server.timelines import Timelines
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.app.server.timelines import Timelines
-from strategy_lab.profiles.replay.critical_path import path_table
-from strategy_lab.profiles.replay.edits import RemoveDelay
-from strategy_lab.profiles.replay.replays import replays
-from strategy_lab.profiles.replay.what_if import what_if
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.timeline.critical_path import path_of_step
+from strategy_profiles.replay.critical_path import path_table
+from strategy_profiles.replay.edits import RemoveDelay
+from strategy_profiles.replay.replays import replays
+from strategy_profiles.replay.what_if import what_if
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.timeline.critical_path import path_of_step
 
 pytestmark = pytest.mark.run
 DELAY_MS = 120
@@ -41,21 +41,21 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_delay_of_another_worker_is_on_the_critical_path(run: Path) -> None:
-    graph = replays(profiles.load(run), 0).middle.graph
+    graph = replays(strategy_profiles.load(run), 0).middle.graph
     longest = path_table(graph)[0]
     assert (longest.kind, longest.op) == ("delay", "worker 1")
     assert longest.total_ms == pytest.approx(DELAY_MS, rel=0.2)
 
 
 def test_without_the_delay_a_step_is_shorter_by_it(run: Path) -> None:
-    found = what_if(profiles.load(run), 0, [RemoveDelay()])
+    found = what_if(strategy_profiles.load(run), 0, [RemoveDelay()])
     assert found.measured_ms > DELAY_MS
     assert found.measured_ms - found.predicted_ms == pytest.approx(DELAY_MS, rel=0.35)
     assert found.most_ms < found.measured_ms
 
 
 def test_the_timeline_draws_the_path_through_both_workers(run: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     timeline = Timelines(run.parent).get(run.name)
     parts = path_of_step(profile, timeline, replays(profile, 0).middle.graph.step)
     devices = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.processes import is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -46,7 +46,7 @@ def test_a_lost_parameter_server_costs_the_steps_since_the_checkpoint(
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
 
-    profile = profiles.load(handle.folder)
+    profile = strategy_profiles.load(handle.folder)
     before, again = profile.segments
     assert before.first_step == 0
     assert again.first_step >= EVERY

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.schema import TABLES
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.growing_run import add_step, begin_run, end_run

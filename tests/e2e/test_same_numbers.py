@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.app.told_numbers import check_documents, check_live, check_texts, live
 from tests.timeouts import MAX_WAIT_S
 
@@ -42,7 +42,7 @@ def test_a_real_run_has_the_same_numbers_everywhere(run: Path, tmp_path: Path) -
 
 
 def test_both_injected_delays_are_named_and_nothing_is_guessed(run: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     assert [late.replica for late in facts.stragglers.late] == [1, 2]
     assert facts.stragglers.late[0].late_ms == pytest.approx(60.0, rel=0.15)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.links import links
-from strategy_lab.profiles.run.merge_hosts import collect
-from strategy_lab.profiles.timeline import lay_out
+import strategy_profiles
+from strategy_profiles.analysis.links import links
+from strategy_profiles.run.merge_hosts import collect
+from strategy_profiles.timeline import lay_out
 from tests.e2e.following import events
 from tests.e2e.separate_hosts import WIRE, address, clock_ahead, two_hosts, why_not
 from tests.event_records import run_records
@@ -49,7 +49,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def whole(parts: list[Path]) -> profiles.Profile:
+def whole(parts: list[Path]) -> strategy_profiles.Profile:
     """Both as one run, by the command."""
     run = parts[0].parent / "whole"
     done = subprocess.run(
@@ -60,7 +60,7 @@ def whole(parts: list[Path]) -> profiles.Profile:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return profiles.load(run)
+    return strategy_profiles.load(run)
 
 
 def test_each_host_has_only_its_own_part(parts: list[Path], tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_each_host_has_only_its_own_part(parts: list[Path], tmp_path: Path) -> N
         assert collect([part / "run"], tmp_path / part.name).missing == (f"worker {1 - number}",)
 
 
-def test_the_whole_is_one_run_of_both_hosts(whole: profiles.Profile) -> None:
+def test_the_whole_is_one_run_of_both_hosts(whole: strategy_profiles.Profile) -> None:
     assert whole.status.state == "finished"
     launched = run_records(whole.path, "launched")
     assert sorted((r["worker"], r["host"], r["address"]) for r in launched) == [
@@ -85,7 +85,7 @@ def test_the_whole_is_one_run_of_both_hosts(whole: profiles.Profile) -> None:
 
 
 def test_its_clocks_are_compared_and_the_late_worker_named_on_one_timeline(
-    whole: profiles.Profile,
+    whole: strategy_profiles.Profile,
 ) -> None:
     summary = whole.summary()
     reference, other = summary["clocks"]
@@ -99,7 +99,7 @@ def test_its_clocks_are_compared_and_the_late_worker_named_on_one_timeline(
 
 
 def test_bytes_between_them_are_those_of_the_cable(
-    whole: profiles.Profile, parts: list[Path]
+    whole: strategy_profiles.Profile, parts: list[Path]
 ) -> None:
     found = links(whole, whole.segments[0])
     assert found.reason is None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from strategy_app.server.lost_server import RESTARTED, STOPPED
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
-from strategy_lab.app.server.lost_server import RESTARTED, STOPPED
 from tests import lab_access
 from tests.conftest import MAX_WAIT_MS
 from tests.growing_run import begin_run

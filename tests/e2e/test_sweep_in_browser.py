@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+import strategy_profiles
 from strategy_core.launcher.sweeping import new_sweep
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab import profiles
-from strategy_lab.profiles.run.manifest import read_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.record import Budget, load, save
+from strategy_profiles.run.manifest import read_run_file
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.sweep.record import Budget, load, save
 from tests.e2e.conftest import Server, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.run, pytest.mark.timeout(1200)]
@@ -48,7 +48,7 @@ def test_a_sweep_goes_on_to_its_answer(server: Server, open_page: Callable[..., 
     assert {run.num_replicas for run in done.runs} == {1, 2}
     for run in done.runs:
         folder = server.runs / run.run
-        assert profiles.load(folder).status.state == "stopped"
+        assert strategy_profiles.load(folder).status.state == "stopped"
         identity = read_run_file(folder)
         assert identity is not None
         assert identity.tags == [sweep.name]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_profiles.tables.schema import TABLES
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until_drawn
 

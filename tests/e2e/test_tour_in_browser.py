@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
-from strategy_lab.profiles.reporting.palette import PHASE_COLOURS
+from strategy_profiles.reporting.palette import PHASE_COLOURS
 from tests.e2e.axe import findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn

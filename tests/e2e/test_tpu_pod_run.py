@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.analysis.links import links
-from strategy_lab.profiles.analysis.losses import loss
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_profiles.analysis.cores import cores
+from strategy_profiles.analysis.links import links
+from strategy_profiles.analysis.losses import loss
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 pytestmark = pytest.mark.run
@@ -28,8 +28,8 @@ NUM_STEPS = 126
 class Runs:
     """The same training twice: from two hosts to one process, and the other way round."""
 
-    merged: profiles.Profile
-    spread: profiles.Profile
+    merged: strategy_profiles.Profile
+    spread: strategy_profiles.Profile
     """It goes on until a host is killed."""
     why: str
 
@@ -61,11 +61,13 @@ def runs(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     spread.kill_process(2)
     assert spread.wait(MAX_WAIT_S), "the run did not end"
     return Runs(
-        profiles.load(folder / "merged"), profiles.load(folder / "spread"), str(spread.message)
+        strategy_profiles.load(folder / "merged"),
+        strategy_profiles.load(folder / "spread"),
+        str(spread.message),
     )
 
 
-def _losses(run: profiles.Profile) -> list[float]:
+def _losses(run: strategy_profiles.Profile) -> list[float]:
     table = run.table("steps")
     by_step = dict(zip(table["step"].to_pylist(), table["loss"].to_pylist(), strict=True))
     return [by_step[step] for step in range(NUM_STEPS)]
@@ -92,7 +94,7 @@ def test_replicas_are_numbered_host_by_host(runs: Runs) -> None:
     ]
 
 
-def _workers(run: profiles.Profile, table: str) -> set[int]:
+def _workers(run: strategy_profiles.Profile, table: str) -> set[int]:
     rows = run.sql(f"select distinct worker from {table} where segment = 0")
     return set(rows["worker"].to_pylist())
 

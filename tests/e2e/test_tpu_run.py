@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.analysis.cores import cores
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.app.looking import open_page, text_of
 from tests.timeouts import MAX_WAIT_S
 
@@ -19,7 +19,7 @@ DELAY_MS = 150.0
 
 
 @pytest.fixture(scope="module")
-def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profiles.Profile:
+def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> strategy_profiles.Profile:
     """4 replicas of 2 cores, images split over the cores by height, replica 1 slowed down."""
     spec = RunSpec.model_validate(
         {
@@ -35,16 +35,16 @@ def run(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> profile
     handle = launcher.launch(spec, folder)
     assert handle.wait(MAX_WAIT_S), "the run did not end"
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
-    return profiles.load(folder)
+    return strategy_profiles.load(folder)
 
 
-def test_it_trains(run: profiles.Profile) -> None:
+def test_it_trains(run: strategy_profiles.Profile) -> None:
     losses = run.table("steps").column("loss").to_pylist()
     assert len(losses) == 25
     assert losses[-1] < losses[0]
 
 
-def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
+def test_the_delay_is_found_in_its_replica(run: strategy_profiles.Profile) -> None:
     """Medians over the steps: one hiccup of a busy machine is no finding."""
     marks = run.table("marks").to_pandas().query("step > 2")
     own = (marks["compute_ms"] + marks["delay_ms"]).groupby(marks["replica"]).median()
@@ -55,7 +55,9 @@ def test_the_delay_is_found_in_its_replica(run: profiles.Profile) -> None:
     assert (wait.drop(1) > 0.5 * DELAY_MS).all()
 
 
-def test_the_bytes_between_cores_are_those_that_the_cores_sent(run: profiles.Profile) -> None:
+def test_the_bytes_between_cores_are_those_that_the_cores_sent(
+    run: strategy_profiles.Profile,
+) -> None:
     """The headline of the page and its table of cores agree; the traced program may have more."""
     found = cores(run, run.segments[0])
     assert found.expansion is not None
@@ -64,7 +66,7 @@ def test_the_bytes_between_cores_are_those_that_the_cores_sent(run: profiles.Pro
     assert found.sent_between_bytes <= sum(found.expansion.moved_bytes.values())
 
 
-def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:
+def test_every_core_has_its_place_and_its_work(run: strategy_profiles.Profile) -> None:
     (segment,) = run.segments
     found = cores(run, segment)
     assert len(found.cores) == 8
@@ -78,7 +80,7 @@ def test_every_core_has_its_place_and_its_work(run: profiles.Profile) -> None:
         assert sum(parts) == pytest.approx(core.phase_ms("wall"))
 
 
-def test_a_replica_computes_while_any_of_its_cores_does(run: profiles.Profile) -> None:
+def test_a_replica_computes_while_any_of_its_cores_does(run: strategy_profiles.Profile) -> None:
     rows = run.sql(
         "select r.compute_ms as whole, max(c.compute_ms) as most, sum(c.compute_ms) as total, "
         "count(*) as num_cores from replica_steps r join core_steps c using (step, replica) "
@@ -90,7 +92,7 @@ def test_a_replica_computes_while_any_of_its_cores_does(run: profiles.Profile) -
     assert (rows["whole"] <= rows["total"] + 1e-6).all()
 
 
-def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:
+def test_the_split_convolutions_exchange_halos(run: strategy_profiles.Profile) -> None:
     (segment,) = run.segments
     found = cores(run, segment)
     assert found.expansion is not None
@@ -99,12 +101,14 @@ def test_the_split_convolutions_exchange_halos(run: profiles.Profile) -> None:
     assert {"halo-exchange", "all-reduce"} <= kinds
 
 
-def test_gradients_are_summed_over_all_replicas(run: profiles.Profile) -> None:
+def test_gradients_are_summed_over_all_replicas(run: strategy_profiles.Profile) -> None:
     rows = run.sql("select distinct group_size from collectives where op = 'all-reduce'")
     assert 4 in rows.column("group_size").to_pylist()
 
 
-def test_halo_exchanges_are_collectives_of_cores_of_one_replica(run: profiles.Profile) -> None:
+def test_halo_exchanges_are_collectives_of_cores_of_one_replica(
+    run: strategy_profiles.Profile,
+) -> None:
     rows = run.sql(
         "select group_size, replica, bytes, transfer_ms from collectives where op = 'halo-exchange'"
     ).to_pandas()
@@ -114,7 +118,7 @@ def test_halo_exchanges_are_collectives_of_cores_of_one_replica(run: profiles.Pr
     assert (rows["bytes"] > 0).all()
 
 
-def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
+def test_every_span_of_a_core_has_its_replica(run: strategy_profiles.Profile) -> None:
     (segment,) = run.segments
     assert segment.core_devices is not None
     spans = run.table("spans").to_pandas()
@@ -125,7 +129,7 @@ def test_every_span_of_a_core_has_its_replica(run: profiles.Profile) -> None:
             assert set(own["replica"]) == {replica}
 
 
-def test_the_page_shows_every_core(run: profiles.Profile) -> None:
+def test_the_page_shows_every_core(run: strategy_profiles.Profile) -> None:
     page = open_page("cores", run.path.parent, run=run.path.name)
     assert not page.exception
     assert "replicas of" in text_of(page)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.e2e.conftest import Server, served
 from tests.timeouts import MAX_WAIT_S
 
@@ -64,7 +64,7 @@ def test_a_delay_is_removed_and_measured(
     expect(table.get_by_text("With / without")).to_be_visible()
     assert table.evaluate("each => each.scrollWidth <= each.clientWidth"), "numbers out of sight"
     runs = [path for path in server.runs.glob(f"{late.name}-try-no-delay-1-*") if path.is_dir()]
-    loaded = [profiles.load(path) for path in runs]
+    loaded = [strategy_profiles.load(path) for path in runs]
     assert [run.status.state for run in loaded] == 6 * ["finished"]
     delays = {run.path.name.split("-")[-2]: bool((run.spec or {})["inject"]) for run in loaded}
     assert delays == {"a": True, "b": False}

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.planning.inventory import PhysicalDevice, probe
 from strategy_core.runtime.nvml import cards
-from strategy_lab import profiles
-from strategy_lab.profiles.run.events import WindowCaptured
+from strategy_profiles.run.events import WindowCaptured
 
 PROVED: list[str] = []
 
@@ -45,9 +45,9 @@ def _lab(*arguments: str) -> str:
     return done.stdout
 
 
-def _run(folder: Path, *arguments: str) -> profiles.Profile:
+def _run(folder: Path, *arguments: str) -> strategy_profiles.Profile:
     _lab("run", "--steps", "160", "-o", str(folder), *arguments)
-    return profiles.load(folder)
+    return strategy_profiles.load(folder)
 
 
 def _two(gpus: list[PhysicalDevice]) -> list[str]:
@@ -55,7 +55,7 @@ def _two(gpus: list[PhysicalDevice]) -> list[str]:
     return ["--devices", "gpu:2", *([] if len(gpus) > 1 else ["--set", "gpu_memory_mb=4000"])]
 
 
-def _captured(run: profiles.Profile) -> list[dict[str, Any]]:
+def _captured(run: strategy_profiles.Profile) -> list[dict[str, Any]]:
     assert [text for window in run.events(WindowCaptured) for text in window.problems] == []
     rows = run.table("replica_steps").to_pylist()
     assert rows, "TensorFlow's profiler recorded no kernel of the run"

@@ -12,9 +12,9 @@ import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect
 
+import strategy_profiles
 from strategy_core.processes.free_port import free_port
 from strategy_core.processes.import_path import with_own_code
-from strategy_lab import profiles
 from tests.engines.serving import serving
 from tests.strategy_core.notebook.test_magic import FIRST, SETUP
 from tests.synthetic import write_run
@@ -106,4 +106,4 @@ def test_a_recorded_cell_draws_its_profile_below_itself(
     # JupyterLab scrolls as it goes on drawing, so Playwright's own scrolling finds it never still.
     outputs.locator("iframe").evaluate("frame => frame.scrollIntoView()")
     expect(headline).to_be_in_viewport()
-    assert profiles.load(folder / "runs" / "first").table("steps").num_rows == 10
+    assert strategy_profiles.load(folder / "runs" / "first").table("steps").num_rows == 10

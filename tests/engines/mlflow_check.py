@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from mlflow.tracking import MlflowClient
 
+import strategy_profiles
 from strategy_core.cli.main import main
 from strategy_core.processes.free_port import free_port
-from strategy_lab import profiles
-from strategy_lab.profiles.exports.key_metrics import segment_metrics
+from strategy_profiles.exports.key_metrics import segment_metrics
 from tests.engines.serving import serving
 from tests.synthetic import write_run
 
@@ -40,7 +40,7 @@ def check(address: str, run: Path) -> None:
     kept = next(item for item in found if item.info.run_name == run.name)
     assert kept.info.status == "FINISHED"
     assert kept.data.params["strategy"] == "mirrored"
-    expected = segment_metrics(profiles.load(run))
+    expected = segment_metrics(strategy_profiles.load(run))
     for each in expected:
         for metric in each.metrics:
             history = client.get_metric_history(kept.info.run_id, metric.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from strategy_lab import profiles
+import strategy_profiles
 from tests.e2e.following import events, wait_until
 from tests.event_records import run_records
 
@@ -36,7 +36,7 @@ def test_ray_places_the_processes_of_a_run(tmp_path: Path) -> None:
     with start(run, 30) as process:
         said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "finished"
     (segment,) = profile.summary()["segments"]
     assert (segment["strategy"], segment["num_replicas"]) == ("multi-worker-mirrored", 2)
@@ -53,6 +53,6 @@ def test_ctrl_c_stops_the_run_and_leaves_nothing(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
-    assert profiles.load(run).status.state == "stopped"
+    assert strategy_profiles.load(run).status.state == "stopped"
     _, left = psutil.wait_procs(begun, 30)
     assert not left

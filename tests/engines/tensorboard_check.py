@@ -12,7 +12,7 @@ import requests
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from strategy_core.processes.free_port import free_port
-from strategy_lab.profiles.run.layout import RUN_FILE
+from strategy_profiles.run.layout import RUN_FILE
 from tests import lab_access
 from tests.engines.serving import serving
 from tests.server_process import ServerProcess, server_process

@@ -9,9 +9,9 @@ from functools import cache
 import pytest
 
 from strategy_core.recorder.failure import failed_by
-from strategy_lab.profiles.analysis.failures.explain import explain, matching
-from strategy_lab.profiles.analysis.failures.known import KNOWN
-from strategy_lab.profiles.run.events import Failed
+from strategy_profiles.analysis.failures.explain import explain, matching
+from strategy_profiles.analysis.failures.known import KNOWN
+from strategy_profiles.run.events import Failed
 from tests.failures.programs import PROGRAMS, Program
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

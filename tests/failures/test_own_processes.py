@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.processes.import_path import with_own_code
-from strategy_lab import profiles
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]
 
@@ -40,7 +40,7 @@ raise ValueError("no such model")
 """
 
 
-def traced(folder: Path, program: str) -> tuple[str, profiles.Profile]:
+def traced(folder: Path, program: str) -> tuple[str, strategy_profiles.Profile]:
     """What a program that fails under `trace` prints, and its run."""
     (folder / "train.py").write_text(program)
     ran = subprocess.run(
@@ -52,7 +52,7 @@ def traced(folder: Path, program: str) -> tuple[str, profiles.Profile]:
         check=False,
     )
     assert ran.returncode != 0
-    return ran.stderr, profiles.load(folder / "run")
+    return ran.stderr, strategy_profiles.load(folder / "run")
 
 
 def test_an_error_of_one_replica_is_explained_though_it_ends_the_collectives(
@@ -114,7 +114,7 @@ LOST_WORKER = """
 import json, socket, subprocess, sys
 import tensorflow as tf
 from strategy_core.recorder.failure import failed_by
-from strategy_lab.profiles.analysis.failures.explain import matching
+from strategy_profiles.analysis.failures.explain import matching
 with socket.socket() as free:
     free.bind(("localhost", 0))
     address = f"localhost:{free.getsockname()[1]}"

@@ -15,13 +15,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from strategy_core.processes.import_path import package_root
+import strategy_profiles
 from strategy_core.tracing.settings import STRICT_VARIABLE
-from strategy_lab import profiles
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 PROGRAMS = Path(__file__).parent / "programs"
+REPOSITORY = Path(__file__).parents[2]
 WEIGHTS = "weights.npy"
 """Where a program of the folder saves its weights: its first argument."""
 _FAILED = "strategy-lab: The run failed"
@@ -62,9 +62,9 @@ class Ran:
         return (self.folder / WEIGHTS).read_bytes()
 
     @cached_property
-    def profile(self) -> profiles.Profile:
+    def profile(self) -> strategy_profiles.Profile:
         assert self.run is not None
-        return profiles.load(self.run)
+        return strategy_profiles.load(self.run)
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _program(name: str) -> list[str]:
 def runner(folder: Path) -> Iterator[Runner]:
     command = [sys.executable, "-m", "tests.foreign.preloaded"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=package_root(), text=True,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
     ) as process:  # fmt: skip
         yield Runner(folder, process)

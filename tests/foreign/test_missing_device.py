@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.processes.import_path import with_own_code
-from strategy_lab import profiles
 from tests.event_records import run_records
 from tests.foreign.both_ways import PROGRAMS
 from tests.timeouts import wait_until
@@ -43,6 +43,6 @@ def test_a_replica_on_a_device_that_is_not_there_is_named(tmp_path: Path) -> Non
         errors = process.communicate()[1]
     assert process.returncode == -signal.SIGTERM
     assert f"strategy-lab: {SAID}" in errors
-    profile = profiles.load(tmp_path / "run")
+    profile = strategy_profiles.load(tmp_path / "run")
     assert profile.status.message == "The program was ended by SIGTERM."
     assert profile.summary()["segments"][0]["steps"]["count"] == 0

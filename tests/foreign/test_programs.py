@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import pytest
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.findings import gather_facts, main_finding
-from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles import load
+from strategy_profiles.analysis.findings import gather_facts, main_finding
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
 from tests.foreign.both_ways import Ran, Runner
 
 pytestmark = [pytest.mark.tf, pytest.mark.run]

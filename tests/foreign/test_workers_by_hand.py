@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.tracing.settings import STRICT_VARIABLE
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.input_collectives import input_collectives
+from strategy_profiles.analysis.input_collectives import input_collectives
 from tests.foreign.both_ways import PROGRAMS
 from tests.timeouts import MAX_WAIT_S
 
@@ -40,7 +40,7 @@ def test_two_workers_that_were_traced_into_one_folder_are_one_run(tmp_path: Path
         )
     said = [each.communicate(timeout=MAX_WAIT_S)[1] for each in started]
     assert [each.returncode for each in started] == [0, 0], said
-    profile = profiles.load(tmp_path / "run")
+    profile = strategy_profiles.load(tmp_path / "run")
     assert profile.status.state == "finished"
     (segment,) = profile.summary()["segments"]
     assert (segment["num_replicas"], segment["steps"]["count"]) == (2, 7)

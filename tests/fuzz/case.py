@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 from tests.fuzz.file_mutations import has_checksums, mutate_bytes, mutate_files
 from tests.fuzz.json_mutations import mutate_json
 from tests.fuzz.judge import silent_differences

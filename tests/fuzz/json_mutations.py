@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from strategy_lab.profiles.run.events import Event, kind_of
+from strategy_profiles.run.events import Event, kind_of
 from tests.fuzz.mutation import Mutation
 from tests.fuzz.values import is_other_type, near_value, wrong_value
 

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from strategy_lab import profiles
+import strategy_profiles
 
 
 class Loads:
-    """Replaces `profiles.load` within `shared`."""
+    """Replaces `strategy_profiles.load` within `shared`."""
 
     def __init__(self) -> None:
-        self._load = profiles.load
-        self._sound: dict[Path, profiles.Profile] = {}
-        self._damaged: dict[Path, profiles.Profile] = {}
+        self._load = strategy_profiles.load
+        self._sound: dict[Path, strategy_profiles.Profile] = {}
+        self._damaged: dict[Path, strategy_profiles.Profile] = {}
 
     def keep(self, run: Path) -> None:
         """Load a sound run for all cases."""
@@ -26,12 +26,12 @@ class Loads:
     def shared(self) -> Iterator[None]:
         """Load each run only once in the block. A run that cannot be loaded is tried again."""
         try:
-            with mock.patch.object(profiles, "load", self._once):
+            with mock.patch.object(strategy_profiles, "load", self._once):
                 yield
         finally:
             self._damaged.clear()
 
-    def _once(self, path: str | Path) -> profiles.Profile:
+    def _once(self, path: str | Path) -> strategy_profiles.Profile:
         run = Path(path)
         if run in self._sound:
             return self._sound[run]

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strategy_lab.profiles.tables.parquet_file import can_become
-from strategy_lab.profiles.tables.schema import UNIQUE
+from strategy_profiles.tables.parquet_file import can_become
+from strategy_profiles.tables.schema import UNIQUE
 from tests.fuzz.mutation import Mutation
 
 _MOST_ROWS_IN_GROUPS = 10_000

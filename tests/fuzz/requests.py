@@ -8,17 +8,17 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+from strategy_app.live.hub import run_folder
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli.main import _Parser, main
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.planning import validation
-from strategy_lab.app.live.hub import run_folder
-from strategy_lab.profiles.analysis.compare.limits import parse_limit
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.run.tail import Cursor
-from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec
-from strategy_lab.profiles.tables import sql_process
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.analysis.compare.limits import parse_limit
+from strategy_profiles.errors import LabError
+from strategy_profiles.run.tail import Cursor
+from strategy_profiles.spec.run_spec import RunSpec, load_spec
+from strategy_profiles.tables import sql_process
+from strategy_profiles.tables.store import load
 from tests.fuzz.values import near_value, wrong_value
 
 _PATHS = (

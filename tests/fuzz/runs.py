@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from strategy_lab.profiles.run.event_columns import add_columns
-from strategy_lab.profiles.run.layout import launcher_file, worker_folder
-from strategy_lab.profiles.run.manifest import change_run_file
-from strategy_lab.profiles.tables.merged_windows import NUM_WINDOWS
+from strategy_profiles.run.event_columns import add_columns
+from strategy_profiles.run.layout import launcher_file, worker_folder
+from strategy_profiles.run.manifest import change_run_file
+from strategy_profiles.tables.merged_windows import NUM_WINDOWS
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import EPOCH_NS, write_run
 

@@ -10,31 +10,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import strategy_profiles
+from strategy_app.live.live_run import LiveRun
+from strategy_app.server.timelines import Timelines
+from strategy_app.widgets.runs_folder import list_runs
 from strategy_core.cli.main import main
-from strategy_lab import profiles
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.app.server.timelines import Timelines
-from strategy_lab.app.widgets.runs_folder import list_runs
-from strategy_lab.profiles.analysis.clocks import worker_clocks
-from strategy_lab.profiles.analysis.collective_calls import collective_calls
-from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.links import links
-from strategy_lab.profiles.analysis.memory import memory_use
-from strategy_lab.profiles.analysis.model_graph.picture import model_picture
-from strategy_lab.profiles.analysis.overlap import overlaps
-from strategy_lab.profiles.analysis.parameter_server import parameter_serving
-from strategy_lab.profiles.analysis.placement import placement
-from strategy_lab.profiles.analysis.placement_change import placement_change
-from strategy_lab.profiles.analysis.run_row import run_row
-from strategy_lab.profiles.analysis.sends import sends
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports import formats
-from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import cut_view, find_spans
-from strategy_lab.profiles.timeline.wire import encode_view
+from strategy_profiles.analysis.clocks import worker_clocks
+from strategy_profiles.analysis.collective_calls import collective_calls
+from strategy_profiles.analysis.cores import cores
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.links import links
+from strategy_profiles.analysis.memory import memory_use
+from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_profiles.analysis.overlap import overlaps
+from strategy_profiles.analysis.parameter_server import parameter_serving
+from strategy_profiles.analysis.placement import placement
+from strategy_profiles.analysis.placement_change import placement_change
+from strategy_profiles.analysis.run_row import run_row
+from strategy_profiles.analysis.sends import sends
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports import formats
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import cut_view, find_spans
+from strategy_profiles.timeline.wire import encode_view
 
 Target = Callable[[Path, Path], None]
 """(the run, a sound one of its kind), in a scratch folder that holds nothing else."""
@@ -42,7 +42,7 @@ Target = Callable[[Path, Path], None]
 
 def summary(run: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The summary as JSON gives it, and the notes of the run."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     document = json.loads(json.dumps(profile.summary(), allow_nan=False))
     return document, profile.notes
 
@@ -83,7 +83,7 @@ def _collect(run: Path, _sound: Path) -> None:
 
 
 def _sql(run: Path, _sound: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     every = " union all ".join(f"select count(*) from {name}" for name in TABLES)
     profile.sql(every)
     profile.sql("select device, sum(wall_ms) from replica_steps group by all order by 1")
@@ -130,7 +130,7 @@ def _timeline(run: Path, _sound: Path) -> None:
 
 def _pages(run: Path, _sound: Path) -> None:
     """What the pages ask of a run, without drawing it."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     for of_run in (run_row, memory_use, worker_clocks):
         _ask(of_run, profile)
     assert isinstance(profile.process_titles, dict)

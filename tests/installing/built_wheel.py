@@ -26,7 +26,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             origin = REPOSITORY / name
             if origin.is_dir():
                 ignored = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(origin, source / name, symlinks=True, ignore=ignored)
+                shutil.copytree(origin, source / name, ignore=ignored)
             else:
                 shutil.copy(origin, source)
     return source
@@ -36,7 +36,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     """Built from that copy as a git repository with a tag."""
     tagged = tmp_path_factory.mktemp("tagged") / "source"
-    shutil.copytree(source, tagged, symlinks=True)
+    shutil.copytree(source, tagged)
     who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
     for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "all"]):
         subprocess.run(["git", *command], cwd=tagged, check=True)

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import strategy_core as lab
-from strategy_lab.profiles.spec.run_spec import Capture
+from strategy_profiles.spec.run_spec import Capture
 
 STEPS = 24
 BATCH = 32

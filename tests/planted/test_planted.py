@@ -8,12 +8,12 @@ from functools import cache
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.causes import held_up
-from strategy_lab.profiles.analysis.findings import ASIDE, ONCE, Finding, findings, gather_facts
-from strategy_lab.profiles.replay.edits import InputFree
-from strategy_lab.profiles.replay.what_if import what_if
-from strategy_lab.profiles.run.events import Failed
+import strategy_profiles
+from strategy_profiles.analysis.causes import held_up
+from strategy_profiles.analysis.findings import ASIDE, ONCE, Finding, findings, gather_facts
+from strategy_profiles.replay.edits import InputFree
+from strategy_profiles.replay.what_if import what_if
+from strategy_profiles.run.events import Failed
 from tests.foreign.both_ways import runner
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]
@@ -29,7 +29,7 @@ FAILING = {
 }
 """Programs that fail, and the rule that says why."""
 OFF_DEVICE = "variable-off-device"
-Planted = Callable[[str], profiles.Profile]
+Planted = Callable[[str], strategy_profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
 
 
@@ -40,11 +40,11 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     with runner(folder) as running:
 
         @cache
-        def run(kind: str) -> profiles.Profile:
+        def run(kind: str) -> strategy_profiles.Profile:
             path = folder / kind
             ran = running.run("tests.planted.program", is_traced=False, arguments=(kind, str(path)))
             assert (ran.code != 0) == (kind in FAILING), ran.errors
-            return profiles.load(path)
+            return strategy_profiles.load(path)
 
         yield run
 

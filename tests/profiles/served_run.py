@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import Host, ServedVariable, Server
-from strategy_lab.profiles.run.events import (
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import Host, ServedVariable, Server
+from strategy_profiles.run.events import (
     ClosureDone,
     Environment,
     Event,
@@ -19,9 +19,9 @@ from strategy_lab.profiles.run.events import (
     VariablesServed,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.spec.run_spec import parse_spec
 
 BEGIN_NS = 1_700_000_000_000_000_000
 MS = 1_000_000

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from strategy_lab.profiles.cache import KeptNewest, OnceEach
+from strategy_profiles.cache import KeptNewest, OnceEach
 from tests.timeouts import MAX_WAIT_S
 
 

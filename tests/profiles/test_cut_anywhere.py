@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.tables.schema import TABLES
 from tests.event_records import read_records
 from tests.synthetic import write_run
 
@@ -47,7 +47,7 @@ def test_events_cut_at_every_byte_of_three_records(whole: Path, cut: Path) -> No
     for keep in range(middle, middle + 900):
         kept = data[:keep]
         (cut / EVENTS).write_bytes(kept)
-        found = {source.file: source for source in profiles.load(cut).sources}[EVENTS]
+        found = {source.file: source for source in strategy_profiles.load(cut).sources}[EVENTS]
         # A record is whole once its closing brace is there, with or without its newline.
         num_whole = kept.count(b"}\n") + (kept.endswith(b"}") and _is_json(kept))
         assert len(found.events) + len(found.steps) + len(found.memory) == num_whole
@@ -58,7 +58,7 @@ def test_events_cut_at_every_byte_of_three_records(whole: Path, cut: Path) -> No
 def test_events_cut_anywhere_still_make_a_summary(whole: Path, cut: Path, share: float) -> None:
     data = (whole / EVENTS).read_bytes()
     (cut / EVENTS).write_bytes(data[: int(share * len(data))])
-    profile = profiles.load(cut)
+    profile = strategy_profiles.load(cut)
     json.dumps(profile.summary(), allow_nan=False)
     steps = [record for record in read_records(whole / EVENTS) if record["kind"] == "step"]
     assert profile.table("steps")["step"].to_pylist() == [
@@ -76,7 +76,7 @@ def test_parquet_cut_anywhere_is_a_note(whole: Path, cut: Path, data: st.DataObj
     target = cut / file.relative_to(whole)
     target.write_bytes(content[:keep])
     try:
-        profile = profiles.load(cut)
+        profile = strategy_profiles.load(cut)
         json.dumps(profile.summary(), allow_nan=False)
         name = file.stem.partition("-")[0]  # placement-000, contexts-000
         assert profile.table(name).num_rows == 0
@@ -100,7 +100,7 @@ def test_parquet_with_flipped_bytes_is_read_or_noted(
     target = cut / file.relative_to(whole)
     target.write_bytes(bytes(flipped))
     try:
-        profile = profiles.load(cut)
+        profile = strategy_profiles.load(cut)
         for name, schema in TABLES.items():
             assert profile.table(name).schema == schema
         json.dumps(profile.summary(), allow_nan=False)
@@ -116,7 +116,7 @@ def test_events_overwritten_anywhere_are_read(
     data = (whole / EVENTS).read_bytes()
     start = int(share * len(data))
     (cut / EVENTS).write_bytes(data[:start] + garbage + data[start + len(garbage) :])
-    json.dumps(profiles.load(cut).summary(), allow_nan=False)
+    json.dumps(strategy_profiles.load(cut).summary(), allow_nan=False)
 
 
 def _is_json(kept: bytes) -> bool:

@@ -14,7 +14,7 @@ import pytest
 MANY_AT_ONCE = """
 import sys, threading
 import msgspec
-from strategy_lab.profiles.decoders import converted, decoder_of
+from strategy_profiles.decoders import converted, decoder_of
 
 sys.setswitchinterval(1e-6)
 uses = {"decoder": lambda kind: decoder_of(kind).decode(b'{"parts": [{"kind": "Part3"}]}'),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.reporting.device_names import in_order
+from strategy_profiles.reporting.device_names import in_order
 
 
 def test_worker_2_comes_before_worker_10() -> None:

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.timeline import lay_out
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.timeline import lay_out
 from tests.app.looking import open_page
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ RUNS = [
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run.parent.name}-{run.name}")
 def test_a_run_of_an_earlier_version_reads_as_it_did(run: Path) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = json.loads((run.parent / "facts.json").read_text())[run.name]
     for table, known in facts.items():
         found = profile.table(table)
@@ -49,7 +49,7 @@ def test_a_run_of_an_earlier_version_reads_as_it_did(run: Path) -> None:
 def test_a_recorded_run_of_an_earlier_version_has_its_report_and_pages(
     name: str, tmp_path: Path
 ) -> None:
-    profile = profiles.load(RECORDED / name)
+    profile = strategy_profiles.load(RECORDED / name)
     assert write(profile, "html", tmp_path / "report.html").stat().st_size > 10_000
     assert lay_out(profile).tracks
     for page in ("overview", "communication", "placement"):

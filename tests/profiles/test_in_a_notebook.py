@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports.html import report
+import strategy_profiles
+from strategy_profiles.exports.html import report
 from tests.synthetic import HOSTILE, write_run
 from tests.timeouts import MAX_WAIT_S
 
@@ -29,7 +29,7 @@ class Frames(HTMLParser):
 def test_a_profile_shows_its_whole_report_in_one_sandboxed_frame(tmp_path: Path) -> None:
     hostile = 'late"><script>alert(1)</script>'
     write_run(tmp_path / "run", prefix=HOSTILE + hostile, straggler=(2, 30.0))
-    profile = profiles.load(tmp_path / "run")
+    profile = strategy_profiles.load(tmp_path / "run")
     frames = Frames()
     frames.feed(profile._repr_html_())
     ((tag, attributes),) = frames.found
@@ -42,15 +42,15 @@ def test_a_profile_shows_its_whole_report_in_one_sandboxed_frame(tmp_path: Path)
 @pytest.mark.run
 def test_a_real_kernel_draws_the_report_below_the_cell(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=100)
-    cell = nbformat.v4.new_code_cell("import profiles\nprofiles.load('run')")
+    cell = nbformat.v4.new_code_cell("import strategy_profiles\nstrategy_profiles.load('run')")
     notebook = nbformat.v4.new_notebook(cells=[cell])
     where = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=MAX_WAIT_S, kernel_name="python3", resources=where).execute()
     (output,) = notebook.cells[0].outputs
     assert output.output_type == "execute_result"
-    assert output.data["text/html"] == profiles.load(run)._repr_html_()
+    assert output.data["text/html"] == strategy_profiles.load(run)._repr_html_()
 
 
 def test_the_text_of_a_profile_is_one_line_without_its_events(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30)
-    assert repr(profiles.load(run)) == f"<Profile '{run}': finished, 1 segment>"
+    assert repr(strategy_profiles.load(run)) == f"<Profile '{run}': finished, 1 segment>"

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+import strategy_profiles
 from strategy_core.cli._summary_text import print_summary
-from strategy_lab import profiles
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_profiles.tables.schema import TABLES
 from tests.event_records import read_records, replace_text, write_records
 from tests.synthetic import write_run
 
@@ -58,7 +58,7 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
         chosen[name] = data.draw(ODD)
     write_records(file, records)
 
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     for table in TABLES:
         assert profile.table(table).schema == TABLES[table]
     summary = profile.summary()
@@ -73,4 +73,4 @@ def test_a_segment_of_two_billion_workers_is_damaged(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
     replace_text(events, '"num_workers":1,', f'"num_workers":{2**31 - 1},')
-    assert profiles.load(run).summary()["segments"] == []
+    assert strategy_profiles.load(run).summary()["segments"] == []

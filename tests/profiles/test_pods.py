@@ -11,10 +11,10 @@ from strategy_core.planning import validation
 from strategy_core.planning.device_plan import plan
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.spec_rules import num_replicas
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.run.topology import has_coordinator, host_process, worker_of
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.topology import has_coordinator, host_process, worker_of
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")
 

@@ -16,7 +16,7 @@ def logical_cpus() -> list[str]:
     import tensorflow as tf
 
     from strategy_core.runtime import logical_devices
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.spec.run_spec import RunSpec
 
     with contextlib.suppress(RuntimeError):  # another test started TensorFlow
         logical_devices.create_logical_devices(RunSpec(devices="cpu:8", global_batch_size=8))

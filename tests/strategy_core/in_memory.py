@@ -9,8 +9,8 @@ from typing import Any
 from strategy_core.recorder.step import StepResult
 from strategy_core.training import state
 from strategy_core.training.trainer import Training
-from strategy_lab.profiles.run.events import Event, SegmentOpened
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.events import Event, SegmentOpened
+from strategy_profiles.spec.run_spec import RunSpec
 
 
 class InMemoryRecorder:

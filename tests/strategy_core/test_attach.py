@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.cli.main import main
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.tracing import attaching
 from strategy_core.tracing.attaching import Attachment, waiting_programs
-from strategy_lab import profiles
-from strategy_lab.profiles.run.command_mailbox import read_commands
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Failed, WorkerStarted
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import WAITS, create_run_file
+from strategy_profiles.run.command_mailbox import read_commands
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Failed, WorkerStarted
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import WAITS, create_run_file
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 PROGRAM = Path(__file__).with_name("program_that_waits.py")
@@ -92,7 +92,7 @@ class TestRecordedSteps:
     def test_the_steps_that_were_asked_for_are_recorded_with_their_replicas(
         self, program: Program, number: int
     ) -> None:
-        summary = profiles.load(program.runs / str(number)).summary()
+        summary = strategy_profiles.load(program.runs / str(number)).summary()
         assert summary["status"] == "finished"
         (segment,) = summary["segments"]
         assert (segment["strategy"], segment["num_replicas"]) == ("mirrored", 2)
@@ -106,7 +106,7 @@ class TestRecordedSteps:
     def test_every_step_of_a_function_that_ran_before_is_captured(
         self, program: Program, number: int
     ) -> None:
-        steps = profiles.load(program.runs / str(number)).table("steps")
+        steps = strategy_profiles.load(program.runs / str(number)).table("steps")
         assert steps.column("captured").to_pylist() == [True] * 10
 
     def test_the_weights_are_those_of_the_program_alone(
@@ -173,8 +173,8 @@ class TestRecordedSteps:
         program.printed()
         assert program.end() == 0
         assert last.wait(MAX_WAIT_S) == STEPS
-        assert profiles.load(program.runs / "last").status.state == "finished"
-        assert profiles.load(program.folder).status.state == "finished"
+        assert strategy_profiles.load(program.runs / "last").status.state == "finished"
+        assert strategy_profiles.load(program.folder).status.state == "finished"
 
 
 def folder(runs: Path, recorded_by: str) -> Path:

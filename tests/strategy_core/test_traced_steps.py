@@ -15,7 +15,7 @@ from strategy_core.tracing.faults import Faults
 from strategy_core.tracing.session import Session
 from strategy_core.tracing.settings import STRICT_VARIABLE, Settings
 from strategy_core.tracing.units import Unit
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

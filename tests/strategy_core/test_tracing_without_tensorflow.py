@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.tracing.children import report_without_steps, without_steps
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import record_end
-from strategy_lab import profiles
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Finished, FinishedStatus
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Finished, FinishedStatus
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import create_run_file
 from tests.event_records import read_records
 
 pytestmark = pytest.mark.slow
@@ -90,7 +90,7 @@ def test_a_program_is_the_main_program_with_its_arguments(
     plain, traced = python(project, *program), trace(project, *program)
     assert plain.returncode == 0, plain.stderr
     assert (traced.returncode, traced.stdout) == (0, plain.stdout), traced.stderr
-    assert profiles.load(project / "run").summary()["status"] == "finished"
+    assert strategy_profiles.load(project / "run").summary()["status"] == "finished"
     notes = read_records(project / "run" / "worker-0-0" / "events.jsonl")
     assert "The program did not import TensorFlow." in [note.get("message") for note in notes]
 
@@ -117,7 +117,7 @@ def test_the_end_of_a_program_is_its_own(
         "recorded into run. What limits the program: strategy-lab summary run, or "
         "strategy-lab ui --runs .\n"
     )
-    summary = profiles.load(project / "run").summary()
+    summary = strategy_profiles.load(project / "run").summary()
     assert (summary["status"], summary["status_message"]) == (status, message)
 
 
@@ -145,7 +145,10 @@ def test_a_program_whose_output_is_closed_runs_as_alone(project: Path, closed: i
     assert (traced.returncode, traced.stdout) == (plain.returncode, plain.stdout)
     assert traced.returncode == 4, traced.stderr
     assert (project / "traced").read_text() == (project / "alone").read_text()
-    assert profiles.load(project / "run").status.message == "The program ended with exit code 4."
+    assert (
+        strategy_profiles.load(project / "run").status.message
+        == "The program ended with exit code 4."
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -161,7 +164,7 @@ def test_signals_to_the_command_reach_the_program(project: Path, number: signal.
         running.send_signal(number)
         assert running.wait() == (5 if number == signal.SIGTERM else -signal.SIGINT)
     status = "failed" if number == signal.SIGTERM else "stopped"
-    assert profiles.load(project / "run").summary()["status"] == status
+    assert strategy_profiles.load(project / "run").summary()["status"] == status
 
 
 def recorded(folder: Path, status: FinishedStatus | None = None) -> Path:
@@ -193,7 +196,7 @@ def test_the_exit_code_counts_unless_the_program_has_told_more(
     run = recorded(tmp_path, told)
     record_end(run, 1, code)
     record_end(run, 1, code)
-    found = profiles.load(run).status
+    found = strategy_profiles.load(run).status
     assert (found.state, found.message) == (status, message)
 
 
@@ -251,14 +254,14 @@ def test_workers_with_one_cluster_are_one_run_which_names_the_worker_that_failed
         "worker-0-0",
         "worker-1-0",
     ]
-    status = profiles.load(project / "run").status
+    status = strategy_profiles.load(project / "run").status
     assert (status.state, status.message) == ("failed", "Worker 1: ValueError: theirs")
 
 
 def test_the_first_error_is_that_of_the_run_if_each_worker_has_one(project: Path) -> None:
     assert trace(project, "-c", "import os; os.kill(os.getpid(), 9)", worker=1).returncode == -9
     assert trace(project, "-c", "raise ValueError('later')", worker=0).returncode == 1
-    status = profiles.load(project / "run").status
+    status = strategy_profiles.load(project / "run").status
     assert status.message == "Worker 1: The program was ended by SIGKILL."
 
 
@@ -296,7 +299,7 @@ def test_a_worker_that_the_program_starts_records_its_early_error(
     traced = trace(project, "-c", helper + LAUNCHER, *arguments)
     assert traced.returncode == code, traced.stderr
     assert [each.name for each in (project / "run").glob("worker-*")] == ["worker-1-0"]
-    status = profiles.load(project / "run").status
+    status = strategy_profiles.load(project / "run").status
     assert (status.state, status.message) == ("failed", "Worker 1: ValueError: no data")
 
 
@@ -319,4 +322,4 @@ for worker in workers:
 def test_a_worker_that_multiprocessing_starts_records_its_early_error(project: Path) -> None:
     traced = trace(project, "-c", FORKING)
     assert traced.returncode == 0, traced.stderr
-    assert profiles.load(project / "run").status.message == "Worker 1: ValueError: no data"
+    assert strategy_profiles.load(project / "run").status.message == "Worker 1: ValueError: no data"

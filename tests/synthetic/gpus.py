@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from strategy_lab.profiles.capture.graph import Graph, Node
+from strategy_profiles.capture.graph import Graph, Node
 from tests.made_xplane import Inline, MadeLine, MadePlane, started, xspace
 
 EPOCH_NS = 1_790_000_000_000_000_000

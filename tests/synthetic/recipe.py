@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from strategy_lab.profiles.run.event_parts import StackPlace, Threads
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.event_parts import StackPlace, Threads
+from strategy_profiles.spec.run_spec import RunSpec
 
 EPOCH_NS = 1_760_000_000_000_000_000
 HOSTILE = "<script>alert('x')</script>\"&'\n\u202e"

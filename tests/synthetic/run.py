@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from strategy_lab.profiles.run import event_parts, events
-from strategy_lab.profiles.run.event_columns import add_columns
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file, uid_of
-from strategy_lab.profiles.tables.merged_windows import merge_windows
-from strategy_lab.profiles.tables.recorded import checksum
+from strategy_profiles.run import event_parts, events
+from strategy_profiles.run.event_columns import add_columns
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, WorkerFolder, worker_folder
+from strategy_profiles.run.manifest import create_run_file, uid_of
+from strategy_profiles.tables.merged_windows import merge_windows
+from strategy_profiles.tables.recorded import checksum
 from tests.synthetic import tables
 from tests.synthetic.recipe import (
     EPOCH_NS,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import Loop, StackFrame, StackPlace
-from strategy_lab.profiles.run.events import StacksSampled
-from strategy_lab.profiles.run.layout import WorkerFolder
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_profiles.run.events import StacksSampled
+from strategy_profiles.run.layout import WorkerFolder
 
 EVERY_NS = 5_000_000
 FILE = "/home/user/train.py"

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strategy_lab.profiles.capture.exposed import exposed_columns
-from strategy_lab.profiles.run.injected_delay import OP
-from strategy_lab.profiles.tables.schema import TABLES, WINDOW_TABLES
+from strategy_profiles.capture.exposed import exposed_columns
+from strategy_profiles.run.injected_delay import OP
+from strategy_profiles.tables.schema import TABLES, WINDOW_TABLES
 from tests.synthetic.recipe import core_devices
 
 _OPS = ("Conv2D", "BiasAdd", "Relu", "MaxPool", "MatMul", "FusedBatchNormV3", "Conv2DBackpropInput")

@@ -76,7 +76,7 @@ def run_file(source: Path, file: str, num_cores: int) -> tuple[dict[str, list[st
         try:
             done = subprocess.run(
                 [*command, str(source.resolve()), file, str(num_cores), str(results)],
-                env=with_own_code(os.environ),
+                env=with_own_code({**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}),
                 capture_output=True,
                 timeout=TIMEOUT_S,
                 check=False,

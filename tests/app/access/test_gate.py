@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from strategy_lab.app.access.gate import CLOSE_NO_TOKEN, CLOSE_REFUSED, Gate
-from strategy_lab.app.access.policy import Access, cookie_name
+from strategy_app.access.gate import CLOSE_NO_TOKEN, CLOSE_REFUSED, Gate
+from strategy_app.access.policy import Access, cookie_name
 from tests.app.asgi import Client
 
 HOST = "localhost:8501"
@@ -193,8 +193,9 @@ def test_a_stricter_policy_of_an_answer_is_kept() -> None:
 
 
 def test_an_error_of_the_app_has_the_headers_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `app.server.asgi_app` builds it: the gate is outside of what answers for an error."""
-    from strategy_lab.app.server import asgi_app
+    """As `strategy_app.server.asgi_app` builds it: the gate is outside of what answers for an
+    error."""
+    from strategy_app.server import asgi_app
 
     app = asgi_app.create_app(LAB)
 

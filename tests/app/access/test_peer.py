@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from strategy_lab.app.access.peer import uid_of
+from strategy_app.access.peer import uid_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
 

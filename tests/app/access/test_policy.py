@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.processes.running_labs import TOKEN_VARIABLE
-from strategy_lab.app.access.policy import (
+from strategy_app.access.policy import (
     Access,
     choose_token,
     cookie_name,
     parse_hosts,
 )
-from strategy_lab.app.server.banner import addresses, banner, warn_of_folder, who_may
-from strategy_lab.profiles.errors import SpecError
+from strategy_app.server.banner import addresses, banner, warn_of_folder, who_may
+from strategy_core.processes.running_labs import TOKEN_VARIABLE
+from strategy_profiles.errors import SpecError
 
 TOKEN = "0123456789-0123456789"
 

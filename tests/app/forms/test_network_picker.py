@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.app.forms import network_picker
+from strategy_app.forms import network_picker
 from tests.timeouts import MAX_WAIT_S
 
 SCRIPT = """
 import streamlit as st
-from strategy_lab.app.forms.field_errors import FieldErrors
-from strategy_lab.app.forms.network_picker import live_changes, pick_network
+from strategy_app.forms.field_errors import FieldErrors
+from strategy_app.forms.network_picker import live_changes, pick_network
 picked = pick_network(st.query_params["strategy"], FieldErrors(), key="net", applied={applied!r})
 st.json(picked)
 st.json(live_changes(picked))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategy_lab.app.forms.spec_summary import asked
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_app.forms.spec_summary import asked
+from strategy_profiles.spec.run_spec import RunSpec
 
 
 def test_the_summary_names_what_was_set_and_no_defaults() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.app.access.policy import Access
-from strategy_lab.app.server import state
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_app.access.policy import Access
+from strategy_app.server import state
+from strategy_profiles.run.manifest import create_run_file
 from tests.app.looking import open_page, rerun, text_of
 from tests.app.pages.test_lab_page import PretendedLauncher, errors, launcher, press
 

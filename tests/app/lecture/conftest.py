@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from strategy_app.lecture.lecture import Lecture
+from strategy_app.lecture.shown import EvaluatedScene
 from strategy_core.lecture.course import Scene
 from strategy_core.lecture.question import Question
 from strategy_core.lecture.recording import Program
-from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.shown import EvaluatedScene
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 
 
 def question(name: str) -> Question:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.app.lecture import answer_app
-from strategy_lab.app.lecture.answer_app import COOKIE, AnswerApp
-from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.room import MANY_WRONG_CODES, Room
+from strategy_app.lecture import answer_app
+from strategy_app.lecture.answer_app import COOKIE, AnswerApp
+from strategy_app.lecture.lecture import Lecture
+from strategy_app.lecture.room import MANY_WRONG_CODES, Room
 from tests.app.asgi import Answer, Client
 
 HOST = "192.0.2.2:8600"

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from strategy_lab.app.lecture import answer_app
-from strategy_lab.app.lecture.host import LectureHost
-from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.rate_limit import RateLimit
-from strategy_lab.profiles.errors import LabError
+from strategy_app.lecture import answer_app
+from strategy_app.lecture.host import LectureHost
+from strategy_app.lecture.lecture import Lecture
+from strategy_app.lecture.rate_limit import RateLimit
+from strategy_profiles.errors import LabError
 from tests.timeouts import MAX_WAIT_S
 
 

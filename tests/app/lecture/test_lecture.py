@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from strategy_app.lecture.lecture import Lecture
+from strategy_app.lecture.room import Room, RoomError
+from strategy_app.lecture.shown import EvaluatedScene
 from strategy_core.lecture.course import Scene
-from strategy_lab.app.lecture.lecture import Lecture
-from strategy_lab.app.lecture.room import Room, RoomError
-from strategy_lab.app.lecture.shown import EvaluatedScene
 from tests.app.lecture.conftest import SCENES, recorded
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.app.lecture.rate_limit import MAX_CLIENTS, RateLimit
-from strategy_lab.app.lecture.room import (
+from strategy_app.lecture.rate_limit import MAX_CLIENTS, RateLimit
+from strategy_app.lecture.room import (
     CODE_ALPHABET,
     CODE_LENGTH,
     MANY_WRONG_CODES,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.server import opened
-from strategy_lab.app.widgets import refresh
+from strategy_app.server import opened
+from strategy_app.widgets import refresh
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import add_step, begin_run
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.live import hub as hub_module
-from strategy_lab.app.live.hub import POLL_S, Hub, interval_s, run_folder
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_app.live import hub as hub_module
+from strategy_app.live.hub import POLL_S, Hub, interval_s, run_folder
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from strategy_lab.app.live.key_numbers import LiveNumbers
-from strategy_lab.profiles.run.events import SegmentOpened, StepDone
-from strategy_lab.profiles.run.tail import WrittenEvent
+from strategy_app.live.key_numbers import LiveNumbers
+from strategy_profiles.run.events import SegmentOpened, StepDone
+from strategy_profiles.run.tail import WrittenEvent
 
 
 def test_a_loss_that_a_program_does_not_tell_is_neither_called_nan_nor_promised() -> None:

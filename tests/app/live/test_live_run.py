@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import (
+from strategy_app.live.live_run import LiveRun
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import (
     EpochEnded,
     EpochEnding,
     Exited,
@@ -25,10 +25,10 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
-from strategy_lab.profiles.run.liveness import process_started_ns
-from strategy_lab.profiles.run.status import derive_status
-from strategy_lab.profiles.run.tail import WrittenEvent
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_profiles.run.liveness import process_started_ns
+from strategy_profiles.run.status import derive_status
+from strategy_profiles.run.tail import WrittenEvent
 from tests.synthetic import HOSTILE, write_run
 
 

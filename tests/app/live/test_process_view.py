@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import LinkCounts, ProcessUse
-from strategy_lab.profiles.run.events import (
+from strategy_app.live.live_run import LiveRun
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import LinkCounts, ProcessUse
+from strategy_profiles.run.events import (
     ClosureDone,
     Exited,
     Failed,
@@ -23,7 +23,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WorkerStarted,
 )
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from tests.synthetic import HOSTILE
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.app.live.server_worker_view import NEWEST, ServedView
-from strategy_lab.profiles.run.events import ClosureDone, SegmentOpened
+from strategy_app.live.server_worker_view import NEWEST, ServedView
+from strategy_profiles.run.events import ClosureDone, SegmentOpened
 from tests.event_records import event_of, usual
 
 MS = 1_000_000

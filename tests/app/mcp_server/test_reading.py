@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.cli.main import main
-from strategy_lab import profiles
-from strategy_lab.profiles import extras
-from strategy_lab.profiles.tables.schema import COLUMNS
+from strategy_profiles import extras
+from strategy_profiles.tables.schema import COLUMNS
 from tests.app.mcp_server.connection import Connection, over_stdio
 from tests.synthetic import HOSTILE, write_run
 
@@ -96,7 +96,7 @@ def test_every_key_number_of_a_run_has_its_definition(agent: Connection) -> None
 def test_sql_answers_rows_and_says_when_there_are_more(agent: Connection, folder: Path) -> None:
     query = "select step, wall_ms from steps order by step"
     answer = agent.ask("sql", run="late", query=query, limit=5)
-    expected = profiles.load(folder / "runs" / "late").sql(f"{query} limit 5").to_pylist()
+    expected = strategy_profiles.load(folder / "runs" / "late").sql(f"{query} limit 5").to_pylist()
     assert answer == {"columns": ["step", "wall_ms"], "rows": expected, "is_cut": True}
     odd = agent.ask("sql", run="late", query="select 'nan'::double as x, date '2026-01-02' as d")
     assert odd["rows"] == [{"x": None, "d": "2026-01-02"}]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.app.widgets.run_list import row_of
-from strategy_lab.app.widgets.runs_folder import list_runs
-from strategy_lab.profiles.analysis.compare import run_spread
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
-from strategy_lab.profiles.reporting import units
+import strategy_profiles
+from strategy_app.widgets.run_list import row_of
+from strategy_app.widgets.runs_folder import list_runs
+from strategy_profiles.analysis.compare import run_spread
+from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.reporting import units
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import begin_run
 from tests.synthetic import write_run
@@ -102,7 +102,7 @@ def test_the_list_of_runs_reads_what_their_differences_need(
         raise AssertionError(f"{path} was read again")
 
     monkeypatch.setattr(run_spread, "load", reads_again)
-    a, b = (profiles.load(folder / f"x-a-{number}") for number in (1, 2))
+    a, b = (strategy_profiles.load(folder / f"x-a-{number}") for number in (1, 2))
     found = run_spread.known_spread([(a, 0), (b, 0)])
     assert found is not None
     assert found.num_runs == 6
@@ -181,7 +181,9 @@ def test_two_segments_of_one_run(runs: Path) -> None:
 def test_of_two_runs_the_page_compares_the_segments_that_the_command_compares(runs: Path) -> None:
     for name in ("changed", "longer"):
         at = open_page("compare", runs, a=name, b="quick")
-        compared = compare_runs(profiles.load(runs / name), profiles.load(runs / "quick"))
+        compared = compare_runs(
+            strategy_profiles.load(runs / name), strategy_profiles.load(runs / "quick")
+        )
         expected = str(compared.a_segment)
         assert at.query_params["segment_a"] in (expected, [expected])
         medians = (side[0].timed.time.median_ms for side in (compared.b, compared.a))
@@ -235,7 +237,7 @@ def test_every_step_time_of_a_run_is_one_number(runs: Path) -> None:
     """Sentence, tiles, table and histogram show the same median; the bars say what they are."""
     at = open_page("compare", runs, a="quick", b="slow")
     text = text_of(at)
-    times = compare_runs(*map(profiles.load, (runs / "quick", runs / "slow"))).times
+    times = compare_runs(*map(strategy_profiles.load, (runs / "quick", runs / "slow"))).times
     for shown in map(units.number, (times.a_ms, times.b_ms)):
         assert text.count(f"{shown}") >= 3, shown
     charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]

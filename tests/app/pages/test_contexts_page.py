@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_app.access.policy import Access
+from strategy_app.server import state
 from strategy_core.contexts import child, course
-from strategy_lab.app.access.policy import Access
-from strategy_lab.app.server import state
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 from tests.app.looking import open_page, rerun, text_of
 
 

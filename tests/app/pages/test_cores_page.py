@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_tpu_check import FINDING, check_event

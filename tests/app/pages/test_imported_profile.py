@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_profiles.imports.import_run import import_profile
 from tests.app.looking import open_page, text_of
 from tests.profiles.imports.made import old_gpu_profile
 from tests.synthetic import write_run

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.profiles.run.command_mailbox import LeftCommand, read_commands
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import CommandAnswered, Launched, SegmentOpened
-from strategy_lab.profiles.run.layout import launcher_file, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.command_mailbox import LeftCommand, read_commands
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import CommandAnswered, Launched, SegmentOpened
+from strategy_profiles.run.layout import launcher_file, worker_folder
+from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.app.looking import open_page, rerun
 from tests.app.pages.test_lab_page import PretendedLauncher, errors, press
 

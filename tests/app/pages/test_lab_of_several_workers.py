@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_app.components.live import ViewerRequest
+from strategy_app.control import watch
+from strategy_app.server import state
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.validation import CheckedSpec
-from strategy_lab.app.components.live import ViewerRequest
-from strategy_lab.app.control import watch
-from strategy_lab.app.server import state
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import CommandAnswered, SegmentOpened
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import CommandAnswered, SegmentOpened
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.app.looking import open_page, rerun
 from tests.app.pages.test_lab_page import (
     CPU,

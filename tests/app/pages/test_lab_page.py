@@ -14,12 +14,12 @@ from streamlit.testing.v1 import AppTest
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import CommandAnswered, SegmentOpened
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import CommandAnswered, SegmentOpened
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import HOSTILE, write_run
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.widgets.evidence import _memory_lines
-from strategy_lab.app.widgets.run_list import COLUMNS
-from strategy_lab.profiles import load
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Exited, Failed, MemorySampled
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+from strategy_app.widgets.evidence import _memory_lines
+from strategy_app.widgets.run_list import COLUMNS
+from strategy_profiles import load
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Exited, Failed, MemorySampled
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from tests.app.looking import open_page, text_of
 from tests.synthetic import HOSTILE, write_run
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.server import opened
-from strategy_lab.app.widgets import run_list
-from strategy_lab.app.widgets.downloads import unavailable
-from strategy_lab.app.widgets.run_list import since
-from strategy_lab.profiles.run.tags import set_tags
-from strategy_lab.profiles.tables.store import load
+from strategy_app.server import opened
+from strategy_app.widgets import run_list
+from strategy_app.widgets.downloads import unavailable
+from strategy_app.widgets.run_list import since
+from strategy_profiles.run.tags import set_tags
+from strategy_profiles.tables.store import load
 from tests.app.looking import open_page, rerun, text_of
 from tests.synthetic import write_run
 

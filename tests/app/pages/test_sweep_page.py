@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from strategy_app.server import state
+from strategy_app.widgets.text import as_markdown
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.app.server import state
-from strategy_lab.app.widgets.text import as_markdown
-from strategy_lab.profiles.sweep.record import Configuration, Pruned, load, save
+from strategy_profiles.sweep.record import Configuration, Pruned, load, save
 from tests.app.looking import open_page, rerun, text_of
 from tests.profiles.sweep.made_sweep import made_sweep, played
 from tests.strategy_core.launcher.test_launcher import PRETENDED

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import strategy_profiles
+from strategy_app.server import state
+from strategy_app.widgets.text import as_markdown
 from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.app.server import state
-from strategy_lab.app.widgets.text import as_markdown
-from strategy_lab.profiles.replay.what_if import WhatIf
-from strategy_lab.profiles.reporting import units
-from strategy_lab.profiles.run.manifest import change_run_file
+from strategy_profiles.replay.what_if import WhatIf
+from strategy_profiles.reporting import units
+from strategy_profiles.run.manifest import change_run_file
 from tests.app.looking import open_page, rerun, text_of
 from tests.growing_run import begin_run
 from tests.strategy_core.launcher.test_launcher import PRETENDED
@@ -102,7 +102,8 @@ def test_a_cancelled_trial_leaves_nothing_running(late: Path) -> None:
     assert not lab.launcher.active
     assert lab.tried.active is None
     states = {
-        profiles.load(path).status.state for path in late.parent.glob("late-try-no-delay-1-*-*")
+        strategy_profiles.load(path).status.state
+        for path in late.parent.glob("late-try-no-delay-1-*-*")
     }
     assert states <= {"finished", "stopped"}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.profiles.replay.batch_edit import RECORD_ANOTHER
+from strategy_profiles.replay.batch_edit import RECORD_ANOTHER
 from tests.app.looking import open_page, rerun, text_of
 
 pytestmark = pytest.mark.run

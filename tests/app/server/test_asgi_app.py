@@ -12,11 +12,11 @@ import pytest
 from streamlit import config, net_util
 from streamlit.web import bootstrap
 
-from strategy_lab.app.__main__ import main
-from strategy_lab.app.components.packaged import FRONTEND
-from strategy_lab.app.server import state
-from strategy_lab.app.server.asgi_app import free_port, server_options
-from strategy_lab.profiles.errors import SpecError
+from strategy_app.__main__ import main
+from strategy_app.components.packaged import FRONTEND
+from strategy_app.server import state
+from strategy_app.server.asgi_app import free_port, server_options
+from strategy_profiles.errors import SpecError
 
 
 def test_every_option_is_one_that_streamlit_has() -> None:
@@ -64,8 +64,8 @@ def test_a_second_import_of_the_state_finds_the_same_lab(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = state.configure(tmp_path)
-    monkeypatch.delitem(sys.modules, "strategy_lab.app.server.state")
-    again = importlib.import_module("strategy_lab.app.server.state")
+    monkeypatch.delitem(sys.modules, "strategy_app.server.state")
+    again = importlib.import_module("strategy_app.server.state")
     assert again is not state
     assert again.lab() is lab
 
@@ -73,8 +73,8 @@ def test_a_second_import_of_the_state_finds_the_same_lab(
 @pytest.mark.slow
 def test_the_browser_process_never_imports_tensorflow() -> None:
     code = (
-        "import sys, strategy_lab.app.server.asgi_app, strategy_lab.app.control.watch, "
-        "strategy_lab.app.forms.configure, strategy_lab.app.server.timeline_routes\n"
+        "import sys, strategy_app.server.asgi_app, strategy_app.control.watch, "
+        "strategy_app.forms.configure, strategy_app.server.timeline_routes\n"
         "sys.exit(any(name.split('.')[0] in ('tensorflow', 'keras') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

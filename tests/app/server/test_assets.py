@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from streamlit.file_util import get_static_dir
 
-from strategy_lab.app.server import assets
-from strategy_lab.app.server.assets import CHARTS, NEEDED, Assets, link_headers
-from strategy_lab.app.server.chart_library import compiled_early
-from strategy_lab.app.server.lost_page import LOST_PAGE_SCRIPT, THROWN
+from strategy_app.server import assets
+from strategy_app.server.assets import CHARTS, NEEDED, Assets, link_headers
+from strategy_app.server.chart_library import compiled_early
+from strategy_app.server.lost_page import LOST_PAGE_SCRIPT, THROWN
 from tests.app.asgi import Answer, Client
 
 PAGES = Path(assets.__file__).parents[1] / "pages"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from strategy_lab.app.server.beside import KEPT_S, wait_until_left
+from strategy_app.server.beside import KEPT_S, wait_until_left
 
 
 def test_it_ends_a_while_after_the_last_need() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from strategy_lab.app.server.broken_requests import log_as_one_line
+from strategy_app.server.broken_requests import log_as_one_line
 from tests.timeouts import MAX_WAIT_S, wait_until
 
 BROKEN_CHUNK = b"zz\r\nabc\r\n"

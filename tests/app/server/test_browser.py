@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from strategy_app.access.policy import Access
+from strategy_app.server.banner import addresses
+from strategy_app.server.browser import redirect_file
 from strategy_core.cli.ui import has_browser
-from strategy_lab.app.access.policy import Access
-from strategy_lab.app.server.banner import addresses
-from strategy_lab.app.server.browser import redirect_file
 from tests import lab_access
 from tests.timeouts import MAX_WAIT_S, wait_until
 

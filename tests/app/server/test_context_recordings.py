@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.server.context_recordings import (
+from strategy_app.server.context_recordings import (
     ContextRecordings,
     Done,
     Key,
@@ -15,7 +15,7 @@ from strategy_lab.app.server.context_recordings import (
     Refused,
     Running,
 )
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 
 A, B, C, D = (Key((f"program {name}", "mirrored", "cpu:2")) for name in "abcd")
 

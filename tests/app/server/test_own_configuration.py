@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.server.own_configuration import OwnConfiguration
+from strategy_app.server.own_configuration import OwnConfiguration
 from tests import lab_access
 from tests.server_process import server_process
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from strategy_lab.app.server import state
-from strategy_lab.app.server.routes import build_routes, close_reason
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.manifest import change_run_file, uid_of
-from strategy_lab.profiles.run.stamp import stamp_of
-from strategy_lab.profiles.timeline import opening
+from strategy_app.server import state
+from strategy_app.server.routes import build_routes, close_reason
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.manifest import change_run_file, uid_of
+from strategy_profiles.run.stamp import stamp_of
+from strategy_profiles.timeline import opening
 from tests.app.asgi import Client
 from tests.synthetic import HOSTILE, write_run
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.server import state, timelines
-from strategy_lab.app.server.timelines import Timelines
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import Timeline, lay_out
+from strategy_app.server import state, timelines
+from strategy_app.server.timelines import Timelines
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import Timeline, lay_out
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.app.server import opened, timelines
-from strategy_lab.app.shell import read_ahead
-from strategy_lab.app.shell.read_ahead import ReadAhead
-from strategy_lab.app.widgets import segments, side_comparison, verdict
-from strategy_lab.app.widgets.run_list import row_of
-from strategy_lab.app.widgets.runs_folder import list_runs
-from strategy_lab.profiles.analysis.input_stages import input_stages
-from strategy_lab.profiles.analysis.run_row import RunRow
-from strategy_lab.profiles.analysis.step_memory import step_memory
+from strategy_app.server import opened, timelines
+from strategy_app.shell import read_ahead
+from strategy_app.shell.read_ahead import ReadAhead
+from strategy_app.widgets import segments, side_comparison, verdict
+from strategy_app.widgets.run_list import row_of
+from strategy_app.widgets.runs_folder import list_runs
+from strategy_profiles.analysis.input_stages import input_stages
+from strategy_profiles.analysis.run_row import RunRow
+from strategy_profiles.analysis.step_memory import step_memory
 from tests.app.asgi import Client
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab.app.tensorboard_plugin.logged_runs import FRESH_S, LoggedRuns
+from strategy_app.tensorboard_plugin.logged_runs import FRESH_S, LoggedRuns
 from tests.synthetic import write_run
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_lab.app import charts
+from strategy_app import charts
 from tests.timeouts import MAX_WAIT_S
 
 APP = Path(charts.__file__).parents[1]
@@ -35,8 +35,8 @@ def _page() -> None:
     import plotly.graph_objects as go
     import streamlit as st
 
-    from strategy_lab.app.widgets.chart import draw_chart
-    from strategy_lab.app.widgets.verdict import show_sentence
+    from strategy_app.widgets.chart import draw_chart
+    from strategy_app.widgets.verdict import show_sentence
 
     show_sentence("An answer.")
     st.markdown("Its evidence.")
@@ -56,8 +56,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             found.slept.append(round(seconds, 3))
 
     found.sleep = sleep
-    monkeypatch.setattr("strategy_lab.app.widgets.chart.time", found)
-    monkeypatch.setattr("strategy_lab.app.widgets.chart.PAINT_S", 0.3)
+    monkeypatch.setattr("strategy_app.widgets.chart.time", found)
+    monkeypatch.setattr("strategy_app.widgets.chart.PAINT_S", 0.3)
     return found
 
 

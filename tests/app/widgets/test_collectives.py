@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.app.widgets.collectives import whose_times
-from strategy_lab.profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
+from strategy_app.widgets.collectives import whose_times
+from strategy_profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
 
 
 def call(group_size: int | None, *replicas: int) -> CollectiveCall:

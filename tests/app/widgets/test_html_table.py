@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from strategy_lab.app.widgets.html_table import MOST_ROWS, grid_as_html, row_title, written
+from strategy_app.widgets.html_table import MOST_ROWS, grid_as_html, row_title, written
 from tests.app.looking import open_page
 from tests.synthetic import HOSTILE, write_run
 

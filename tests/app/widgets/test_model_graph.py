@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.app.widgets import model_graph
-from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
-from strategy_lab.profiles.analysis.model_graph.picture import model_picture
+import strategy_profiles
+from strategy_app.widgets import model_graph
+from strategy_profiles.analysis.model_graph.model import ModelPicture
+from strategy_profiles.analysis.model_graph.picture import model_picture
 from tests.app.looking import open_page
 
 CAPTURED = Path(__file__).parents[2] / "data/captured_step"
@@ -21,7 +21,7 @@ MANY = tuple(f"/job:localhost/replica:0/task:0/device:CPU:{number}" for number i
 
 def of_many(*_: object) -> ModelPicture:
     """The picture of a captured step, as if sixteen devices ran its blocks."""
-    picture = model_picture(profiles.load(CAPTURED), 0)
+    picture = model_picture(strategy_profiles.load(CAPTURED), 0)
     blocks = tuple(
         replace(block, shares=tuple(replace(block.shares[0], device=name) for name in MANY))
         for block in picture.blocks

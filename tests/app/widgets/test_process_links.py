@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.run.events import LinkBytes
+from strategy_profiles.run.events import LinkBytes
 from tests.app.looking import open_page, text_of
 from tests.profiles.analysis.test_links import WORKERS, counted, write_counts
 from tests.synthetic import write_run

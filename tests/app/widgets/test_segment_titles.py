@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab.app.widgets.segments import segment_titles
-from strategy_lab.profiles import load
+from strategy_app.widgets.segments import segment_titles
+from strategy_profiles import load
 from tests.synthetic import write_run
 
 

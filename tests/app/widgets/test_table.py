@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.app.widgets.table import height_px
+from strategy_app.widgets.table import height_px
 
 ROW_PX = height_px(2, 8) - height_px(1, 8)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.app.widgets.runs_folder import RunEntry
-from strategy_lab.app.widgets.text import (
+from strategy_app.widgets.runs_folder import RunEntry
+from strategy_app.widgets.text import (
     as_sentence,
     bound,
     run_name,

@@ -26,7 +26,7 @@ def train_step(batch):
 
 def stop_converters():
     for each in psutil.Process().children(recursive=True):
-        if "strategy_lab.profiles.capture.helper" in each.cmdline():
+        if "strategy_profiles.capture.helper" in each.cmdline():
             each.suspend()
 
 

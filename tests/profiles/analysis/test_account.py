@@ -9,14 +9,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.account.account import Account, account
-from strategy_lab.profiles.analysis.account.regions import regions_of
-from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts
-from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.run.event_log import EventLog, read_events
-from strategy_lab.profiles.run.events import StacksSampled
+import strategy_profiles
+from strategy_profiles.analysis.account.account import Account, account
+from strategy_profiles.analysis.account.regions import regions_of
+from strategy_profiles.analysis.findings import Finding, findings, gather_facts
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.run.event_log import EventLog, read_events
+from strategy_profiles.run.events import StacksSampled
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 
@@ -30,16 +30,16 @@ OWN = place("python", 30, "augment(batch)", function="main")
 EAGER = place("op", 31, "norms.append(tf.norm(v))", call="norm_v2")
 
 
-def _run(folder: Path, **options: Any) -> profiles.Profile:
+def _run(folder: Path, **options: Any) -> strategy_profiles.Profile:
     made = {"replicas": 2, "steps": STEPS, "windows": 1, **options}
-    return profiles.load(write_run(folder / "run", **made))
+    return strategy_profiles.load(write_run(folder / "run", **made))
 
 
-def _account(profile: profiles.Profile) -> Account:
+def _account(profile: strategy_profiles.Profile) -> Account:
     return account(profile, profile.segments[0])
 
 
-def _first(profile: profiles.Profile) -> Finding:
+def _first(profile: strategy_profiles.Profile) -> Finding:
     return findings(gather_facts(profile, profile.segments[0]))[0]
 
 
@@ -203,7 +203,7 @@ def test_code_that_keeps_pythons_lock_is_the_programs_own_where_no_sample_was_ta
     log = EventLog(stacks)
     log.write(thinned)
     log.close()
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     held = _account(profile).row("loop/between/lock-held")
     assert held.total_ms == pytest.approx(4500.0, rel=0.05)
     assert _first(profile).key == "between-steps"

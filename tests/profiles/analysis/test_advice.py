@@ -13,24 +13,24 @@ import msgspec
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.advice.registry import RULES
-from strategy_lab.profiles.analysis.communication import Traffic
-from strategy_lab.profiles.analysis.element_types import ComputedIn
-from strategy_lab.profiles.analysis.facts import Facts, Finding, Gain
-from strategy_lab.profiles.analysis.findings import LEFT_OVER, findings, gather_facts
-from strategy_lab.profiles.analysis.machine_load import MachineLoad
-from strategy_lab.profiles.analysis.memory import DeviceMemory
-from strategy_lab.profiles.analysis.placed import (
+import strategy_profiles
+from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.communication import Traffic
+from strategy_profiles.analysis.element_types import ComputedIn
+from strategy_profiles.analysis.facts import Facts, Finding, Gain
+from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
+from strategy_profiles.analysis.machine_load import MachineLoad
+from strategy_profiles.analysis.memory import DeviceMemory
+from strategy_profiles.analysis.placed import (
     CopiedVariables,
     DenseGradient,
     Placed,
     PlacedVariable,
 )
-from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.run.event_parts import StackPlace, Threads
-from strategy_lab.profiles.run.events import FETCHED_EACH, IN_TURNS, WHOLE_BATCH_EACH
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.run.event_parts import StackPlace, Threads
+from strategy_profiles.run.events import FETCHED_EACH, IN_TURNS, WHOLE_BATCH_EACH
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 
@@ -89,7 +89,7 @@ ILL: dict[str, dict[str, Any]] = {
 
 
 def facts_of(run: Path) -> Facts:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     return gather_facts(profile, profile.segments[0])
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.between_steps import between_steps
+import strategy_profiles
+from strategy_profiles.analysis.between_steps import between_steps
 from tests.synthetic import write_run
 
 
 @pytest.fixture(scope="module")
-def profile(tmp_path_factory: pytest.TempPathFactory) -> profiles.Profile:
-    return profiles.load(write_run(tmp_path_factory.mktemp("gaps") / "run", replicas=2, steps=300))
+def profile(tmp_path_factory: pytest.TempPathFactory) -> strategy_profiles.Profile:
+    return strategy_profiles.load(
+        write_run(tmp_path_factory.mktemp("gaps") / "run", replicas=2, steps=300)
+    )
 
 
-def test_steps_that_follow_each_other_have_no_gap(profile: profiles.Profile) -> None:
+def test_steps_that_follow_each_other_have_no_gap(profile: strategy_profiles.Profile) -> None:
     found = between_steps(profile, 0)
     assert found.gaps_ms.size > 100
     assert found.median_ms == pytest.approx(0.0, abs=1e-3)

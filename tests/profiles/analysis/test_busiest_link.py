@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.analysis.busiest_link import (
+from strategy_profiles.analysis.busiest_link import (
     BusiestLink,
     busiest_link,
     heaviest_source,
 )
-from strategy_lab.profiles.analysis.communication import Traffic
+from strategy_profiles.analysis.communication import Traffic
 
 
 def sent(send: str, recv: str, num_bytes: float | None, source: str = "measured") -> Traffic:

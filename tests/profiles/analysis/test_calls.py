@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.steps import (
+import strategy_profiles
+from strategy_profiles.analysis.steps import (
     calls_of,
     of_whole_calls,
     step_times,
     timed_steps,
 )
-from strategy_lab.profiles.run.events import OWN_PROFILER
+from strategy_profiles.run.events import OWN_PROFILER
 from tests.synthetic import write_run
 
 EPOCH_NS = 1_760_000_000_000_000_000
@@ -60,7 +60,7 @@ def test_steps_with_the_programs_own_profiler_on_are_in_no_step_time(tmp_path: P
         ends = [9, 20]
         note = {"kind": "note", "level": "info", "message": "On.", "fields": {OWN_PROFILER: ends}}
         file.write(json.dumps(note).encode() + b"\n")
-    steps = step_times(profiles.load(run), 0)
+    steps = step_times(strategy_profiles.load(run), 0)
     assert steps.count == 60
     assert not steps.timed[9:21].any()
     assert steps.timed.sum() > 20

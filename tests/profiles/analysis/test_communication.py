@@ -8,16 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.communication import collective_uses, communication
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.key_numbers import key_numbers
-from strategy_lab.profiles.analysis.overlap import overlaps
-from strategy_lab.profiles.capture.bandwidth import bus_factor
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import PlacementRecorded
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.analysis.communication import collective_uses, communication
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.analysis.overlap import overlaps
+from strategy_profiles.capture.bandwidth import bus_factor
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import PlacementRecorded
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 GB = 1e9
@@ -54,7 +54,7 @@ def test_a_collective_counts_once_for_its_group(
         collective_bytes=(3_000_000, 1_000_000),
         transfer_ms=4.0,
     )
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = communication(profile, profile.segments[0])
     (use,) = found.collectives
     assert (use.op, use.group_size, use.per_step) == ("all-reduce", replicas, 2.0)
@@ -67,7 +67,7 @@ def test_a_collective_counts_once_for_its_group(
 
 def test_transfers_between_devices_are_counted_per_pair(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", strategy="central-storage", replicas=4, steps=40)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = communication(profile, profile.segments[0])
     sent = [item for item in found.traffic if item.source == "measured"]
     assert {item.send_device[-1] for item in sent} == {"0"}
@@ -78,7 +78,7 @@ def test_transfers_between_devices_are_counted_per_pair(tmp_path: Path) -> None:
 
 
 def test_a_ring_share_is_derived_and_says_so(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=4, steps=40))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=4, steps=40))
     found = communication(profile, profile.segments[0])
     ring = [item for item in found.traffic if item.source == "ring model"]
     assert [(i.send_device[-1], i.recv_device[-1]) for i in ring] == [
@@ -91,10 +91,10 @@ def test_a_ring_share_is_derived_and_says_so(tmp_path: Path) -> None:
 
 
 def test_one_replica_moves_nothing_and_no_window_is_unknown(tmp_path: Path) -> None:
-    alone = profiles.load(write_run(tmp_path / "one", replicas=1, steps=40))
+    alone = strategy_profiles.load(write_run(tmp_path / "one", replicas=1, steps=40))
     found = communication(alone, alone.segments[0])
     assert (found.collectives, found.collective_bytes, found.reason) == ((), 0, None)
-    bare = profiles.load(write_run(tmp_path / "bare", steps=40, windows=0))
+    bare = strategy_profiles.load(write_run(tmp_path / "bare", steps=40, windows=0))
     found = communication(bare, bare.segments[0])
     assert found.collective_bytes is None
     assert found.reason == "the segment has no capture window"
@@ -109,14 +109,14 @@ def test_names_that_functions_in_turns_share_are_the_reason_of_unknown_bytes(
         unknown = pa.nulls(rows.num_rows, TABLES["collectives"].field("bytes").type)
         at = rows.schema.get_field_index("bytes")
         pq.write_table(rows.set_column(at, "bytes", unknown), file)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     name = profile.table("collectives")["name"][0].as_py()
     found = communication(profile, profile.segments[0])
     assert found.reason == "the size of at least one tensor is only known when the step runs"
     log = EventLog(worker_folder(run, 0, 0).events)
     log.write(PlacementRecorded(0, None, 0, "made up", shared_names=[name]))
     log.close()
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = communication(profile, profile.segments[0])
     assert found.collective_bytes is None
     assert "collectives of the same name and different sizes" in str(found.reason)
@@ -128,7 +128,7 @@ def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Pa
     for name in ("replica_steps", "collectives", "transfers", "spans"):
         for file in run.rglob(f"{name}.parquet"):
             pq.write_table(pq.read_table(file).slice(0, 0), file)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = communication(profile, profile.segments[0])
     assert found.reason == "its captures hold no op of a replica's graph"
     facts = gather_facts(profile, profile.segments[0])
@@ -138,7 +138,7 @@ def test_captures_without_an_op_of_a_replica_are_not_called_missing(tmp_path: Pa
 
 def test_communication_after_compute_is_all_exposed(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=40, noise=0.0, transfer_ms=3.0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     for found in overlaps(profile, 0):
         assert found.exposed_ms == pytest.approx(3.0, abs=0.01)
         assert found.overlap == pytest.approx(0.0, abs=0.001)

@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.comparison import (
+import strategy_profiles
+from strategy_profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
     compare_sides,
 )
-from strategy_lab.profiles.analysis.compare.metrics import METRICS, changed_metric
-from strategy_lab.profiles.analysis.compare.pairs import neighbours
-from strategy_lab.profiles.analysis.compare.repetitions import (
+from strategy_profiles.analysis.compare.metrics import METRICS, changed_metric
+from strategy_profiles.analysis.compare.pairs import neighbours
+from strategy_profiles.analysis.compare.repetitions import (
     difference_found,
     runs_assumed,
     runs_needed,
 )
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs, compare_sets
-from strategy_lab.profiles.analysis.compare.run_spread import spread_of
-from strategy_lab.profiles.analysis.compare.run_time import run_time, time_of
-from strategy_lab.profiles.analysis.compare.student_t import student_t
-from strategy_lab.profiles.analysis.compare.text import answer, evidence
+from strategy_profiles.analysis.compare.run_comparison import compare_runs, compare_sets
+from strategy_profiles.analysis.compare.run_spread import spread_of
+from strategy_profiles.analysis.compare.run_time import run_time, time_of
+from strategy_profiles.analysis.compare.student_t import student_t
+from strategy_profiles.analysis.compare.text import answer, evidence
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.synthetic import write_run
@@ -63,10 +63,10 @@ def test_one_run_a_side_has_a_difference_and_no_answer() -> None:
 def test_the_answer_has_the_throughput_if_the_batches_differ(tmp_path: Path) -> None:
     options = {"steps": 100, "windows": 0}
     small, other = (
-        profiles.load(write_run(tmp_path / name, seed=seed, **options))
+        strategy_profiles.load(write_run(tmp_path / name, seed=seed, **options))
         for seed, name in enumerate(("small", "other"))
     )
-    large = profiles.load(write_run(tmp_path / "large", global_batch_size=512, **options))
+    large = strategy_profiles.load(write_run(tmp_path / "large", global_batch_size=512, **options))
     _, rest = answer(compare_runs(small, large))
     assert "The batches differ: B trains 100 % more examples per second than A" in rest
     assert "batches" not in answer(compare_runs(small, other))[1]
@@ -98,7 +98,7 @@ def change_environment(run: Path, change: Callable[[dict[str, Any]], dict[str, A
 
 
 def warnings_of(*runs: Path) -> tuple[str, ...]:
-    return compare_runs(*(profiles.load(run) for run in runs)).warnings
+    return compare_runs(*(strategy_profiles.load(run) for run in runs)).warnings
 
 
 def test_runs_in_turns_that_all_differ_have_an_answer() -> None:
@@ -200,8 +200,10 @@ def test_swapping_the_sides_inverts_the_answer(a: list[float], b: list[float]) -
 
 def test_a_number_with_a_short_name_is_that_of_the_summary(tmp_path: Path) -> None:
     """Also where it is missing, with the reason; a comparison reads these numbers alone."""
-    known = profiles.load(write_run(tmp_path / "known", replicas=3, steps=60, straggler=(2, 9.0)))
-    bare = profiles.load(write_run(tmp_path / "bare", replicas=1, steps=60, windows=0))
+    known = strategy_profiles.load(
+        write_run(tmp_path / "known", replicas=3, steps=60, straggler=(2, 9.0))
+    )
+    bare = strategy_profiles.load(write_run(tmp_path / "bare", replicas=1, steps=60, windows=0))
     for run in (known, bare):
         lean = compare_runs(run, run)
         (segment,) = run.summary()["segments"]
@@ -229,8 +231,8 @@ def test_no_time_falls_by_more_than_100_percent() -> None:
 
 def test_throughput_and_step_time_say_the_same(tmp_path: Path) -> None:
     """Although the mean, which slow steps move, says otherwise."""
-    a = profiles.load(write_run(tmp_path / "a", windows=0, seed=1))
-    b = profiles.load(_with_slow_steps(write_run(tmp_path / "b", windows=0, seed=2)))
+    a = strategy_profiles.load(write_run(tmp_path / "a", windows=0, seed=1))
+    b = strategy_profiles.load(_with_slow_steps(write_run(tmp_path / "b", windows=0, seed=2)))
     found = compare_sets([a], [b], metrics=["steps.examples_per_second"])
     step, rate = (found.metric(name) for name in ("step_time_ms", "examples_per_second_at_median"))
     assert step.change is not None
@@ -261,7 +263,7 @@ def test_workers_that_step_apart_are_compared_by_steps_in_a_row() -> None:
 
 
 def test_the_answer_for_a_run_and_itself_says_so_and_advises_no_repetitions(tmp_path: Path) -> None:
-    run = profiles.load(write_run(tmp_path / "run", steps=30, windows=0))
+    run = strategy_profiles.load(write_run(tmp_path / "run", steps=30, windows=0))
     compared = compare_runs(run, run)
     assert "".join(answer(compared)) == (
         "A and B are the same: segment 0 of run is compared with itself."
@@ -274,7 +276,7 @@ def test_longer_runs_are_advised_where_the_runs_are_short(
     tmp_path: Path, step_ms: float, advised: bool
 ) -> None:
     pair = [
-        profiles.load(write_run(tmp_path / name, steps=61, windows=0, step_ms=step_ms))
+        strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0, step_ms=step_ms))
         for name in "ab"
     ]
     told = " ".join(evidence(compare_runs(*pair)))
@@ -282,7 +284,9 @@ def test_longer_runs_are_advised_where_the_runs_are_short(
 
 
 def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path) -> None:
-    a, b = (profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab")
+    a, b = (
+        strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab"
+    )
     compared = compare_runs(a, b)
     assert "strategy-lab run A.yaml --interleave" in " ".join(evidence(compared))
     traced = replace(compared, a=tuple(replace(run, spec=None) for run in compared.a))
@@ -295,7 +299,7 @@ def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path
 def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> None:
     a, b = (
         [
-            profiles.load(
+            strategy_profiles.load(
                 write_run(
                     tmp_path / f"{side}{i}",
                     steps=60,

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.cores import cores
-from strategy_lab.profiles.tables.schema import CATEGORIES
+import strategy_profiles
+from strategy_profiles.analysis.cores import cores
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 
 @pytest.fixture
-def profile(tmp_path: Path) -> profiles.Profile:
-    return profiles.load(
+def profile(tmp_path: Path) -> strategy_profiles.Profile:
+    return strategy_profiles.load(
         write_run(tmp_path / "run", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
     )
 
 
-def test_a_cores_phases_are_its_own_and_add_up(profile: profiles.Profile) -> None:
+def test_a_cores_phases_are_its_own_and_add_up(profile: strategy_profiles.Profile) -> None:
     found = cores(profile, profile.segments[0])
     assert [(core.replica, core.core) for core in found.cores] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for core in found.cores:
@@ -30,7 +30,7 @@ def test_a_cores_phases_are_its_own_and_add_up(profile: profiles.Profile) -> Non
     assert second == pytest.approx(first / 2)
 
 
-def test_the_summary_has_every_core(profile: profiles.Profile) -> None:
+def test_the_summary_has_every_core(profile: strategy_profiles.Profile) -> None:
     (segment,) = profile.summary()["segments"]
     assert [core["device"] for core in segment["cores"]] == [
         device for devices in profile.segments[0].core_devices or () for device in devices
@@ -40,7 +40,7 @@ def test_the_summary_has_every_core(profile: profiles.Profile) -> None:
 
 def test_without_a_capture_a_core_has_no_time_and_a_reason(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", strategy="tpu", replicas=2, steps=30, windows=0)
-    (segment,) = profiles.load(run).summary()["segments"]
+    (segment,) = strategy_profiles.load(run).summary()["segments"]
     for core in segment["cores"]:
         assert core["compute_ms"] is None
         assert "captured" in core["compute_ms_reason"]
@@ -48,5 +48,5 @@ def test_without_a_capture_a_core_has_no_time_and_a_reason(tmp_path: Path) -> No
 
 def test_a_replica_that_is_one_device_has_no_cores(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30)
-    (segment,) = profiles.load(run).summary()["segments"]
+    (segment,) = strategy_profiles.load(run).summary()["segments"]
     assert segment["cores"] == []

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.element_types import FLOAT16, FLOAT64, ComputedIn, computed_in
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.findings import findings
-from strategy_lab.profiles.analysis.steps import typical_captured_steps
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.analysis.element_types import FLOAT16, FLOAT64, ComputedIn, computed_in
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.findings import findings
+from strategy_profiles.analysis.steps import typical_captured_steps
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -45,7 +45,7 @@ def found(run: Path, monkeypatch: pytest.MonkeyPatch) -> Find:
     """What is found in a run of two replicas whose captured steps have these ops."""
 
     def of(*ops: dict[str, Any], dtype: str = FLOAT64) -> ComputedIn | None:
-        profile = profiles.load(run)
+        profile = strategy_profiles.load(run)
         steps = typical_captured_steps(profile, 0).tolist()
         assert len(steps) > 1
         usual = {"segment": 0, "worker": 0}
@@ -138,7 +138,7 @@ def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=20, windows=1)
     (path,) = run.glob("**/placement-*.parquet")
     pq.write_table(pq.read_table(path).drop_columns(["dtype"]), path)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     types = profile.table("placement")["dtype"]
     assert types.null_count == len(types) > 0
     assert computed_in(FLOAT64, profile, 0) is None
@@ -148,7 +148,7 @@ def test_a_run_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
 def test_only_a_tenth_of_a_step_or_more_is_a_finding(
     share: float, is_told: bool, run: Path
 ) -> None:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     wall = facts.breakdown.mean_ms("wall")
     assert wall is not None

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.between_steps import between_steps
-from strategy_lab.profiles.analysis.epoch_ends import epoch_ends
-from strategy_lab.profiles.timeline import lay_out
-from strategy_lab.profiles.timeline.epoch_ends import epoch_ends_of
+import strategy_profiles
+from strategy_profiles.analysis.between_steps import between_steps
+from strategy_profiles.analysis.epoch_ends import epoch_ends
+from strategy_profiles.timeline import lay_out
+from strategy_profiles.timeline.epoch_ends import epoch_ends_of
 from tests.synthetic import write_run
 
 STEPS = 120
@@ -28,7 +28,7 @@ def test_the_last_end_and_those_at_a_window_do_not_count(tmp_path: Path) -> None
     """Windows of the run begin at steps 1, 37 and 73 and have 10 steps each."""
     ends = [{"step": step, "wall_ms": 500.0} for step in (10, 40, 72, STEPS - 1)]
     run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=3, epoch_ends=ends)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     windows = profile.table("steps").filter(profile.table("steps")["captured"])["step"].to_pylist()
     assert {10, 40, 73} <= set(windows)
     assert not {11, 72} & set(windows)
@@ -37,7 +37,7 @@ def test_the_last_end_and_those_at_a_window_do_not_count(tmp_path: Path) -> None
 
 def test_an_epochs_end_is_no_other_gap(tmp_path: Path) -> None:
     without, with_ends = (
-        profiles.load(
+        strategy_profiles.load(
             write_run(tmp_path / name, replicas=2, steps=STEPS, windows=0, epoch_ends=ends)
         )
         for name, ends in (("a", []), ("b", _ends(500.0, 500.0, 500.0)))
@@ -50,7 +50,7 @@ def test_the_summary_has_the_ends_or_why_there_are_none(tmp_path: Path) -> None:
     found = []
     for name, ends in (("a", []), ("b", _ends(500.0, 700.0))):
         run = write_run(tmp_path / name, replicas=2, steps=STEPS, windows=0, epoch_ends=ends)
-        found.append(profiles.load(run).summary()["segments"][0]["epoch_ends"])
+        found.append(strategy_profiles.load(run).summary()["segments"][0]["epoch_ends"])
     assert found[0]["count"] == 0
     assert found[0]["total_ms"] is None
     assert "no end of an epoch" in found[0]["total_ms_reason"]
@@ -61,7 +61,7 @@ def test_the_summary_has_the_ends_or_why_there_are_none(tmp_path: Path) -> None:
 def test_the_timeline_has_them_between_its_steps(tmp_path: Path) -> None:
     ends = [{"step": 19, "wall_ms": 500.0, "validation_ms": 400.0}, {"step": 39, "wall_ms": 50.0}]
     run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=3, epoch_ends=ends)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     timeline = lay_out(profile)
     found = epoch_ends_of(profile, timeline)
     assert [each["text"] for each in found] == [

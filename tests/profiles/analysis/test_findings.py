@@ -13,20 +13,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.facts import Facts
-from strategy_lab.profiles.analysis.findings import Finding, findings, gather_facts, main_finding
-from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.analysis.input_share import InputShare
-from strategy_lab.profiles.analysis.key_numbers import key_numbers
-from strategy_lab.profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
-from strategy_lab.profiles.capture.reductions import LAB_MARKS
-from strategy_lab.profiles.reporting import units
+import strategy_profiles
+from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.analysis.findings import Finding, findings, gather_facts, main_finding
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.analysis.input_share import InputShare
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
+from strategy_profiles.capture.reductions import LAB_MARKS
+from strategy_profiles.reporting import units
 from tests.synthetic import write_run
 
 
 def found_in(folder: Path, **options: Any) -> dict[str, Finding]:
-    profile = profiles.load(write_run(folder, **options))
+    profile = strategy_profiles.load(write_run(folder, **options))
     return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
 
 
@@ -71,7 +71,7 @@ def test_the_largest_share_comes_first(tmp_path: Path) -> None:
 
 def test_a_loss_that_a_program_did_not_record_is_not_called_lost(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, nan_loss_from=0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     segment = msgspec.structs.replace(profile.segments[0], spec={"parameter_servers": 2})
     found = [item.key for item in findings(gather_facts(profile, segment))]
     assert "loss-lost" not in found
@@ -82,7 +82,7 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
     ring = found_in(tmp_path / "ring", **small)["many-small-collectives"]
     assert "bytes_per_pack" in ring.advice
     run = write_run(tmp_path / "tpu", strategy="tpu", **small)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     segment = msgspec.structs.replace(profile.segments[0], cross_device_ops="cross-replica-sum")
     found = {item.key: item for item in findings(gather_facts(profile, segment))}
     assert "pack" not in found["many-small-collectives"].advice.lower()
@@ -94,7 +94,7 @@ def test_advice_names_only_knobs_that_the_strategy_has(tmp_path: Path) -> None:
 def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
     slowdown: float, advice: str, tmp_path: Path
 ) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 15.0)))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 15.0)))
     facts = gather_facts(profile, profile.segments[0])
     worst = facts.stragglers.straggler
     assert worst is not None
@@ -106,7 +106,7 @@ def test_a_straggler_that_works_no_longer_than_the_others_has_begun_later(
 
 def test_a_straggler_whose_work_only_varies_has_begun_later(tmp_path: Path) -> None:
     """Steps in which it works longer add up, also if it works less in the others."""
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0)))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, straggler=(1, 15.0)))
     facts = gather_facts(profile, profile.segments[0])
     assert facts.stragglers.straggler is not None
     assert "Its own work takes longer" in _advice_on_late(facts)
@@ -124,7 +124,7 @@ def _advice_on_late(facts: Facts) -> str:
 
 def test_lateness_in_captured_steps_is_a_share_of_those_steps(tmp_path: Path) -> None:
     """Without timestamps only captured steps tell it, and these may take longer or shorter."""
-    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 60.0)))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 60.0)))
     facts = gather_facts(profile, profile.segments[0])
     median_ms = facts.steps.median_ms or 0.0
     for factor, length in ((1.1, ""), (2.0, f", which took {units.milliseconds(2 * median_ms)}")):
@@ -207,7 +207,9 @@ def test_no_advice_guesses_an_injected_delay(tmp_path: Path) -> None:
 
 
 def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    )
     facts = gather_facts(profile, profile.segments[0])
     found = {item.key: item for item in findings(facts)}["input-bound"]
     match = re.match(r"The median step waits (\S+) ms for its batch, (\d+) % of it", found.sentence)
@@ -220,7 +222,9 @@ def test_the_input_of_a_median_step_is_given_in_medians(tmp_path: Path) -> None:
 def test_the_advice_to_workers_that_agree_on_each_batch_is_to_repeat_the_dataset(
     tmp_path: Path,
 ) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    )
     facts = gather_facts(profile, profile.segments[0])
     assert not facts.input_collectives
     agreeing = replace(
@@ -240,7 +244,7 @@ def test_the_advice_to_workers_that_agree_on_each_batch_is_to_repeat_the_dataset
 
 def test_the_headline_gives_the_step_time_once(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     said = "".join(headline(profile, facts))
     assert "waits" in said
@@ -248,7 +252,7 @@ def test_the_headline_gives_the_step_time_once(tmp_path: Path) -> None:
 
 
 def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, steps=300))
     facts = gather_facts(profile, profile.segments[0])
     waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
     found = {item.key: item for item in findings(replace(facts, input=waited))}
@@ -260,7 +264,7 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
     found = found_in(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)["tracing"]
     assert found.advice.endswith("normal, and its share falls.")
-    profile = profiles.load(tmp_path / "run")
+    profile = strategy_profiles.load(tmp_path / "run")
     facts = gather_facts(profile, profile.segments[0])
     assert main_finding(facts).key == "tracing", "74 % of the loop"
     short = found_in(tmp_path / "short", replicas=2, steps=300, tracing_ms=4_000.0)
@@ -272,7 +276,7 @@ def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
 ) -> None:
     """Before its first batch, a shuffle buffer is filled."""
     run = write_run(tmp_path / "run", replicas=2, steps=300, tracing_ms=20_000.0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     facts = gather_facts(profile, profile.segments[0])
     waited_ms = facts.steps.input_ms.copy()
     waited_ms[0] = 15_000.0
@@ -338,7 +342,7 @@ def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) ->
     """On a busy machine a replica may be late by an amount that varies too much to stand out."""
     delay = [{"replica": 1, "ms": 30.0}]
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24, 1_000), "inject": delay}
-    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), **options))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), **options))
     facts = gather_facts(profile, profile.segments[0])
     unsure = replace(facts, stragglers=replace(facts.stragglers, straggler=None, late=()))
     found = {item.key: item for item in findings(unsure)}["small-collective"]
@@ -350,7 +354,7 @@ def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) ->
 
 def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path) -> None:
     options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
-    profile = profiles.load(write_run(tmp_path / "run", **options))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", **options))
     facts = gather_facts(profile, profile.segments[0])
     (use,) = facts.communication.collectives
     own = replace(facts.communication, collectives=(replace(use, op=LAB_MARKS),))
@@ -359,7 +363,9 @@ def test_the_labs_own_gather_of_timestamps_is_blamed_for_nothing(tmp_path: Path)
 
 
 def test_two_replicas_that_are_equally_late_are_both_named(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", straggler=(1, 30.0), also_late=(2, 30.0)))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", straggler=(1, 30.0), also_late=(2, 30.0))
+    )
     facts = gather_facts(profile, profile.segments[0])
     (late,) = [item for item in findings(facts) if item.key == "straggler"]
     assert "eplica 1" in late.sentence
@@ -390,7 +396,7 @@ def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path
     """Each is idle for 30 of 53 ms, but while 20 ms of the others' 30 pass, the next one runs."""
     options = {"replicas": 2, "steps": 300, "idle_ms": 30.0, "noise": 0.0}
     run = write_run(tmp_path / "run", **options)
-    together = profiles.load(run)
+    together = strategy_profiles.load(run)
     assert "idle" in {item.key for item in findings(gather_facts(together, together.segments[0]))}
     for file in run.glob("worker-*/window-*/spans.parquet"):
         rows = pq.read_table(file)
@@ -398,7 +404,7 @@ def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path
         start[rows["replica"].to_numpy() == 1] += 23_000_000
         at = rows.schema.get_field_index("start_ns")
         pq.write_table(rows.set_column(at, "start_ns", pa.array(start)), file)
-    by_turns = profiles.load(run)
+    by_turns = strategy_profiles.load(run)
     facts = gather_facts(by_turns, by_turns.segments[0])
     assert facts.breakdown.mean_ms("idle") == pytest.approx(30.0, abs=0.1)
     assert facts.all_idle_ms == pytest.approx(7.0, abs=0.1)
@@ -407,7 +413,7 @@ def test_replicas_that_run_one_after_the_other_are_not_idle_all_at_once(tmp_path
 
 def test_idle_time_that_only_captured_steps_have_is_not_the_programs(tmp_path: Path) -> None:
     """As if the profiler were started inside of the captured steps."""
-    profile = profiles.load(write_run(tmp_path / "run", **_idle_for()))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", **_idle_for()))
     facts = gather_facts(profile, profile.segments[0])
     steps = facts.steps
     assert steps.captured.any()
@@ -472,7 +478,7 @@ def test_ops_on_another_device_come_before_the_replica_that_they_make_late(tmp_p
 
 def with_copies(run: Path, copies: CopiedVariables, **options: Any) -> dict[str, Finding]:
     """The findings of a run with two late or punctual replicas, in order."""
-    profile = profiles.load(write_run(run, replicas=2, steps=300, **options))
+    profile = strategy_profiles.load(write_run(run, replicas=2, steps=300, **options))
     facts = gather_facts(profile, profile.segments[0])
     found = findings(replace(facts, placed=Placed(lent=copies)))
     return {item.key: item for item in found}
@@ -541,7 +547,9 @@ def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:
 
 
 def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    )
     facts = gather_facts(profile, profile.segments[0])
     little = InputShare(0, 299, 0.1, 0.01, None, 0.1, 20.0, 0, None)
     found = {item.key for item in findings(replace(facts, input=little))}
@@ -549,7 +557,9 @@ def test_input_measured_in_every_step_does_not_come_from_captures(tmp_path: Path
 
 
 def test_the_call_that_takes_a_prefetched_batch_is_no_wait_for_input(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    )
     facts = gather_facts(profile, profile.segments[0])
     call = InputShare(0, 299, 0.6, 0.3, None, 0.6, 2.0, 299, 0.6)
     assert "input-bound" not in {item.key for item in findings(replace(facts, input=call))}
@@ -567,7 +577,9 @@ def test_handing_batches_to_the_devices_is_no_wait_for_input(
 
 
 def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=300, input_ms=10.0)
+    )
     facts = gather_facts(profile, profile.segments[0])
     unknown = InputShare(0, 0, None, None, "no step recorded it")
     found = {item.key: item for item in findings(replace(facts, input=unknown))}
@@ -576,7 +588,7 @@ def test_input_that_only_captures_see_is_reported_as_read_inside_the_step(tmp_pa
 
 def test_the_shapes_of_a_refused_collective_are_in_one_order(tmp_path: Path) -> None:
     """The order in which TensorFlow names them differs from run to run."""
-    profile = profiles.load(write_run(tmp_path / "run"))
+    profile = strategy_profiles.load(write_run(tmp_path / "run"))
     facts = gather_facts(profile, profile.segments[0])
     sentences = set()
     for first, second in (("[960]", "[1024]"), ("[1024]", "[960]")):

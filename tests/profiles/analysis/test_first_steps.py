@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.first_steps import earlier_first_step_ms
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles import load
+from strategy_profiles.analysis.first_steps import earlier_first_step_ms
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 
 

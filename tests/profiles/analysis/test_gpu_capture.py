@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.analysis.account.account import account
-from strategy_lab.profiles.analysis.breakdown import step_breakdown
-from strategy_lab.profiles.analysis.communication import communication
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.key_numbers import key_numbers
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.replay.recording import why_no_replay
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import SegmentOpened, WindowCaptured
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.tables.store import Profile, load
+from strategy_profiles.analysis.account.account import account
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.analysis.communication import communication
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.replay.recording import why_no_replay
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import SegmentOpened, WindowCaptured
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 
 WHY = "TensorFlow's profiler recorded nothing that GPU:0 and GPU:1 ran"

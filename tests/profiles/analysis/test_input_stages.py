@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.input_stages import input_stages
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.graph import Graph
-from strategy_lab.profiles.capture.joined import join
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.analysis.input_stages import input_stages
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.graph import Graph
+from strategy_profiles.capture.joined import join
+from strategy_profiles.tables.schema import TABLES
 from tests.profiles.capture.xspace_builder import CaptureBuilder
 from tests.synthetic import write_run
 
@@ -25,7 +25,7 @@ MS = 1_000_000
 
 
 def test_the_recorded_pipeline_is_a_row_per_stage() -> None:
-    found = input_stages(profiles.load(RUN), 0)
+    found = input_stages(strategy_profiles.load(RUN), 0)
     assert [(stage.name, stage.depth) for stage in found.stages] == [
         ("Root", 0),
         ("Prefetch", 1),
@@ -41,7 +41,7 @@ def test_the_recorded_pipeline_is_a_row_per_stage() -> None:
 
 
 def test_settings_are_those_that_tf_data_chose_or_was_given() -> None:
-    root, prefetch, mapped, shuffle, _ = input_stages(profiles.load(RUN), 0).stages
+    root, prefetch, mapped, shuffle, _ = input_stages(strategy_profiles.load(RUN), 0).stages
     assert (prefetch.buffer_size, prefetch.is_autotuned) == (2, True)
     assert (mapped.parallelism, mapped.is_autotuned) == (2, True)
     assert (shuffle.buffer_size, shuffle.buffered, shuffle.is_autotuned) == (64, 63.0, None)
@@ -49,7 +49,7 @@ def test_settings_are_those_that_tf_data_chose_or_was_given() -> None:
 
 
 def test_the_limiting_stage_is_named_with_its_wait_and_settings() -> None:
-    found = input_stages(profiles.load(RUN), 0)
+    found = input_stages(strategy_profiles.load(RUN), 0)
     assert found.limiting is not None
     assert found.limiting.path == LIMITING
     assert found.sentence == (
@@ -76,7 +76,7 @@ def test_a_step_that_waits_for_tf_distribute_blames_no_stage_of_the_program(
         rows = pq.read_table(file).to_pylist()
         rows += [row | new for row in rows for new in added]
         pq.write_table(pa.Table.from_pylist(rows, schema=TABLES["input_stages"]), file)
-    found = input_stages(profiles.load(run), 0)
+    found = input_stages(strategy_profiles.load(run), 0)
     assert found.limiting is not None
     assert found.limiting.name == "Map"
     assert found.sentence.startswith(
@@ -88,7 +88,7 @@ def test_a_step_that_waits_for_tf_distribute_blames_no_stage_of_the_program(
 
 
 def test_the_summary_has_the_stages() -> None:
-    (segment,) = summarize(profiles.load(RUN))["segments"]
+    (segment,) = summarize(strategy_profiles.load(RUN))["segments"]
     assert segment["input_stages"]["limiting"] == LIMITING
     assert [row.get("parallelism") for row in segment["input_stages"]["stages"]][2] == 2
 
@@ -97,7 +97,7 @@ def test_without_the_table_the_number_of_its_steps_is_missing_and_not_0(tmp_path
     run = write_run(tmp_path / "run", steps=40, windows=1)
     for file in run.rglob("input_stages.parquet"):
         file.unlink()
-    found = profiles.load(run).summary()["segments"][0]["input_stages"]
+    found = strategy_profiles.load(run).summary()["segments"][0]["input_stages"]
     assert found["steps"] is None
     assert found["steps_reason"]
 
@@ -106,7 +106,7 @@ def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:
     capture = next(RUN.rglob("*.xplane.pb")).read_bytes()
     joined = join(xspace.decode(capture), Graph([], []))
     rows = to_tables(joined, WindowOf(0, 0))["input_stages"].to_pylist()
-    recorded = profiles.load(RUN).table("input_stages").to_pylist()
+    recorded = strategy_profiles.load(RUN).table("input_stages").to_pylist()
     assert {(row["name"], row["dataset"]) for row in rows} == {
         (row["name"], row["dataset"]) for row in recorded
     }
@@ -114,7 +114,7 @@ def test_converting_the_recorded_capture_again_gives_the_same_rows() -> None:
 
 
 def test_a_run_without_stages_says_so() -> None:
-    found = input_stages(profiles.load(RUN.parent / "captured_step"), 0)
+    found = input_stages(strategy_profiles.load(RUN.parent / "captured_step"), 0)
     assert found.stages == ()
     assert found.sentence.startswith("The stages of the input are not known: no captured step")
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS
-from strategy_lab.profiles.analysis.links import (
+import strategy_profiles
+from strategy_profiles.analysis.derived_links import FROM_COLLECTIVES, FROM_PARAMETERS
+from strategy_profiles.analysis.links import (
     ALONE,
     COUNTED_ONCE,
     HEADER_BYTES,
@@ -19,9 +19,9 @@ from strategy_lab.profiles.analysis.links import (
     Links,
     links,
 )
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import LinkBytes
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import LinkBytes
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 from tests.synthetic.recipe import EPOCH_NS
 
@@ -88,14 +88,14 @@ def run(tmp_path: Path) -> Path:
 
 def step_ends_ns(run: Path) -> list[int]:
     """The end of each step, after the epoch of the run."""
-    steps = profiles.load(run).table("steps")
+    steps = strategy_profiles.load(run).table("steps")
     starts, lengths = steps["start_ns"].to_pylist(), steps["wall_ms"].to_pylist()
     both = zip(starts, lengths, strict=True)
     return [start + int(wall_ms * 1e6) - EPOCH_NS for start, wall_ms in both]
 
 
 def links_of(run: Path) -> Links:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     return links(profile, profile.segments[0])
 
 
@@ -131,7 +131,7 @@ def test_the_derived_ring_is_shown_beside_the_measured_bytes(run: Path) -> None:
     for worker in range(WORKERS):
         write_counts(run, worker, [(step, counted(worker, step, step)) for step in (1, 21)])
     found = links_of(run)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     (use,) = profile.summary()["segments"][0]["collectives"]
     share = 2 * (WORKERS - 1) / WORKERS * use["bytes"]
     assert found.derived_from == FROM_COLLECTIVES
@@ -203,7 +203,7 @@ def test_why_nothing_is_known_is_said(run: Path, tmp_path: Path) -> None:
 
 def test_without_a_window_the_parameters_tell_what_is_reduced(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, workers=2, steps=30, windows=0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = links_of(run)
     (segment,) = profile.segments
     assert segment.parameter_bytes
@@ -216,7 +216,7 @@ def test_damaged_counts_are_left_out_and_noted(run: Path) -> None:
     odd = {"kind": "links", "segment": 0, "step": 1, "links": [{"peer": "x", "sent_bytes": "many"}]}
     with (run / "worker-0-0/events.jsonl").open("a") as file:
         file.write(json.dumps(odd) + "\n")
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("links").num_rows > 0
     assert any("links" in note for note in profile.notes)
     links(profile, profile.segments[0])
@@ -226,7 +226,7 @@ def test_a_cluster_that_was_cut_off_before_its_first_step_has_no_links_and_says_
     tmp_path: Path,
 ) -> None:
     run = write_run(tmp_path / "run", workers=2, replicas=2, steps=0, windows=0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = links(profile, profile.segments[0])
     assert len(found.names) == 2
     assert not any(link.bytes for link in found.links)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.machine_load import MachineLoad, machine_load
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import ProcessUse
-from strategy_lab.profiles.run.events import ResourcesSampled
-from strategy_lab.profiles.run.layout import launcher_file
+import strategy_profiles
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import ProcessUse
+from strategy_profiles.run.events import ResourcesSampled
+from strategy_profiles.run.layout import launcher_file
 from tests.synthetic import EPOCH_NS, write_run
 
 SECOND_NS = 10**9
@@ -33,7 +33,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def load_of(run: Path) -> MachineLoad | None:
-    return machine_load(profiles.load(run), 0)
+    return machine_load(strategy_profiles.load(run), 0)
 
 
 def test_a_run_without_samples_has_no_load(run: Path) -> None:
@@ -66,7 +66,7 @@ def test_the_host_with_the_most_other_load_counts(run: Path) -> None:
 def test_steps_that_vary_are_explained_by_what_was_sampled(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=200, memory=False, noise=0.8)
     sampled(run, 3.0, 1.1, 1.0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     advice = {
         item.key: item.advice for item in findings(gather_facts(profile, profile.segments[0]))
     }

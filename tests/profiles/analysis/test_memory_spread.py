@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.analysis.memory import memory_use
-from strategy_lab.profiles.analysis.memory_spread import memory_spread
+from strategy_profiles import load
+from strategy_profiles.analysis.memory import memory_use
+from strategy_profiles.analysis.memory_spread import memory_spread
 from tests.synthetic import write_run
 
 STEP = np.arange(0.0, 40.0, 10.0)

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.model_graph.blocks import find_blocks
-from strategy_lab.profiles.analysis.model_graph.fold import MOST_BLOCKS, block_title, fold
-from strategy_lab.profiles.analysis.model_graph.model import ModelPicture
-from strategy_lab.profiles.analysis.model_graph.picture import model_picture
-from strategy_lab.profiles.analysis.model_graph.read import GraphNodes
-from strategy_lab.profiles.analysis.model_graph.scopes import (
+import strategy_profiles
+from strategy_profiles.analysis.model_graph.blocks import find_blocks
+from strategy_profiles.analysis.model_graph.fold import MOST_BLOCKS, block_title, fold
+from strategy_profiles.analysis.model_graph.model import ModelPicture
+from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_profiles.analysis.model_graph.read import GraphNodes
+from strategy_profiles.analysis.model_graph.scopes import (
     layer_of,
     models,
     plain_titles,
@@ -43,7 +43,7 @@ LAYERS = [
 
 @pytest.fixture(scope="module")
 def picture() -> ModelPicture:
-    return model_picture(profiles.load(DATA / "captured_step"), 0)
+    return model_picture(strategy_profiles.load(DATA / "captured_step"), 0)
 
 
 class TestRecordedStep:
@@ -90,7 +90,7 @@ class TestRecordedStep:
         assert {receiver[-5:] for _, receiver, _ in spread.pairs} == {"CPU:1", "CPU:2", "CPU:3"}
 
     def test_times_are_those_of_the_spans(self, picture: ModelPicture) -> None:
-        spans = profiles.load(DATA / "captured_step").table("spans").to_pylist()
+        spans = strategy_profiles.load(DATA / "captured_step").table("spans").to_pylist()
         device = picture.devices[1]
         own = [
             row["duration_ns"] / 1e6
@@ -103,7 +103,7 @@ class TestRecordedStep:
 
 
 def test_a_run_without_a_graph_says_why() -> None:
-    found = model_picture(profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
+    found = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/mirrored"), 0)
     assert found.reason == "the run has no graph of this segment"
     assert not found.blocks
 
@@ -144,12 +144,12 @@ def test_a_damaged_graph_says_why(
     run = Path(shutil.copytree(DATA / "captured_step", tmp_path / "run"))
     (graph,) = run.rglob("graph-000.parquet")
     damage(graph)
-    picture = model_picture(profiles.load(run), 0)
+    picture = model_picture(strategy_profiles.load(run), 0)
     assert picture.reason == f"its graph cannot be used: graph-000.parquet {said}"
 
 
 def test_an_eager_program_has_ops_without_a_layer() -> None:
-    found = model_picture(profiles.load(DATA / "eager_step"), 0)
+    found = model_picture(strategy_profiles.load(DATA / "eager_step"), 0)
     assert [block.title for block in found.blocks] == [
         "Input",
         "Sum of gradients",
@@ -159,7 +159,7 @@ def test_an_eager_program_has_ops_without_a_layer() -> None:
 
 
 def test_parameter_servers_hold_layers_and_serve_them() -> None:
-    found = model_picture(profiles.load(DATA / "runs_of_0_1_0/served"), 0)
+    found = model_picture(strategy_profiles.load(DATA / "runs_of_0_1_0/served"), 0)
     assert found.reason is None
     workers = next(place for place, b in enumerate(found.blocks) if b.part == "workers")
     pulled = [move for move in found.moves if move.target == workers]
@@ -224,8 +224,8 @@ class TestFold:
 
 
 def test_an_unfolded_block_is_drawn_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = profiles.load(DATA / "captured_step")
-    monkeypatch.setattr("strategy_lab.profiles.analysis.model_graph.picture.fold", _in_pairs)
+    run = strategy_profiles.load(DATA / "captured_step")
+    monkeypatch.setattr("strategy_profiles.analysis.model_graph.picture.fold", _in_pairs)
     folded = model_picture(run, 0)
     first, second = (block for block in folded.blocks if block.part == "forward")
     assert first.layers == tuple(LAYERS[:6])

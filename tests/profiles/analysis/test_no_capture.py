@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.breakdown import step_breakdown
-from strategy_lab.profiles.analysis.communication import communication
-from strategy_lab.profiles.analysis.no_capture import LOST, why_no_capture
-from strategy_lab.profiles.film import why_no_film
-from strategy_lab.profiles.replay.recording import ReplayError, read_recording
+import strategy_profiles
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.analysis.communication import communication
+from strategy_profiles.analysis.no_capture import LOST, why_no_capture
+from strategy_profiles.film import why_no_film
+from strategy_profiles.replay.recording import ReplayError, read_recording
 from tests.synthetic import write_run
 
 
 def test_a_run_that_ended_before_its_first_step_is_to_be_run_again(tmp_path: Path) -> None:
     """More captures would not have helped."""
-    profile = profiles.load(write_run(tmp_path / "run", steps=0, windows=0, ending="failed"))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", steps=0, windows=0, ending="failed")
+    )
     said = "This run recorded no step.", "It ended before its first step. Run it again."
     assert why_no_capture(profile) == why_no_film(profile) == said
     with pytest.raises(ReplayError, match="This run recorded no step") as refusal:
@@ -27,7 +29,7 @@ def test_a_run_that_ended_before_its_first_step_is_to_be_run_again(tmp_path: Pat
 
 
 def test_a_run_without_captures_is_to_be_captured(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
     why, advice = why_no_capture(profile)
     assert why == "No step of this run was captured in full."
     assert "Capture every step in full" in advice
@@ -39,7 +41,7 @@ def test_a_run_without_captures_is_to_be_captured(tmp_path: Path) -> None:
 def test_a_run_that_captured_all_its_steps_is_to_train_longer(tmp_path: Path) -> None:
     """To capture every step is what it did."""
     run = write_run(tmp_path / "run", steps=4, windows=0, every_step=True)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     with pytest.raises(ReplayError, match="no captured step") as refusal:
         read_recording(profile, 0)
     assert "10 steps or more" in str(refusal.value.advice)
@@ -57,7 +59,7 @@ def test_captures_whose_files_are_lost_are_not_said_to_be_missing(
     assert files
     for file in files:
         file.unlink() if is_deleted else file.write_bytes(file.read_bytes()[:100])
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     segment = profile.segments[0]
     profile.table(lost)
     assert why_no_capture(profile)[0] == f"No captured step of this run can be read: {LOST}."
@@ -69,6 +71,6 @@ def test_captures_whose_files_are_lost_are_not_said_to_be_missing(
 
 
 def test_a_run_that_goes_on_is_to_be_waited_for(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, windows=0))
     running = replace(profile, status=replace(profile.status, state="running"))
     assert why_no_capture(running)[1] == "The first capture follows soon after the start."

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.other_load import busier_for_one_side
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
-from strategy_lab.profiles.analysis.machine_load import MachineLoad
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import ProcessUse
-from strategy_lab.profiles.run.events import ResourcesSampled
-from strategy_lab.profiles.run.layout import launcher_file
+import strategy_profiles
+from strategy_profiles.analysis.compare.other_load import busier_for_one_side
+from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.analysis.machine_load import MachineLoad
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import ProcessUse
+from strategy_profiles.run.events import ResourcesSampled
+from strategy_profiles.run.layout import launcher_file
 from tests.synthetic import EPOCH_NS, write_run
 
 
@@ -50,6 +50,6 @@ def test_two_runs_with_samples_are_compared_with_the_warning(tmp_path: Path) -> 
         log = EventLog(launcher_file(run, 0), now_ns=lambda: EPOCH_NS + 3 * 10**9)
         log.write(ResourcesSampled(1000.0, 4, busy, 0.0, [ProcessUse(0, 0, 0.8, None)]))
         log.close()
-        runs.append(profiles.load(run))
+        runs.append(strategy_profiles.load(run))
     warnings = compare_runs(*runs).warnings
     assert any("used 2.2 of the machine's 4 CPU cores while B trained" in each for each in warnings)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.overlap import overlaps
-from strategy_lab.profiles.capture.exposed import COMMUNICATION, exposed_communication
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.analysis.overlap import overlaps
+from strategy_profiles.capture.exposed import COMMUNICATION, exposed_communication
+from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 Span = tuple[str, int, int]
@@ -63,7 +63,7 @@ def test_lengths_are_those_of_sets_of_moments(tmp_path: Path, spans: list[Span])
     window = tmp_path / "worker-0-0" / "window-000000"
     window.mkdir(parents=True, exist_ok=True)
     pq.write_table(table(spans, 3, 1), window / "spans.parquet")
-    (found,) = overlaps(profiles.load(tmp_path), 0)
+    (found,) = overlaps(strategy_profiles.load(tmp_path), 0)
     comm, compute = moments(spans, *COMMUNICATION), moments(spans, "compute")
     assert found.communication_ms * 1e6 == pytest.approx(len(comm))
     assert found.exposed_ms * 1e6 == pytest.approx(len(comm - compute))
@@ -87,11 +87,11 @@ def test_each_step_and_replica_has_lengths_of_its_own(
 
 def test_runs_of_earlier_versions_have_the_same_overlap_from_their_spans(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=40, windows=2, window_steps=5)
-    recorded = overlaps(profiles.load(run), 0)
+    recorded = overlaps(strategy_profiles.load(run), 0)
     for file in run.glob("worker-*/window-*/replica_steps.parquet"):
         rows = pq.read_table(file)
         pq.write_table(rows.drop_columns(["communication_ms", "exposed_ms"]), file)
-    derived = overlaps(profiles.load(run), 0)
+    derived = overlaps(strategy_profiles.load(run), 0)
     assert [item.replica for item in recorded] == [0, 1]
     for ours, theirs in zip(recorded, derived, strict=True):
         assert ours.num_steps == theirs.num_steps

@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.breakdown import step_breakdown
-from strategy_lab.profiles.analysis.efficiency import efficiency
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.parameter_server import ParameterServing, parameter_serving
-from strategy_lab.profiles.run.events import Exited, Launched
-from strategy_lab.profiles.tables.schema import CATEGORIES
-from strategy_lab.profiles.timeline.layout import lay_out
+import strategy_profiles
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.analysis.efficiency import efficiency
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.parameter_server import ParameterServing, parameter_serving
+from strategy_profiles.run.events import Exited, Launched
+from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.timeline.layout import lay_out
 from tests.event_records import usual
 from tests.profiles.served_run import APART_MS, BEGIN_NS, MS, PARTS_MS, write_served_run
 from tests.synthetic import write_run
 
 
 def answer(folder: Path) -> ParameterServing:
-    profile = profiles.load(folder)
+    profile = strategy_profiles.load(folder)
     return parameter_serving(profile, profile.segments[0])
 
 
@@ -72,7 +72,7 @@ def test_a_lost_and_restarted_worker_is_shown_with_both_times(tmp_path: Path) ->
     assert absence.lost_s == pytest.approx(0.1 - origin_s)
     assert absence.back_s is not None
     assert absence.back_s >= 0.11 - origin_s
-    assert profiles.load(folder).status.state == "finished"
+    assert strategy_profiles.load(folder).status.state == "finished"
 
 
 def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_step_of_the_workloads_own_has_no_parts(tmp_path: Path) -> None:
     assert all(worker.phases_ms["pull"] is None for worker in found.workers)
     assert [worker.wall_ms for worker in found.workers] == [pytest.approx(10), pytest.approx(30)]
     assert found.servers[0].pull_bytes is None
-    profile = profiles.load(folder)
+    profile = strategy_profiles.load(folder)
     assert step_breakdown(profile, profile.segments[0]).reason is not None
     assert any(text.startswith("step") for text in lay_out(profile).ops)
 
@@ -95,7 +95,7 @@ def test_without_a_common_clock_nothing_is_said_of_the_queue(tmp_path: Path) -> 
 
 
 def test_a_workers_step_is_broken_down_into_phases_that_add_up(tmp_path: Path) -> None:
-    profile = profiles.load(write_served_run(tmp_path / "run"))
+    profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
     found = step_breakdown(profile, profile.segments[0])
     for replica in found.replicas:
         parts = PARTS_MS[replica.worker]
@@ -107,7 +107,7 @@ def test_a_workers_step_is_broken_down_into_phases_that_add_up(tmp_path: Path) -
 
 
 def test_every_step_is_on_the_timeline_of_its_worker(tmp_path: Path) -> None:
-    timeline = lay_out(profiles.load(write_served_run(tmp_path / "run")))
+    timeline = lay_out(strategy_profiles.load(write_served_run(tmp_path / "run")))
     assert [track.worker for track in timeline.tracks] == [0, 1, 2]
     assert timeline.num_spans == 5 * 56  # four parts of each step, and its time in the queue
     assert [track.num_rows for track in timeline.tracks[1:]] == [1, 1]
@@ -117,9 +117,9 @@ def test_every_step_is_on_the_timeline_of_its_worker(tmp_path: Path) -> None:
 def test_a_timeline_begins_with_the_run_though_only_its_newest_steps_are_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = profiles.load(write_served_run(tmp_path / "run"))
+    profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
     whole = lay_out(profile)
-    monkeypatch.setattr("strategy_lab.profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
+    monkeypatch.setattr("strategy_profiles.timeline.one_clock.MAX_UNCAPTURED_STEPS", 10)
     newest = lay_out(profile)
     assert newest.num_spans == 5 * 10
     assert newest.origin_ns == profile.table("steps")["start_ns"].to_pylist()[0]
@@ -129,7 +129,7 @@ def test_a_timeline_begins_with_the_run_though_only_its_newest_steps_are_shown(
 def test_a_workers_share_is_of_its_own_step_and_not_of_the_time_between_results(
     tmp_path: Path,
 ) -> None:
-    profile = profiles.load(write_served_run(tmp_path / "run"))
+    profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
     found = {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
     assert "of a worker's step (" in found["communication-exposed"].sentence
     assert "steps_per_execution" not in "".join(item.advice for item in found.values())
@@ -141,7 +141,7 @@ def test_damaged_records_are_left_out_and_noted(tmp_path: Path) -> None:
     with (folder / "worker-0-0/events.jsonl").open("a") as file:
         for fields in odd:
             file.write(json.dumps(usual({"kind": "closure", "step": 900} | fields)) + "\n")
-    profile = profiles.load(folder)
+    profile = strategy_profiles.load(folder)
     assert profile.table("closures").num_rows == 56
     assert sum("left out (closure: " in note for note in profile.notes) == 3
 

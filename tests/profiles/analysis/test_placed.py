@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.placed import CopiedVariables, Placed, placed
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.analysis.placed import CopiedVariables, Placed, placed
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -33,7 +33,7 @@ def placed_of(
     transfers: Sequence[dict[str, Any]] = (),
 ) -> Placed:
     """The answer for a run with these placement rows, and a span of each op that takes 2 ms."""
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     step = profile.table("steps")["step"][5].as_py()
     usual = {"segment": 0, "worker": 0, "replica": 0}
     spans = [

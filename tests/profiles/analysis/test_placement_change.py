@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.analysis.placement_change import OpMove, placement_change
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile, load
+from strategy_profiles.analysis.placement_change import OpMove, placement_change
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.analysis.run_row import SPARK_POINTS, run_row
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.analysis.run_row import SPARK_POINTS, run_row
+from strategy_profiles.tables.store import load
 from tests.synthetic import write_run
 
 

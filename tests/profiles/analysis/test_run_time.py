@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.analysis.compare.comparison import within_runs
-from strategy_lab.profiles.analysis.compare.run_time import (
+from strategy_profiles.analysis.compare.comparison import within_runs
+from strategy_profiles.analysis.compare.run_time import (
     MIN_STEPS,
     correlation_time,
     run_time,
     time_of,
     warm_up_length,
 )
-from strategy_lab.profiles.analysis.steps import StepTimes, settled_steps, timed_steps
-from strategy_lab.profiles.tables.columns import Floats
+from strategy_profiles.analysis.steps import StepTimes, settled_steps, timed_steps
+from strategy_profiles.tables.columns import Floats
 
 NUM_TRIALS = 150
 

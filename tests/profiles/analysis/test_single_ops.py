@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.analysis.collective_calls import collective_calls
-from strategy_lab.profiles.analysis.communication import communication
-from strategy_lab.profiles.analysis.sends import sends
-from strategy_lab.profiles.tables import sql
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.analysis.collective_calls import collective_calls
+from strategy_profiles.analysis.communication import communication
+from strategy_profiles.analysis.sends import sends
+from strategy_profiles.tables import sql
+from strategy_profiles.tables.store import load
 from tests.synthetic import write_run
 
 SIZES = (2_097_152, 262_144)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.breakdown import ReplicaBreakdown, step_breakdown
-from strategy_lab.profiles.tables.schema import CATEGORIES
+import strategy_profiles
+from strategy_profiles.analysis.breakdown import ReplicaBreakdown, step_breakdown
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 
@@ -53,7 +53,7 @@ def test_phases_add_up_to_the_step(
         idle_ms=idle_ms,
         straggler=(0, late_ms),
     )
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = step_breakdown(profile, profile.segments[0])
     assert found.source == ("measured" if captured else "marks")
     assert len(found.replicas) == replicas
@@ -61,8 +61,8 @@ def test_phases_add_up_to_the_step(
 
 
 def test_marks_and_captures_agree(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "a", steps=100))
-    bare = profiles.load(write_run(tmp_path / "b", steps=100, windows=0))
+    profile = strategy_profiles.load(write_run(tmp_path / "a", steps=100))
+    bare = strategy_profiles.load(write_run(tmp_path / "b", steps=100, windows=0))
     for one, other in zip(
         step_breakdown(profile, profile.segments[0]).replicas,
         step_breakdown(bare, bare.segments[0]).replicas,
@@ -74,7 +74,7 @@ def test_marks_and_captures_agree(tmp_path: Path) -> None:
 
 
 def test_without_marks_and_captures_it_is_unknown_and_says_so(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", marks=False, windows=0, steps=30))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", marks=False, windows=0, steps=30))
     found = step_breakdown(profile, profile.segments[0])
     assert found.source is None
     assert found.reason == "the segment has neither a capture window nor per-replica timestamps"
@@ -84,7 +84,7 @@ def test_without_marks_and_captures_it_is_unknown_and_says_so(tmp_path: Path) ->
 
 def test_the_tracing_step_is_left_out(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, windows=0, tracing_ms=60_000.0)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     wall = step_breakdown(profile, profile.segments[0]).mean_ms("wall")
     assert wall is not None
     assert wall < 30

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+import strategy_profiles
 from strategy_core.cli._summary_text import print_summary
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.step_memory import peak_sentence, step_memory
-from strategy_lab.profiles.analysis.summary import summarize
+from strategy_profiles.analysis.step_memory import peak_sentence, step_memory
+from strategy_profiles.analysis.summary import summarize
 from tests.synthetic import write_run
 
 
 def test_the_peak_is_the_variables_and_the_two_largest_neighbours(tmp_path: Path) -> None:
-    run = profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
+    run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
     found = step_memory(run, 0)
     assert found.reason is None
     assert found.source == "derived"
@@ -33,7 +33,7 @@ def test_the_peak_is_the_variables_and_the_two_largest_neighbours(tmp_path: Path
 
 
 def test_a_run_without_sizes_says_so(tmp_path: Path) -> None:
-    run = profiles.load(write_run(tmp_path / "run", missing=("tensors",)))
+    run = strategy_profiles.load(write_run(tmp_path / "run", missing=("tensors",)))
     assert (
         step_memory(run, 0).reason
         == "no captured step of this segment has the sizes of its tensors"
@@ -44,7 +44,7 @@ def test_a_run_without_sizes_says_so(tmp_path: Path) -> None:
 
 
 def test_the_summary_prints_the_peak_and_the_stages_of_the_input(tmp_path: Path) -> None:
-    run = profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
+    run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
     out = io.StringIO()
     print_summary(summarize(run), Console(file=out, width=160))
     assert "Memory over step" in out.getvalue()
@@ -53,6 +53,6 @@ def test_the_summary_prints_the_peak_and_the_stages_of_the_input(tmp_path: Path)
 
 
 def test_sql_has_the_tensors(tmp_path: Path) -> None:
-    run = profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
+    run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
     rows = run.sql("select max(bytes) as most from tensors where device like '%CPU:1'").to_pylist()
     assert rows == [{"most": 5000}]

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.analysis.stragglers import (
+import strategy_profiles
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.analysis.stragglers import (
     NOTICEABLE_SCORE,
     Work,
     lateness,
     stragglers,
 )
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.layout import worker_folder
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
@@ -33,7 +33,7 @@ def test_a_late_replica_is_found_with_its_delay(
         windows=windows,
         marks=marks,
     )
-    found = stragglers(profiles.load(run), 0)
+    found = stragglers(strategy_profiles.load(run), 0)
     assert found.source == ("marks" if marks else "measured")
     assert found.straggler is not None
     assert found.straggler.replica == late
@@ -50,7 +50,10 @@ def test_a_late_replica_is_found_with_its_delay(
 @pytest.mark.parametrize("replicas", [2, 4, 16])
 def test_noise_has_no_outlier(tmp_path: Path, replicas: int, seed: int) -> None:
     found = stragglers(
-        profiles.load(write_run(tmp_path / "run", replicas=replicas, seed=seed, windows=0)), 0
+        strategy_profiles.load(
+            write_run(tmp_path / "run", replicas=replicas, seed=seed, windows=0)
+        ),
+        0,
     )
     assert found.straggler is None
     assert found.latest is not None
@@ -71,14 +74,14 @@ def test_a_replica_that_is_always_last_is_late_however_much_that_varies(
 
 
 def test_a_straggler_needs_two_replicas(tmp_path: Path) -> None:
-    found = stragglers(profiles.load(write_run(tmp_path / "run", replicas=1)), 0)
+    found = stragglers(strategy_profiles.load(write_run(tmp_path / "run", replicas=1)), 0)
     assert found.straggler is None
     assert found.reason == "one replica: no other to compare it with"
 
 
 def test_too_few_steps_are_no_evidence(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=3, windows=0, straggler=(0, 30.0))
-    found = stragglers(profiles.load(run), 0)
+    found = stragglers(strategy_profiles.load(run), 0)
     assert found.straggler is None
     assert found.reason == "fewer than 3 steps with every replica's time"
 
@@ -97,7 +100,7 @@ def test_every_late_replica_is_found_with_its_own_delay(
         windows=windows,
         marks=marks,
     )
-    found = stragglers(profiles.load(run), 0)
+    found = stragglers(strategy_profiles.load(run), 0)
     assert [late.replica for late in found.late] == [1, 2]
     assert [late.late_ms for late in found.late] == pytest.approx([60.0, 30.0], rel=0.05)
     assert [late.last_share for late in found.late] == [1.0, 1.0]
@@ -106,7 +109,7 @@ def test_every_late_replica_is_found_with_its_own_delay(
 
 def test_of_two_late_replicas_the_later_one_is_compared_with_the_other(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, straggler=(0, 60.0), also_late=(1, 30.0))
-    found = stragglers(profiles.load(run), 0)
+    found = stragglers(strategy_profiles.load(run), 0)
     assert [late.replica for late in found.late] == [0]
     assert found.late[0].late_ms == pytest.approx(30.0, rel=0.05)
     assert found.replicas[1].late_ms == pytest.approx(-30.0, rel=0.05)
@@ -129,8 +132,8 @@ def test_each_replica_is_compared_with_the_usual_wait_of_the_others(num_replicas
 def test_comparing_the_replicas_of_a_long_run_takes_little_memory_per_step(tmp_path: Path) -> None:
     """A summary of 1,000,000 steps takes the most memory here; 1 GB is its limit as a whole."""
     run = write_run(tmp_path / "run", steps=10_000, replicas=2, windows=0)
-    stragglers(profiles.load(run), 0)  # what is imported on first use does not count
-    profile = profiles.load(run)
+    stragglers(strategy_profiles.load(run), 0)  # what is imported on first use does not count
+    profile = strategy_profiles.load(run)
     step_times(profile, 0)
     tracemalloc.start()
     try:
@@ -148,9 +151,9 @@ def test_numbers_that_leave_out_steps_change_nothing(tmp_path: Path) -> None:
     for length, record in enumerate(record for record in records if record["kind"] == "step"):
         record["wall_ms"] += length  # no two steps are equally long
     write_records(events, records)
-    expected = stragglers(profiles.load(run), 0)
+    expected = stragglers(strategy_profiles.load(run), 0)
     for record in records:
         if record["kind"] == "step":
             record["step"] *= 3
     write_records(events, records)
-    assert stragglers(profiles.load(run), 0) == expected
+    assert stragglers(strategy_profiles.load(run), 0) == expected

@@ -12,14 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
+import strategy_profiles
 from strategy_core.cli._summary_text import print_summary
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
-from strategy_lab.profiles.analysis.summary import summarize
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import Threads
-from strategy_lab.profiles.run.events import Note
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import Threads
+from strategy_profiles.run.events import Note
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -46,14 +46,14 @@ def test_a_note_says_which_segment_has_the_graph_of_a_first_trace(tmp_path: Path
         "Graph, placement and sizes of collectives of segment 0 are of the first trace. "
         "train_step was traced again in 2 steps, first in step 7."
     )
-    assert profiles.load(run).summary()["notes"] == [{"level": "info", "message": told}]
+    assert strategy_profiles.load(run).summary()["notes"] == [{"level": "info", "message": told}]
     bare = write_run(tmp_path / "bare", steps=40, retraced=again, placement=False)
-    assert profiles.load(bare).summary()["notes"] == []
+    assert strategy_profiles.load(bare).summary()["notes"] == []
 
 
 def test_the_summary_has_what_it_promises(tmp_path: Path) -> None:
     run = write_run(tmp_path / "mine", replicas=4, steps=100, straggler=(2, 30.0))
-    summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))
+    summary = json.loads(json.dumps(strategy_profiles.load(run).summary(), allow_nan=False))
     assert {"schema_version": 1, "run": "mine", "status": "finished"}.items() <= summary.items()
     assert summary["environment"]["tensorflow"] == "2.21.0"
     assert summary["environment"]["host"]["cpus"] == 2
@@ -101,7 +101,7 @@ def test_the_summary_has_what_it_promises(tmp_path: Path) -> None:
 )
 def test_a_missing_value_is_null_with_its_reason(tmp_path: Path, options: dict[str, Any]) -> None:
     run = write_run(tmp_path / "run", **{"steps": 30, **options})
-    summary = json.loads(json.dumps(profiles.load(run).summary(), allow_nan=False))
+    summary = json.loads(json.dumps(strategy_profiles.load(run).summary(), allow_nan=False))
     allowed = (
         "status_message",
         "headline",
@@ -119,7 +119,7 @@ def test_a_missing_value_is_null_with_its_reason(tmp_path: Path, options: dict[s
 
 def test_counts_count_all_steps_and_times_leave_out_tracing(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=60, segments=2, tracing_ms=5_000.0)
-    for segment in profiles.load(run).summary()["segments"]:
+    for segment in strategy_profiles.load(run).summary()["segments"]:
         assert segment["steps"]["count"] == 30
         assert segment["steps"]["warm_up"] == 1
         assert segment["steps"]["first_step_ms"] > 5_000
@@ -128,7 +128,7 @@ def test_counts_count_all_steps_and_times_leave_out_tracing(tmp_path: Path) -> N
 
 def test_a_nan_loss_is_null_and_not_zero(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, nan_loss_from=20)
-    (segment,) = profiles.load(run).summary()["segments"]
+    (segment,) = strategy_profiles.load(run).summary()["segments"]
     assert segment["loss"]["last"] == pytest.approx(2.3 * 0.995**19 + 0.1, abs=1e-4)
 
 
@@ -138,7 +138,7 @@ def test_a_collective_without_a_bus_factor_says_so(tmp_path: Path) -> None:
         table = pq.read_table(file)
         ops = pa.array(["gather"] * table.num_rows)
         pq.write_table(table.set_column(table.column_names.index("op"), "op", ops), file)
-    (segment,) = profiles.load(run).summary()["segments"]
+    (segment,) = strategy_profiles.load(run).summary()["segments"]
     (use,) = segment["collectives"]
     assert use["algbw_gbps"] > 0
     assert use["busbw_gbps"] is None
@@ -154,7 +154,7 @@ def test_a_runs_bus_bandwidth_is_that_of_its_main_collective(tmp_path: Path) -> 
         ops = ["reduce" if size == 8 else "all-reduce" for size in table["bytes"].to_pylist()]
         index = table.column_names.index("op")
         pq.write_table(table.set_column(index, "op", pa.array(ops)), file)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     (segment,) = profile.summary()["segments"]
     (main,) = (use for use in segment["collectives"] if use["op"] == "all-reduce")
     assert segment["busbw_gbps"] == main["busbw_gbps"] > 0
@@ -167,13 +167,13 @@ def test_a_note_of_several_workers_is_there_once(tmp_path: Path) -> None:
         log = EventLog(worker_folder(run, worker).events)
         log.write(Note("info", "The loss is the number that `step` returns"))
         log.close()
-    messages = [note["message"] for note in profiles.load(run).summary()["notes"]]
+    messages = [note["message"] for note in strategy_profiles.load(run).summary()["notes"]]
     assert messages.count("The loss is the number that `step` returns") == 1
 
 
 def test_the_text_of_a_run_without_an_environment_does_not_guess_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20)
-    summary = profiles.load(run).summary()
+    summary = strategy_profiles.load(run).summary()
     shown: dict[bool, str] = {}
     for is_known in (True, False):
         out = io.StringIO()
@@ -198,7 +198,7 @@ def test_threads_are_named_if_the_program_set_them(
     threads: Threads | None, text: str, tmp_path: Path
 ) -> None:
     run = write_run(tmp_path / "run", threads=threads)
-    summary = summarize(profiles.load(run))
+    summary = summarize(strategy_profiles.load(run))
     assert ("threads_reason" in summary["environment"]) == (threads is None)
     out = io.StringIO()
     print_summary(summary, Console(file=out, width=200))

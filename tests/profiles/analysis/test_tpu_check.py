@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.tpu_check import tpu_check
-from strategy_lab.profiles.run.layout import worker_folder
+import strategy_profiles
+from strategy_profiles.analysis.tpu_check import tpu_check
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import EPOCH_NS, write_run
 
 FINDING = {
@@ -42,11 +42,11 @@ def check_event(**fields: Any) -> str:
     return json.dumps(event | fields) + "\n"
 
 
-def _run(folder: Path, line: str) -> profiles.Profile:
+def _run(folder: Path, line: str) -> strategy_profiles.Profile:
     run = write_run(folder, strategy="tpu", replicas=2, steps=20)
     with worker_folder(run, 0, 0).events.open("a") as log:
         log.write(line)
-    return profiles.load(run)
+    return strategy_profiles.load(run)
 
 
 def test_what_was_found_is_in_the_summary(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.analysis.steps import typical_steps
+from strategy_profiles.analysis.steps import typical_steps
 
 
 def test_a_hiccup_is_not_typical() -> None:

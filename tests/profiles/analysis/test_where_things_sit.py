@@ -6,22 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.breakdown import step_breakdown
-from strategy_lab.profiles.analysis.capture_cost import capture_cost
-from strategy_lab.profiles.analysis.efficiency import efficiency, scaling
-from strategy_lab.profiles.analysis.input_share import input_share
-from strategy_lab.profiles.analysis.memory import memory_use
-from strategy_lab.profiles.analysis.placement import placement
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import MemorySampled, PlacementRecorded
+import strategy_profiles
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.analysis.capture_cost import capture_cost
+from strategy_profiles.analysis.efficiency import efficiency, scaling
+from strategy_profiles.analysis.input_share import input_share
+from strategy_profiles.analysis.memory import memory_use
+from strategy_profiles.analysis.placement import placement
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import MemorySampled, PlacementRecorded
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
 
 def test_placement_counts_ops_and_copies_of_variables(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=4, steps=30, ops_per_step=24))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=4, steps=30, ops_per_step=24)
+    )
     found = placement(profile, 0)
     assert [device.num_ops for device in found.devices] == [24] * 4
     kernel = next(item for item in found.variables if item.name == "dense/kernel")
@@ -33,11 +35,14 @@ def test_placement_counts_ops_and_copies_of_variables(tmp_path: Path) -> None:
 
 def test_placement_that_is_missing_says_why(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=30, placement=False)
-    assert placement(profiles.load(run), 0).reason == "no placement was recorded for this segment"
+    assert (
+        placement(strategy_profiles.load(run), 0).reason
+        == "no placement was recorded for this segment"
+    )
     log = EventLog(run / "worker-0-0/events.jsonl")
     log.write(PlacementRecorded(0, None, 0, "the function was traced before recording"))
     log.close()
-    found = placement(profiles.load(run), 0)
+    found = placement(strategy_profiles.load(run), 0)
     assert found.reason == "the function was traced before recording"
 
 
@@ -48,7 +53,7 @@ def test_growing_memory_is_distinguished_from_constant_memory(tmp_path: Path) ->
         log.write(MemorySampled("/device:CPU:0", step, 1000 + 100 * step, None, "tf"))
         log.write(MemorySampled("/device:CPU:1", step, 1000 + step % 2, 5000, "tf"))
     log.close()
-    growing, steady = memory_use(profiles.load(run))
+    growing, steady = memory_use(strategy_profiles.load(run))
     assert (growing.is_growing, steady.is_growing) == (True, False)
     assert growing.growth_bytes_per_step == pytest.approx(100)
     assert (growing.peak_bytes, steady.peak_bytes) == (4900, 5000)
@@ -56,14 +61,15 @@ def test_growing_memory_is_distinguished_from_constant_memory(tmp_path: Path) ->
 
 def test_input_share_is_input_over_wall(tmp_path: Path) -> None:
     found = input_share(
-        profiles.load(write_run(tmp_path / "run", replicas=1, input_ms=5.0, step_ms=14.5)), 0
+        strategy_profiles.load(write_run(tmp_path / "run", replicas=1, input_ms=5.0, step_ms=14.5)),
+        0,
     )
     assert found.share == pytest.approx(5.0 / 20.0, rel=0.03)
     assert found.is_input_bound
 
 
 def test_efficiencies_multiply(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=4, straggler=(2, 20.0)))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=4, straggler=(2, 20.0)))
     found = efficiency(step_breakdown(profile, profile.segments[0]))
     assert found.load_balance == pytest.approx((3 * 20 + 40) / 4 / 40, rel=0.02)
     longest = (found.communication or 0) * (found.orchestration or 0)
@@ -73,7 +79,7 @@ def test_efficiencies_multiply(tmp_path: Path) -> None:
 
 def test_a_step_that_waits_for_input_does_not_blame_communication(tmp_path: Path) -> None:
     recorded = write_run(tmp_path / "run", replicas=2, input_ms=60.0, step_ms=80.0)
-    profile = profiles.load(recorded)
+    profile = strategy_profiles.load(recorded)
     found = efficiency(step_breakdown(profile, profile.segments[0]))
     assert (found.communication or 0) > 0.8
     assert (found.orchestration or 1) < 0.7
@@ -86,7 +92,7 @@ def test_strong_and_weak_scaling(tmp_path: Path) -> None:
         {"replicas": 2, "step_ms": 40.0, "global_batch_size": 512},
         {"replicas": 3, "global_batch_size": 300},
     ]
-    profile = profiles.load(write_run(tmp_path / "run", steps=200, segments=segments))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=200, segments=segments))
     one, two, double, odd = ((s, step_times(profile, s.segment)) for s in profile.segments)
     strong, weak = scaling(one, two), scaling(one, double)
     assert strong is not None
@@ -102,12 +108,12 @@ def test_a_capture_that_was_never_reported_is_not_called_missing(tmp_path: Path)
     run = write_run(tmp_path / "run", steps=60, windows=1)
     events = run / "worker-0-0" / "events.jsonl"
     write_records(events, [each for each in read_records(events) if each["kind"] != "window"])
-    found = capture_cost(profiles.load(run), 0)
+    found = capture_cost(strategy_profiles.load(run), 0)
     assert found.reason == "the run ended before its capture was reported"
 
 
 def test_capture_cost_counts_what_windows_take(tmp_path: Path) -> None:
-    found = capture_cost(profiles.load(write_run(tmp_path / "run", steps=200)), 0)
+    found = capture_cost(strategy_profiles.load(write_run(tmp_path / "run", steps=200)), 0)
     assert found.num_windows == 3
     assert found.between_ms == pytest.approx(3 * 35.1)
     assert found.overhead_ratio == pytest.approx(1 + 3 * 35.1 / (199 * 23.8), rel=0.02)
@@ -115,6 +121,6 @@ def test_capture_cost_counts_what_windows_take(tmp_path: Path) -> None:
 
 def test_capture_of_every_step_has_nothing_to_compare_with(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=12, windows=1, window_steps=11)
-    found = capture_cost(profiles.load(run), 0)
+    found = capture_cost(strategy_profiles.load(run), 0)
     assert found.overhead_ratio is None
     assert found.reason == "every timed step was captured: nothing to compare with"

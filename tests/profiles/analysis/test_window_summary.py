@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.analysis.window_summary import summarise_window
+from strategy_profiles.analysis.window_summary import summarise_window
 from tests.synthetic import write_run
 
 

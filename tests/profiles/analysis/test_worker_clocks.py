@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.clocks import worker_clocks
-from strategy_lab.profiles.analysis.stragglers import stragglers
+import strategy_profiles
+from strategy_profiles.analysis.clocks import worker_clocks
+from strategy_profiles.analysis.stragglers import stragglers
 from tests.synthetic import TWO_HOSTS, write_run
 
 
-def load(path: Path, **options: Any) -> profiles.Profile:
+def load(path: Path, **options: Any) -> strategy_profiles.Profile:
     known = TWO_HOSTS | {"steps": 200, "straggler": (3, 30.0)}
-    return profiles.load(write_run(path / "run", **(known | options)))
+    return strategy_profiles.load(write_run(path / "run", **(known | options)))
 
 
 def test_a_measured_clock_is_shown_and_confirmed_by_the_collectives(tmp_path: Path) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.document import comparison_document
-from strategy_lab.profiles.analysis.compare.run_comparison import compare_runs
-from strategy_lab.profiles.analysis.compare.text import answer
-from strategy_lab.profiles.analysis.xla import compiled_on_one_side
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import PlacementRecorded
-from strategy_lab.profiles.run.layout import worker_folder
+import strategy_profiles
+from strategy_profiles.analysis.compare.document import comparison_document
+from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.analysis.compare.text import answer
+from strategy_profiles.analysis.xla import compiled_on_one_side
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import PlacementRecorded
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 
 
@@ -35,12 +35,12 @@ def test_only_a_whole_side_with_xla_is_reported(
     assert (found or "").startswith(begins or "") if begins else found is None
 
 
-def run_of(folder: Path, num_compiled: int) -> profiles.Profile:
+def run_of(folder: Path, num_compiled: int) -> strategy_profiles.Profile:
     run = write_run(folder, steps=30, windows=0, placement=False)
     log = EventLog(worker_folder(run, 0, 0).events)
     log.write(PlacementRecorded(0, None, 0, "made up", num_compiled=num_compiled))
     log.close()
-    return profiles.load(run)
+    return strategy_profiles.load(run)
 
 
 def test_a_comparison_explains_its_answer_by_it(tmp_path: Path) -> None:

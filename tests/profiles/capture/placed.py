@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from strategy_lab.profiles.capture.graph import Graph, Node
+from strategy_profiles.capture.graph import Graph, Node
 
 DEVICES = [f"/job:localhost/replica:0/task:0/device:CPU:{number}" for number in range(4)]
 BYTES = 404_240

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.graph import XLA_CALL, Graph, Node
-from strategy_lab.profiles.capture.joined import join
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.graph import XLA_CALL, Graph, Node
+from strategy_profiles.capture.joined import join
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 DEVICES = [

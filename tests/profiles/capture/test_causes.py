@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.graph import Graph, Node
-from strategy_lab.profiles.capture.joined import join
-from strategy_lab.profiles.capture.python_samples import PythonSamples
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.graph import Graph, Node
+from strategy_profiles.capture.joined import join
+from strategy_profiles.capture.python_samples import PythonSamples
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab.profiles.capture.graph import Node, copy_graphs, read_graph_rows, write_graph
+from strategy_profiles.capture.graph import Node, copy_graphs, read_graph_rows, write_graph
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 

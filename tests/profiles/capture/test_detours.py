@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.capture.detours import find_detours
-from strategy_lab.profiles.capture.graph import Graph
+from strategy_profiles.capture.detours import find_detours
+from strategy_profiles.capture.graph import Graph
 from tests.profiles.capture.placed import BYTES, DEVICES, Placed
 
 

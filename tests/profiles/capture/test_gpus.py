@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.graph import Graph
-from strategy_lab.profiles.capture.joined import Joined, join
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.tables.store import load
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.graph import Graph
+from strategy_profiles.capture.joined import Joined, join
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.tables.store import load
 from tests.made_xplane import MadeLine, MadePlane, started
 from tests.made_xplane import xspace as made_xspace
 from tests.synthetic.gpus import BYTES, EPOCH_NS, Cards

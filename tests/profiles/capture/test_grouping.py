@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.capture.grouping import group_max, groups_by, rank_in_group
+from strategy_profiles.capture.grouping import group_max, groups_by, rank_in_group
 
 ROWS = st.lists(st.tuples(st.sampled_from([-1, 0, 3, 2**40]), st.integers(0, 2)), max_size=20)
 

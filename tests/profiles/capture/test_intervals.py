@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.capture.intervals import Intervals
+from strategy_profiles.capture.intervals import Intervals
 
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12)
 times = st.lists(st.integers(-5, 70), min_size=1, max_size=12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from strategy_lab.profiles.capture.reductions import LAB_MARKS, find_reductions
+from strategy_profiles.capture.reductions import LAB_MARKS, find_reductions
 from tests.profiles.capture.placed import BYTES, Placed
 
 

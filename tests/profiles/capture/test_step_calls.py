@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from strategy_lab.profiles.capture.step_calls import steps_of_calls
-from strategy_lab.profiles.capture.xspace import Events
+from strategy_profiles.capture.step_calls import steps_of_calls
+from strategy_profiles.capture.xspace import Events
 
 
 def _ops(*ops: tuple[int, int]) -> Events:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.convert import WindowOf, to_tables
-from strategy_lab.profiles.capture.joined import join
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.joined import join
 from tests.profiles.capture.placed import BYTES, DEVICES, Placed
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 

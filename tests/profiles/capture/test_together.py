@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.capture import xspace
-from strategy_lab.profiles.capture.together import with_hosts
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.together import with_hosts
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.capture import wire
+from strategy_profiles.capture import wire
 from tests.profiles.capture.xspace_builder import integer, message, varint
 
 numbers = st.integers(-(2**63), 2**63 - 1)

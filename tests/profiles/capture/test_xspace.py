@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.capture import event_names, xspace
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.capture import event_names, xspace
+from strategy_profiles.errors import LabError
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
 
 

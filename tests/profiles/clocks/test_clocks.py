@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.clocks.estimate import Clocks, estimate_clocks
-from strategy_lab.profiles.clocks.fit import fit_line
-from strategy_lab.profiles.run.event_files import EventSource, source_of
+import strategy_profiles
+from strategy_profiles.clocks.estimate import Clocks, estimate_clocks
+from strategy_profiles.clocks.fit import fit_line
+from strategy_profiles.run.event_files import EventSource, source_of
 from tests.event_records import source
 from tests.synthetic import TWO_HOSTS, write_run
 from tests.synthetic.recipe import EPOCH_NS
@@ -22,9 +22,9 @@ from tests.synthetic.recipe import EPOCH_NS
 SECOND = 1_000_000_000
 
 
-def two_hosts(path: Path, **options: Any) -> profiles.Profile:
+def two_hosts(path: Path, **options: Any) -> strategy_profiles.Profile:
     known = TWO_HOSTS | {"steps": 300, "clock_drift_ppm": (0.0, 40.0)}
-    return profiles.load(write_run(path / "run", **(known | options)))
+    return strategy_profiles.load(write_run(path / "run", **(known | options)))
 
 
 def measured_at(seconds: float, offset_ns: int, within_ns: int = 20_000) -> dict[str, Any]:

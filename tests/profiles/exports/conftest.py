@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 
@@ -15,7 +15,7 @@ from tests.synthetic import write_run
 def straggling(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     """Four replicas, the third 30 ms late, three capture windows of ten steps."""
     folder = tmp_path_factory.mktemp("runs") / "straggling"
-    return profiles.load(write_run(folder, replicas=4, steps=120, straggler=(2, 30.0)))
+    return strategy_profiles.load(write_run(folder, replicas=4, steps=120, straggler=(2, 30.0)))
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.tables.store import Profile
 from tests.profiles.exports.trace_event_format import Event, check_trace
 from tests.synthetic import HOSTILE, write_run
 
@@ -105,12 +105,12 @@ def test_a_path_that_ends_in_gz_is_gzipped(straggling: Profile, tmp_path: Path) 
 )
 def test_every_kind_of_run_gives_a_valid_trace(tmp_path: Path, options: dict) -> None:
     run = write_run(tmp_path / "run", **{"steps": 60, **options})
-    _trace(profiles.load(run), tmp_path / "trace.json")
+    _trace(strategy_profiles.load(run), tmp_path / "trace.json")
 
 
 @pytest.mark.run
 def test_a_real_run(finished_run: Path, target: Path) -> None:
-    profile = profiles.load(finished_run)
+    profile = strategy_profiles.load(finished_run)
     events = _trace(profile, target)
     slices = Counter(e["cat"] for e in events if e["ph"] == "X")
     assert slices["compute"] > 0
@@ -127,7 +127,7 @@ def test_metadata_says_which_run(straggling: Profile, target: Path) -> None:
 
 def test_a_core_has_lanes_of_its_own(target: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
-    events = _trace(profiles.load(run), target)
+    events = _trace(strategy_profiles.load(run), target)
     lanes = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     assert "core 0 ops" in lanes
     assert "ops" not in lanes, "every op is on a core"

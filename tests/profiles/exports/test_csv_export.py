@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -22,7 +22,7 @@ def test_every_table_with_its_columns_and_rows(straggling, target: Path) -> None
 
 def test_hostile_text_and_missing_values_come_back(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30, prefix=HOSTILE, nan_loss_from=5)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     write(profile, "csv", tmp_path / "csv")
     with (tmp_path / "csv" / "spans.csv").open(encoding="utf-8", newline="") as file:
         names = [row["name"] for row in csv.DictReader(file)]

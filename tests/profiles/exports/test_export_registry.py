@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports import download, formats, write
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports import download, formats, write
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile
 
 
 def test_every_format_is_found_and_names_programs_that_open_it() -> None:

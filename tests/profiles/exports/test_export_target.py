@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports.target import write_whole
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports.target import write_whole
 
 
 def test_a_file_is_renamed_into_place(target: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_failure_of_the_format_leaves_nothing_behind(target: Path) -> None:
 _TOO_LARGE = """
 import resource, signal, sys
 from pathlib import Path
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports.target import write_whole
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports.target import write_whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

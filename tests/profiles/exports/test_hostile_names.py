@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import download, write
-from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.reporting.formulas import STARTS
-from strategy_lab.profiles.reporting.markdown import as_text, code_block
-from strategy_lab.profiles.run.manifest import change_run_file
-from strategy_lab.profiles.stepper import page as stepper_page
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.exports import download, write
+from strategy_profiles.exports.html import report
+from strategy_profiles.reporting.formulas import STARTS
+from strategy_profiles.reporting.markdown import as_text, code_block
+from strategy_profiles.run.manifest import change_run_file
+from strategy_profiles.stepper import page as stepper_page
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def made(run: Path, name: str) -> Profile:
     options = {"steps": 20, "windows": 1, "window_steps": 2, "ops_per_step": 4, "replicas": 2}
     write_run(run, prefix=name, ending="failed", contexts=True, **options)
     change_run_file(run, {"name": name, "tags": [name]})
-    return profiles.load(run)
+    return strategy_profiles.load(run)
 
 
 class Structure(HTMLParser):

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.reporting.definitions import DEFINITIONS
-from strategy_lab.profiles.reporting.palette import PHASE_NAMES, SERIES_COLOUR, device_colour
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import lay_out
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.reporting.definitions import DEFINITIONS
+from strategy_profiles.reporting.palette import PHASE_NAMES, SERIES_COLOUR, device_colour
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import lay_out
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import HOSTILE, write_run
@@ -86,7 +86,7 @@ def test_phases_and_colours_are_those_of_the_pages(straggling: Profile, target: 
 
 @pytest.mark.run
 def test_the_memory_of_the_process_has_no_replicas_colour(finished_run: Path, target: Path) -> None:
-    data = _data(_report(profiles.load(finished_run), target))
+    data = _data(_report(strategy_profiles.load(finished_run), target))
     (line,) = data["charts"]["memory"]["series"]
     assert (line["label"], line["colour"]) == ("the process", SERIES_COLOUR)
 
@@ -129,7 +129,7 @@ def test_licence_of_the_chart_library_is_in_the_file(straggling: Profile, target
 
 def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30, prefix=f"{HOSTILE}</script><!--\u2028")
-    report = _report(profiles.load(run), tmp_path / "r.html")
+    report = _report(strategy_profiles.load(run), tmp_path / "r.html")
     outside = re.sub(r"<script>.*?</script>", "", report, flags=re.DOTALL)
     assert "<script>alert" not in outside
     assert "<!--" not in outside
@@ -159,12 +159,12 @@ def test_names_of_the_run_stay_text(tmp_path: Path) -> None:
 )
 def test_every_kind_of_run_has_a_report(tmp_path: Path, options: dict, sentence: str) -> None:
     run = write_run(tmp_path / "run", **{"replicas": 2, "steps": 60, **options})
-    assert sentence in _report(profiles.load(run), tmp_path / "r.html")
+    assert sentence in _report(strategy_profiles.load(run), tmp_path / "r.html")
 
 
 def test_the_line_of_a_replica_that_a_segment_lacks_ends_before_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, segments=[{}, {"replicas": 2}])
-    charts = _data(_report(profiles.load(run), tmp_path / "r.html"))["charts"]
+    charts = _data(_report(strategy_profiles.load(run), tmp_path / "r.html"))["charts"]
     lines = {line["label"]: line for line in charts["drift"]["series"]}
     at = dict(zip(lines["replica 3"]["x"], lines["replica 3"]["y"], strict=True))
     assert at[10] is not None
@@ -174,7 +174,9 @@ def test_the_line_of_a_replica_that_a_segment_lacks_ends_before_it(tmp_path: Pat
 
 def test_what_is_missing_says_why(tmp_path: Path) -> None:
     bare = {"windows": 0, "marks": False, "memory": False, "placement": False}
-    report = _report(profiles.load(write_run(tmp_path / "run", steps=20, **bare)), tmp_path / "r")
+    report = _report(
+        strategy_profiles.load(write_run(tmp_path / "run", steps=20, **bare)), tmp_path / "r"
+    )
     for key in ("replicas", "communication", "timeline", "placement", "memory"):
         assert "Unavailable: " in _section(report, key), key
     assert ">0 ms<" not in report
@@ -182,7 +184,7 @@ def test_what_is_missing_says_why(tmp_path: Path) -> None:
 
 def test_ten_thousand_steps_stay_small_and_say_what_was_shortened(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=4, steps=10_000, ops_per_step=200, windows=12)
-    report = _report(profiles.load(run), tmp_path / "r.html")
+    report = _report(strategy_profiles.load(run), tmp_path / "r.html")
     assert len(report.encode()) < 3_000_000
     assert "Each point covers 5 steps" in _section(report, "steps")
     assert re.search(r"\d+ of 12 captured stretches are in this file", _section(report, "timeline"))
@@ -215,7 +217,7 @@ def test_an_imported_profile_tells_its_steps_from_what_is_outside_of_them(
 ) -> None:
     recorded = Path(__file__).parents[2] / "data/imported/tpu_psum.xplane.pb"
     run = import_profile(recorded, tmp_path / "run").folder
-    text = _section(_report(profiles.load(run), target), "timeline")
+    text = _section(_report(strategy_profiles.load(run), target), "timeline")
     assert "outside of every step" in text
     assert "steps 0 to 2" in text
     assert "step -1" not in text
@@ -259,7 +261,7 @@ def test_stretches_that_fit_are_all_kept() -> None:
 
 @pytest.mark.run
 def test_a_real_run(finished_run: Path, target: Path) -> None:
-    report = _report(profiles.load(finished_run), target)
+    report = _report(strategy_profiles.load(finished_run), target)
     assert "The run finished after 40 steps." in report
     assert "carried over exactly" in _section(report, "overview")
     assert _data(report)["timeline"]["stretches"]
@@ -267,7 +269,7 @@ def test_a_real_run(finished_run: Path, target: Path) -> None:
 
 def test_every_core_of_a_tpu_program_is_listed(target: Path, tmp_path: Path) -> None:
     run = write_run(tmp_path / "tpu", strategy="tpu", replicas=2, cores_per_replica=2, steps=60)
-    report = _report(profiles.load(run), target)
+    report = _report(strategy_profiles.load(run), target)
     text = _section(report, "cores")
     assert "Means over" in text
     body = re.search(r'<section id="cores".*?</section>', report, re.DOTALL)[0]
@@ -283,7 +285,7 @@ def test_a_variable_whose_part_was_not_recorded_is_listed_without_it(
         text = re.sub(r'"(num_parts|part)": ?\d+', r'"\1": null', events.read_text())
         events.write_text(text)
         write_records(events, read_records(events))
-    variables = profiles.load(run).table("served")
+    variables = strategy_profiles.load(run).table("served")
     assert variables.num_rows
     assert variables["part"].null_count == variables.num_rows
-    assert " of 1</td>" not in _section(_report(profiles.load(run), target), "servers")
+    assert " of 1</td>" not in _section(_report(strategy_profiles.load(run), target), "servers")

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
+import strategy_profiles
+from strategy_profiles.exports import write
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.drawn import wait_for_a_frame
 from tests.synthetic import write_run
@@ -32,7 +32,7 @@ ATTACKS = (
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     run = write_run(folder / "run", replicas=4, steps=120, straggler=(2, 30.0))
-    return write(profiles.load(run), "html", folder / "report.html")
+    return write(strategy_profiles.load(run), "html", folder / "report.html")
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_no_name_of_the_run_is_executed(browser, tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "run", replicas=2, steps=30, prefix="".join(ATTACKS), ending="failed"
     )
-    report = write(profiles.load(run), "html", tmp_path / "report.html")
+    report = write(strategy_profiles.load(run), "html", tmp_path / "report.html")
     for seen in _open(browser, report):
         page = seen.page
         for summary in page.locator("summary").all():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.tables.schema import SCHEMA_VERSION, TABLES
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.tables.schema import SCHEMA_VERSION, TABLES
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -31,7 +31,7 @@ def test_summary_and_tables(straggling, target: Path) -> None:
 
 def test_hostile_text_and_nan(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30, prefix=HOSTILE, nan_loss_from=5)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     document = _strict(write(profile, "json", tmp_path / "out.json"))
     assert document["tables"]["spans"]["name"][0].startswith(HOSTILE)
     assert document["tables"]["steps"]["loss"][5] is None

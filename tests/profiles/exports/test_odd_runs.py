@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports import write
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports import write
 from tests.event_records import read_records, write_records
 from tests.profiles.exports.trace_event_format import check_trace
 from tests.synthetic import write_run
@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _check_exports(run: Path) -> None:
     try:
-        profile = profiles.load(run)
+        profile = strategy_profiles.load(run)
     except LabError:
         return  # nothing of a run is left in it
     with tempfile.TemporaryDirectory() as folder:

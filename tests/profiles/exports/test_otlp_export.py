@@ -15,10 +15,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceResponse,
 )
 
+import strategy_profiles
 from strategy_core.cli.main import main
-from strategy_lab import profiles
-from strategy_lab.profiles import extras
-from strategy_lab.profiles.exports.key_metrics import segment_metrics
+from strategy_profiles import extras
+from strategy_profiles.exports.key_metrics import segment_metrics
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -70,7 +70,7 @@ def told_numbers(run: Path) -> Numbers:
     """The key numbers that the lab shows of a run."""
     return {
         (f"strategy_lab.{metric.name}", item.segment.segment): (metric.value, metric.unit)
-        for item in segment_metrics(profiles.load(run))
+        for item in segment_metrics(strategy_profiles.load(run))
         for metric in item.metrics
     }
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.tables.schema import TABLES
 from tests.synthetic import write_run
 
 
@@ -31,7 +31,7 @@ def test_duckdb_reads_it(straggling, target: Path) -> None:
 
 
 def test_a_run_whose_number_of_replicas_changed_is_written(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, replicas=4, segments=2))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, replicas=4, segments=2))
     target = write(profile, "parquet", tmp_path / "tables")
     marks = pq.read_table(target / "marks.parquet")
     assert marks.num_rows == profile.table("marks").num_rows > 0

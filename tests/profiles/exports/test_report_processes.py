@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports.html import report
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Exited, Failed, Launched
-from strategy_lab.profiles.run.layout import LAUNCHER_EVENTS, worker_folder
+import strategy_profiles
+from strategy_profiles.exports.html import report
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Exited, Failed, Launched
+from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from tests.synthetic import HOSTILE, write_run
 
 
@@ -19,11 +19,11 @@ def cluster(folder: Path, ending: str | None) -> Path:
 
 def test_a_run_of_one_process_has_no_such_section(tmp_path: Path) -> None:
     write_run(tmp_path / "run", steps=20)
-    assert 'id="processes"' not in report(profiles.load(tmp_path / "run"))
+    assert 'id="processes"' not in report(strategy_profiles.load(tmp_path / "run"))
 
 
 def test_every_process_is_listed(tmp_path: Path) -> None:
-    text = report(profiles.load(cluster(tmp_path / "run", "finished")))
+    text = report(strategy_profiles.load(cluster(tmp_path / "run", "finished")))
     section = text.partition('<section id="processes"')[2].partition("</section>")[0]
     assert section.count("<tr>") == 3
     assert "worker 1" in section
@@ -38,7 +38,7 @@ def test_a_lost_process_is_shown_and_its_message_is_escaped(tmp_path: Path) -> N
     EventLog(worker_folder(run, 0).events).write(Failed("UnavailableError: gone", "", True))
     launcher.write(Exited(0, 0, 1, "failed", "Worker 0: UnavailableError: gone", 1, 10**9))
     launcher.write(Exited(1, 0, -9, "killed", f"Worker 1: {HOSTILE}", None, 9 * 10**8))
-    text = report(profiles.load(run))
+    text = report(strategy_profiles.load(run))
     assert "After worker 1 was lost" in text
     assert "Worker 0 noticed 100 ms later by UnavailableError (its connection was gone)." in text
     assert "127.0.0.1:4001" in text

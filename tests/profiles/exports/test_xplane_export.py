@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.run.layout import worker_folder
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports import write
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 
 
@@ -24,7 +24,7 @@ def test_captures_are_copied_as_they_are(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=30)
     _keep(run, 0, "window_000000", "host", b"first")
     _keep(run, 0, "window_000001", "host", b"second")
-    out = write(profiles.load(run), "xplane", tmp_path / "logdir")
+    out = write(strategy_profiles.load(run), "xplane", tmp_path / "logdir")
     files = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*.pb")}
     assert files == {
         "plugins/profile/window_000000/host.xplane.pb": b"first",
@@ -36,7 +36,7 @@ def test_two_workers_on_one_host_keep_both_files(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, workers=2, steps=30)
     _keep(run, 0, "window_000000", "host", b"worker 0")
     _keep(run, 1, "window_000000", "host", b"worker 1")
-    out = write(profiles.load(run), "xplane", tmp_path / "logdir")
+    out = write(strategy_profiles.load(run), "xplane", tmp_path / "logdir")
     found = {path.name: path.read_bytes() for path in out.rglob("*.pb")}
     assert found == {"host.xplane.pb": b"worker 0", "worker-1.host.xplane.pb": b"worker 1"}
 
@@ -51,7 +51,7 @@ def test_what_a_link_leads_to_outside_of_the_run_is_not_copied(tmp_path: Path) -
     (captured / "endless.xplane.pb").symlink_to("/dev/zero")
     os.mkfifo(captured / "pipe.xplane.pb")
     (captured.parent / "window_000001").symlink_to(tmp_path / "secret")
-    out = write(profiles.load(run), "xplane", tmp_path / "logdir")
+    out = write(strategy_profiles.load(run), "xplane", tmp_path / "logdir")
     assert [path.read_bytes() for path in out.rglob("*.pb")] == [b"first"]
 
 

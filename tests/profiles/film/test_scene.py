@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.capture.bandwidth import bus_factor
-from strategy_lab.profiles.film import FilmStep, Scene, film_steps, make_scene, usual_step
-from strategy_lab.profiles.tables.schema import CATEGORIES
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.capture.bandwidth import bus_factor
+from strategy_profiles.film import FilmStep, Scene, film_steps, make_scene, usual_step
+from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.store import Profile
 from tests.profiles.served_run import PARTS_MS, write_served_run
 from tests.synthetic import TWO_HOSTS, write_run
 
@@ -44,10 +44,12 @@ RUNS: dict[str, dict[str, Any]] = {
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Profile]:
     folder = tmp_path_factory.mktemp("films")
     made = {
-        name: profiles.load(write_run(folder / name, **{"steps": 40, "windows": 1, **options}))
+        name: strategy_profiles.load(
+            write_run(folder / name, **{"steps": 40, "windows": 1, **options})
+        )
         for name, options in RUNS.items()
     }
-    return made | {name: profiles.load(path) for name, path in RECORDED.items()}
+    return made | {name: strategy_profiles.load(path) for name, path in RECORDED.items()}
 
 
 def film_of(profile: Profile) -> Scene:
@@ -181,7 +183,7 @@ def change_transfers(run: Path, change: Callable[[str], tuple[str, str] | None])
 def test_a_host_is_beside_the_replicas_of_its_worker(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=4, workers=2, steps=40, windows=1)
     change_transfers(run, lambda sender: (sender, f"{sender.rpartition('/')[0]}/device:XLA:0"))
-    scene = film_of(profiles.load(run))
+    scene = film_of(strategy_profiles.load(run))
     groups = {node.device: node.group for node in scene.nodes if node.replica is None}
     assert groups == {"worker 0 XLA:0": 0, "worker 1 XLA:0": 1}
 
@@ -191,14 +193,14 @@ def test_what_one_replica_alone_exchanges_data_with_is_the_hub(tmp_path: Path) -
     run = write_run(tmp_path / "run", **options, missing=("collectives",))
     host = "/job:localhost/replica:0/task:0/device:GPU:0"
     change_transfers(run, lambda sender: (sender, host) if sender.endswith("CPU:1") else None)
-    scene = film_of(profiles.load(run))
+    scene = film_of(strategy_profiles.load(run))
     assert scene.layout == "hub"
     assert scene.hub is not None
     assert scene.nodes[scene.hub].device == "GPU:0"
 
 
 def test_servers_pull_and_push_their_bytes(tmp_path: Path) -> None:
-    profile = profiles.load(write_served_run(tmp_path / "run"))
+    profile = strategy_profiles.load(write_served_run(tmp_path / "run"))
     steps = film_steps(profile)
     step = next(item for item in steps if item.wall_ms == pytest.approx(sum(PARTS_MS[2])))
     scene = make_scene(profile, step)
@@ -216,5 +218,5 @@ def test_servers_pull_and_push_their_bytes(tmp_path: Path) -> None:
 
 
 def test_a_run_without_captures_has_no_film(tmp_path: Path) -> None:
-    bare = profiles.load(write_run(tmp_path / "bare", steps=10, windows=0))
+    bare = strategy_profiles.load(write_run(tmp_path / "bare", steps=10, windows=0))
     assert film_steps(bare) == ()

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.machine import Machine
-from strategy_lab.profiles.analysis.compare.run_time import RunTime
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.gate.baseline import (
+import strategy_profiles
+from strategy_profiles.analysis.compare.machine import Machine
+from strategy_profiles.analysis.compare.run_time import RunTime
+from strategy_profiles.errors import LabError
+from strategy_profiles.gate.baseline import (
     CheckedRun,
     GatedRun,
     accept,
@@ -26,14 +26,14 @@ from strategy_lab.profiles.gate.baseline import (
     read_run,
     save,
 )
-from strategy_lab.profiles.gate.checks import exact_checks
-from strategy_lab.profiles.gate.exact import exact_facts
-from strategy_lab.profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
-from strategy_lab.profiles.gate.markdown import markdown
-from strategy_lab.profiles.gate.report import GateReport, gate
-from strategy_lab.profiles.gate.text import accept_command, head, open_questions
-from strategy_lab.profiles.gate.time_checks import time_checks
-from strategy_lab.profiles.imports.import_run import import_profile
+from strategy_profiles.gate.checks import exact_checks
+from strategy_profiles.gate.exact import exact_facts
+from strategy_profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
+from strategy_profiles.gate.markdown import markdown
+from strategy_profiles.gate.report import GateReport, gate
+from strategy_profiles.gate.text import accept_command, head, open_questions
+from strategy_profiles.gate.time_checks import time_checks
+from strategy_profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import gpu_profile
 from tests.synthetic import HOSTILE, write_run
 
@@ -41,7 +41,7 @@ HERE = Machine("here", 2, "2.21.0")
 
 
 def made(run: Path, **options: Any) -> CheckedRun:
-    return read_run(profiles.load(write_run(run, **{"steps": 60, **options})))
+    return read_run(strategy_profiles.load(write_run(run, **{"steps": 60, **options})))
 
 
 def timed(place: int, step_ms: float, *, machine: Machine = HERE, **parts: float) -> GatedRun:
@@ -65,17 +65,17 @@ def side(first: int, step_ms: float, num: int, noise: float = 0.004, **parts: fl
 
 def test_the_labs_own_gather_of_timestamps_is_no_collective_of_the_program(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", replicas=2, steps=60)
-    before = read_run(profiles.load(run)).run.parts
+    before = read_run(strategy_profiles.load(run)).run.parts
     assert "all-reduce of 2, wait" in before
     for file in run.rglob("collectives*.parquet"):
         table = pq.read_table(file)
         op = table.schema.field("op")
         named = pa.array(["lab-marks"] * table.num_rows).cast(op.type)
         pq.write_table(table.set_column(table.schema.get_field_index("op"), op, named), file)
-    after = read_run(profiles.load(run)).run.parts
+    after = read_run(strategy_profiles.load(run)).run.parts
     assert before.keys() - after.keys() == {"all-reduce of 2, wait", "all-reduce of 2, transfer"}
     assert after.keys() <= before.keys()
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert exact_facts(profile, profile.segments[0]).facts["collectives"] == {}
 
 
@@ -163,7 +163,7 @@ def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Pat
 def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:
     (tmp_path / "host.xplane.pb").write_bytes(gpu_profile())
     folder = import_profile(tmp_path / "host.xplane.pb", tmp_path / "imported").folder
-    imported = read_run(profiles.load(folder))
+    imported = read_run(strategy_profiles.load(folder))
     assert {"memory", "retraces", "detours"} <= imported.exact.missing.keys()
     assert not any("variables" in name for name in imported.exact.facts["placement"])
     own = accept([imported])

@@ -22,9 +22,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.imports.import_run import import_profile
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import gpu_profile, host_profile, tpu_profile
 from tests.profiles.imports.made_pytorch import BASE_NS, labelled, with_reduce
 
@@ -118,7 +118,7 @@ def judge(name: str, data: bytes, folder: Path) -> str:
     except LabError:
         assert not (folder / "run").exists()
         return "refused"
-    profile = profiles.load(imported.folder)
+    profile = strategy_profiles.load(imported.folder)
     summary = profile.summary()
     for table in ("spans", "replica_steps", "collectives", "transfers", "placement"):
         profile.table(table)

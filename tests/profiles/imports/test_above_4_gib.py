@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.import_run import import_profile
+import strategy_profiles
+from strategy_profiles.imports.import_run import import_profile
 from tests.profiles.capture.xspace_builder import integer, message, varint
 from tests.profiles.imports.made import gpu_profile
 
@@ -41,10 +41,10 @@ def test_planes_beyond_4_gib_are_read_as_in_a_small_file(tmp_path: Path) -> None
     small.write_bytes(gpu_profile())
     write_large(large, gpu_profile())
     assert large.stat().st_size > HOLE_BYTES
-    expected = profiles.load(import_profile(small, tmp_path / "a").folder)
+    expected = strategy_profiles.load(import_profile(small, tmp_path / "a").folder)
     imported = import_profile(large, tmp_path / "b")
     assert not any("damaged" in note or "cut off" in note for note in imported.notes)
-    found = profiles.load(imported.folder)
+    found = strategy_profiles.load(imported.folder)
     for table in TABLES:
         assert found.table(table).equals(expected.table(table)), table
     assert len(found.table("steps")) == 4
@@ -55,5 +55,5 @@ def test_a_large_file_that_is_cut_off_has_what_came_before(tmp_path: Path) -> No
     write_large(path, gpu_profile())
     with path.open("rb+") as file:
         file.truncate(path.stat().st_size - 200)
-    imported = profiles.load(import_profile(path, tmp_path / "run").folder)
+    imported = strategy_profiles.load(import_profile(path, tmp_path / "run").folder)
     assert imported.table("spans").num_rows > 0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.import_run import import_profile
+import strategy_profiles
+from strategy_profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import gpu_profile, tpu_profile
 
 pytestmark = pytest.mark.tf
@@ -43,7 +43,7 @@ def sums_by_tensorflow(path: Path) -> Sums:
 
 
 def sums_by_import(path: Path, run: Path) -> Sums:
-    profile = profiles.load(import_profile(path, run).folder)
+    profile = strategy_profiles.load(import_profile(path, run).folder)
     found: Sums = defaultdict(float)
     for row in profile.table("spans").to_pylist():
         if row["clock"] == "device" and row["category"] != "wait":

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.tables.store import Profile
 
 
 def named(pid: int, process: str, threads: dict[int, str]) -> list[dict[str, Any]]:
@@ -42,7 +42,7 @@ def xprof_trace() -> list[dict[str, Any]]:
 
 def opened(tmp_path: Path, text: str) -> Profile:
     (tmp_path / "trace.json").write_text(text)
-    return profiles.load(import_profile(tmp_path / "trace.json", tmp_path / "run").folder)
+    return strategy_profiles.load(import_profile(tmp_path / "trace.json", tmp_path / "run").folder)
 
 
 def test_a_trace_of_xprof_has_devices_steps_and_ops(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.imports.proto_fields import DamagedError, fields
+from strategy_profiles.imports.proto_fields import DamagedError, fields
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.imports.damage import cases, judge, originals
 from tests.profiles.imports.made import MS

@@ -7,12 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.imports import event_shapes
-from strategy_lab.profiles.imports.event_chain import PADDING
-from strategy_lab.profiles.imports.event_columns import EventColumns, EventDecoder
-from strategy_lab.profiles.imports.event_shapes import Shapes
-from strategy_lab.profiles.imports.inline_texts import InlineTexts
-from strategy_lab.profiles.imports.kind_table import KindTable
+from strategy_profiles.imports import event_shapes
+from strategy_profiles.imports.event_chain import PADDING
+from strategy_profiles.imports.event_columns import EventColumns, EventDecoder
+from strategy_profiles.imports.event_shapes import Shapes
+from strategy_profiles.imports.inline_texts import InlineTexts
+from strategy_profiles.imports.kind_table import KindTable
 
 WANTED = {1: "correlation_id", 2: "tf_op", 300: "name"}
 KINDS = KindTable([1, 5, 200, 300], [False, True, False, False])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.hlo_programs import read_program
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.imports.proto_fields import DamagedError
+import strategy_profiles
+from strategy_profiles.imports.hlo_programs import read_program
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.imports.proto_fields import DamagedError
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.capture.xspace_builder import integer, message
 from tests.profiles.imports.made import MS, START_NS
@@ -37,7 +37,7 @@ def origin(op_name: str, file: str, line: int) -> bytes:
 
 
 def rows_of(run: Path, table: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = profiles.load(run).table(table).to_pylist()
+    rows: list[dict[str, Any]] = strategy_profiles.load(run).table(table).to_pylist()
     return rows
 
 

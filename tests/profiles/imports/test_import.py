@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.key_numbers import key_numbers
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.exports import formats, write
-from strategy_lab.profiles.imports.host_profile import read_host
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.imports.spans import Spans
-from strategy_lab.profiles.imports.xplane_file import read_xplane
-from strategy_lab.profiles.run.events import Environment
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports import formats, write
+from strategy_profiles.imports.host_profile import read_host
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.imports.spans import Spans
+from strategy_profiles.imports.xplane_file import read_xplane
+from strategy_profiles.run.events import Environment
+from strategy_profiles.tables.store import Profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.capture.xspace_builder import message
 from tests.profiles.imports.made import (
@@ -35,7 +35,7 @@ ODD = "\N{REPLACEMENT CHARACTER}"
 def opened(tmp_path: Path, data: bytes, name: str = "host.xplane.pb") -> Profile:
     """The run that a profile is imported as."""
     (tmp_path / name).write_bytes(data)
-    return profiles.load(import_profile(tmp_path / name, tmp_path / "run").folder)
+    return strategy_profiles.load(import_profile(tmp_path / name, tmp_path / "run").folder)
 
 
 def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]]:
@@ -191,7 +191,7 @@ def test_hosts_of_a_session_are_workers(tmp_path: Path) -> None:
     imported = import_profile(tmp_path / "logs", tmp_path / "run")
     assert imported.files.others == (old,)
     assert any("2026_01_01_00_00_00" in note for note in imported.notes)
-    profile = profiles.load(imported.folder)
+    profile = strategy_profiles.load(imported.folder)
     assert profile.segments[0].num_replicas == 4
     found = profile.table("replica_steps").to_pylist()
     assert {(row["worker"], row["replica"]) for row in found} == {(0, 0), (0, 1), (1, 2), (1, 3)}
@@ -206,7 +206,9 @@ def test_a_host_whose_file_is_gone_is_named_and_the_others_are_read(tmp_path: Pa
     with pytest.raises(LabError, match=r"Nothing in .*a\.xplane\.pb can be read: no such file"):
         import_profile(session, tmp_path / "none")
     (session / "b.xplane.pb").write_bytes(gpu_profile())
-    notes = profiles.load(import_profile(session, tmp_path / "run").folder).summary()["notes"]
+    notes = strategy_profiles.load(import_profile(session, tmp_path / "run").folder).summary()[
+        "notes"
+    ]
     (warning,) = [note["message"] for note in notes if note["level"] == "warning"]
     assert "a.xplane.pb can be read: no such file" in warning
 
@@ -233,7 +235,7 @@ def test_a_host_has_the_name_that_its_file_holds(
     for file, host in zip(("a", "b"), own or (None,), strict=False):
         raw = data + (message(4, host) if host is not None else b"")
         (session / f"{file}.xplane.pb").write_bytes(raw)
-    profile = profiles.load(import_profile(session, tmp_path / "run").folder)
+    profile = strategy_profiles.load(import_profile(session, tmp_path / "run").folder)
     found = [source.of_kind(Environment)[0].host.name for source in profile.sources]
     assert found == shown
     devices = profile.segments[0].replica_devices

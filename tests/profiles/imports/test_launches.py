@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.import_run import import_profile
+import strategy_profiles
+from strategy_profiles.imports.import_run import import_profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
 from tests.profiles.imports.made import MS, START_NS
 
@@ -30,7 +30,7 @@ def test_a_tpu_core_works_for_the_step_that_enqueued_its_program(tmp_path: Path)
     host = MadePlane("/host:CPU", [MadeLine("python", marks, 1), MadeLine("enqueue", calls, 2)])
     (tmp_path / "a.xplane.pb").write_bytes(xspace([core, host, started(START_NS)]))
     run = import_profile(tmp_path / "a.xplane.pb", tmp_path / "run").folder
-    rows = profiles.load(run).table("replica_steps").to_pylist()
+    rows = strategy_profiles.load(run).table("replica_steps").to_pylist()
     assert [row["start_ns"] - START_NS for row in rows] == [
         (begin + late) // 1000 for begin in begins
     ]

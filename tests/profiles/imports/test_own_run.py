@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports import write
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.exports import write
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.tables.store import Profile
 
 pytestmark = pytest.mark.run
 
@@ -30,9 +30,11 @@ def op_sums(profile: Profile, steps: set[int]) -> Counter[tuple[str, str]]:
 def test_an_exported_capture_has_the_runs_steps_replicas_and_ops(
     finished_run: Path, tmp_path: Path
 ) -> None:
-    own = profiles.load(finished_run)
+    own = strategy_profiles.load(finished_run)
     write(own, "xplane", tmp_path / "exported")
-    imported = profiles.load(import_profile(tmp_path / "exported", tmp_path / "run").folder)
+    imported = strategy_profiles.load(
+        import_profile(tmp_path / "exported", tmp_path / "run").folder
+    )
     assert not imported.notes
     steps = {row["step"] for row in imported.table("steps").to_pylist()}
     captured = [row for row in own.table("steps").to_pylist() if row["step"] in steps]

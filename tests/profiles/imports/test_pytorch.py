@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.facts import gather_facts
-from strategy_lab.profiles.analysis.findings import findings
-from strategy_lab.profiles.analysis.key_numbers import KeyNumber, key_numbers
-from strategy_lab.profiles.imports.import_run import import_profile
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.findings import findings
+from strategy_profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.tables.store import Profile
 from tests.profiles.imports.made_pytorch import (
     BASE_NS,
     Event,
@@ -33,7 +33,7 @@ from tests.profiles.imports.made_pytorch import (
 def opened(tmp_path: Path, events: Sequence[Event], **beside: Any) -> Profile:
     file = tmp_path / "trace.json"
     file.write_text(json.dumps({**beside, "traceEvents": list(events)}))
-    return profiles.load(import_profile(file, tmp_path / "run").folder)
+    return strategy_profiles.load(import_profile(file, tmp_path / "run").folder)
 
 
 def text_of(profile: Profile) -> str:
@@ -303,7 +303,7 @@ def test_a_folder_of_ranks_is_one_run_in_the_order_of_the_ranks(tmp_path: Path) 
     (folder / "settings.json").write_text('{"ranks": 16}')
     imported = import_profile(folder, tmp_path / "run")
     assert [file.name for file in imported.files.files] == ["rank-2.json", "rank-10.json"]
-    profile = profiles.load(imported.folder)
+    profile = strategy_profiles.load(imported.folder)
     assert profile.segments[0].replica_devices == ["rank-2/device:GPU:0", "rank-10/device:GPU:0"]
     assert "2 of 16 ranks" in profile.summary()["segments"][0]["headline"]
 
@@ -343,7 +343,7 @@ def test_public_traces_have_what_an_independent_parse_found(
     groups: set[int],
     year: int,
 ) -> None:
-    profile = profiles.load(import_profile(TRACES / name, tmp_path / "run").folder)
+    profile = strategy_profiles.load(import_profile(TRACES / name, tmp_path / "run").folder)
     found = profile.table("steps").to_pylist()
     assert [row["wall_ms"] for row in found] == pytest.approx(walls, abs=1e-3)
     spans = profile.table("spans").select(["clock", "duration_ns"]).to_pylist()

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.imports.import_run import import_profile
+import strategy_profiles
+from strategy_profiles.imports.import_run import import_profile
 from tests.profiles.imports.made import START_NS, tpu_profile
 
 pytestmark = pytest.mark.tf
@@ -66,14 +66,14 @@ def with_messages(data: bytes, messages: list[Message]) -> bytes:
 
 
 @pytest.fixture
-def profile(tmp_path: Path) -> profiles.Profile:
+def profile(tmp_path: Path) -> strategy_profiles.Profile:
     file = tmp_path / "host.xplane.pb"
     file.write_bytes(with_messages(tpu_profile(), MESSAGES))
-    return profiles.load(import_profile(file, tmp_path / "run").folder)
+    return strategy_profiles.load(import_profile(file, tmp_path / "run").folder)
 
 
 def test_messages_between_slices_are_transfers_with_ends_and_bytes(
-    profile: profiles.Profile,
+    profile: strategy_profiles.Profile,
 ) -> None:
     columns = ("step", "tensor", "send_device", "recv_device", "bytes", "duration_ms")
     found = profile.table("transfers").select(columns).to_pylist()
@@ -86,13 +86,15 @@ def test_messages_between_slices_are_transfers_with_ends_and_bytes(
     ]
 
 
-def test_a_message_began_as_long_before_its_arrival_as_it_took(profile: profiles.Profile) -> None:
+def test_a_message_began_as_long_before_its_arrival_as_it_took(
+    profile: strategy_profiles.Profile,
+) -> None:
     starts = profile.table("transfers")["start_ns"].to_pylist()
     assert START_NS + 4_500_000 in starts
 
 
 def test_the_run_says_which_collectives_cross_slices_and_what_was_left_out(
-    profile: profiles.Profile,
+    profile: strategy_profiles.Profile,
 ) -> None:
     said = "\n".join(note["message"] for note in profile.summary()["notes"])
     assert (
@@ -105,5 +107,5 @@ def test_the_run_says_which_collectives_cross_slices_and_what_was_left_out(
 def test_a_profile_without_slices_says_nothing_of_them(tmp_path: Path) -> None:
     file = tmp_path / "host.xplane.pb"
     file.write_bytes(tpu_profile())
-    run = profiles.load(import_profile(file, tmp_path / "run").folder)
+    run = strategy_profiles.load(import_profile(file, tmp_path / "run").folder)
     assert "Megascale" not in "\n".join(note["message"] for note in run.summary()["notes"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.imports import unpacked as module
-from strategy_lab.profiles.imports.unpacked import unpacked
+from strategy_profiles.imports import unpacked as module
+from strategy_profiles.imports.unpacked import unpacked
 
 
 def _unpack(folder: Path, packed: bytes, most_bytes: int = 1 << 30) -> tuple[bytes, str | None]:

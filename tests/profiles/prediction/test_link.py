@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.prediction.link import (
+from strategy_profiles.errors import LabError
+from strategy_profiles.prediction.link import (
     Link,
     link_of,
     link_or_problems,

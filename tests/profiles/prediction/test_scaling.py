@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.steps import step_times
-from strategy_lab.profiles.prediction.errors import PredictionError
-from strategy_lab.profiles.prediction.link import Link
-from strategy_lab.profiles.prediction.recorded_steps import RecordedSteps
-from strategy_lab.profiles.prediction.scaling import predict_from, predict_scaling
-from strategy_lab.profiles.run.events import SegmentOpened
+import strategy_profiles
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.prediction.errors import PredictionError
+from strategy_profiles.prediction.link import Link
+from strategy_profiles.prediction.recorded_steps import RecordedSteps
+from strategy_profiles.prediction.scaling import predict_from, predict_scaling
+from strategy_profiles.run.events import SegmentOpened
 from tests.synthetic import write_run
 
 GRADIENTS = 4_000_000
@@ -154,9 +154,9 @@ def test_what_cannot_be_predicted_is_refused(
         predict_from([recorded(num) for num in runs], asked)
 
 
-def cluster(tmp_path: Path, num: int, **options: Any) -> profiles.Profile:
+def cluster(tmp_path: Path, num: int, **options: Any) -> strategy_profiles.Profile:
     made = {"workers": num, "replicas": num, "global_batch_size": 32 * num, "windows": 1}
-    return profiles.load(write_run(tmp_path / f"{num}", **{**made, **options}))
+    return strategy_profiles.load(write_run(tmp_path / f"{num}", **{**made, **options}))
 
 
 def test_recorded_runs_predict_a_recorded_run(tmp_path: Path) -> None:
@@ -212,6 +212,6 @@ def test_runs_on_as_many_replicas_are_pooled() -> None:
 def test_replicas_that_share_cores_need_a_replay(
     tmp_path: Path, options: dict[str, Any], asked: dict[str, Any], problem: str
 ) -> None:
-    run = profiles.load(write_run(tmp_path / "run", replicas=2, **options))
+    run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, **options))
     with pytest.raises(PredictionError, match=problem):
         predict_scaling([run], [4], **asked)

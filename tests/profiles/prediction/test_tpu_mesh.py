@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.prediction import tpu_mesh
-from strategy_lab.profiles.prediction.errors import PredictionError
-from strategy_lab.profiles.prediction.link import Link
-from strategy_lab.profiles.prediction.tpu_mesh import is_emulated, mesh_of, predict_mesh
-from strategy_lab.profiles.run.event_parts import CoreTraffic
-from strategy_lab.profiles.run.events import CoresExpanded, SegmentOpened
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.prediction import tpu_mesh
+from strategy_profiles.prediction.errors import PredictionError
+from strategy_profiles.prediction.link import Link
+from strategy_profiles.prediction.tpu_mesh import is_emulated, mesh_of, predict_mesh
+from strategy_profiles.run.event_parts import CoreTraffic
+from strategy_profiles.run.events import CoresExpanded, SegmentOpened
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 LINK = Link(name="six links", bandwidth_gbps=60.0, bandwidth_source="made up", num_links=6)
@@ -22,7 +22,9 @@ REDUCED = CoreTraffic("all-reduce", 2, 4, 250_000, None)
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    return profiles.load(write_run(tmp_path_factory.mktemp("tpu") / "run", replicas=2, steps=20))
+    return strategy_profiles.load(
+        write_run(tmp_path_factory.mktemp("tpu") / "run", replicas=2, steps=20)
+    )
 
 
 def predicted(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.replay.simulate import simulate
-from strategy_lab.profiles.replay.step_graph import END_GAP, WAKE, Nodes, StepGraph
-from strategy_lab.profiles.run.events import SegmentOpened
+from strategy_profiles.replay.simulate import simulate
+from strategy_profiles.replay.step_graph import END_GAP, WAKE, Nodes, StepGraph
+from strategy_profiles.run.events import SegmentOpened
 
 Drawn = tuple[float, tuple[int, ...]]
 """Length of a node in ns, and the nodes that it waits for."""

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.run_comparison import RunComparison, compare_sets
-from strategy_lab.profiles.replay.agreement import agreement
-from strategy_lab.profiles.replay.edits import RemoveDelay
-from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.replay.spec_edits import edit_of
-from strategy_lab.profiles.replay.what_if import WhatIf
+import strategy_profiles
+from strategy_profiles.analysis.compare.run_comparison import RunComparison, compare_sets
+from strategy_profiles.replay.agreement import agreement
+from strategy_profiles.replay.edits import RemoveDelay
+from strategy_profiles.replay.recording import ReplayError
+from strategy_profiles.replay.spec_edits import edit_of
+from strategy_profiles.replay.what_if import WhatIf
 from tests.synthetic import write_run
 
 DATA = Path(__file__).parents[2] / "data"
@@ -25,7 +25,7 @@ def runs_of(
     folder: Path, a_ms: Sequence[float], b_ms: Sequence[float], **of_b: Any
 ) -> RunComparison:
     """Runs in turns, with these step times."""
-    sides: dict[str, list[profiles.Profile]] = {"a": [], "b": []}
+    sides: dict[str, list[strategy_profiles.Profile]] = {"a": [], "b": []}
     for number, lengths in enumerate(zip(a_ms, b_ms, strict=True)):
         for place, (side, step_ms) in enumerate(zip("ab", lengths, strict=True)):
             run = write_run(
@@ -40,7 +40,7 @@ def runs_of(
                 begins_s=60.0 * (2 * number + place),
                 **(of_b if side == "b" else {}),
             )
-            sides[side].append(profiles.load(run))
+            sides[side].append(strategy_profiles.load(run))
     return compare_sets(sides["a"], sides["b"])
 
 
@@ -120,7 +120,7 @@ def test_steps_of_another_batch_are_compared_by_their_examples(tmp_path: Path) -
 
 
 def test_only_changes_that_an_edit_represents_are_predicted() -> None:
-    run = profiles.load(DATA / "captured_step")
+    run = strategy_profiles.load(DATA / "captured_step")
     assert edit_of(run, 0, {"inject": []}) == RemoveDelay()
     assert edit_of(run, 0, {"inject": [{"replica": 0, "ms": 5}]}) is None
     assert edit_of(run, 0, {"xla": True}) is None

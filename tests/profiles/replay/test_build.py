@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.replay.build import _graph
-from strategy_lab.profiles.replay.step_event import Event
+from strategy_profiles.replay.build import _graph
+from strategy_profiles.replay.step_event import Event
 
 MS = 1e6
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from strategy_lab.profiles.replay.critical_path import critical_path, path_table, slack_ns
-from strategy_lab.profiles.replay.simulate import simulate
-from strategy_lab.profiles.replay.slowdowns import slowdowns
+from strategy_profiles.replay.critical_path import critical_path, path_table, slack_ns
+from strategy_profiles.replay.simulate import simulate
+from strategy_profiles.replay.slowdowns import slowdowns
 from tests.profiles.replay.drawn_steps import Drawn, drawn_steps, step_of
 from tests.profiles.replay.test_what_if import late_step, replays_of
 

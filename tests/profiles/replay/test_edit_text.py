@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.replay.collective_edits import FasterLink, MessageCost, OtherPacks
-from strategy_lab.profiles.replay.edit_text import MOST_CHARACTERS, edits_of, text_of
-from strategy_lab.profiles.replay.edits import AverageReplica, Edit, Faster, InputFree, RemoveDelay
-from strategy_lab.profiles.replay.overlapped import Overlapped
-from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.replay.collective_edits import FasterLink, MessageCost, OtherPacks
+from strategy_profiles.replay.edit_text import MOST_CHARACTERS, edits_of, text_of
+from strategy_profiles.replay.edits import AverageReplica, Edit, Faster, InputFree, RemoveDelay
+from strategy_profiles.replay.overlapped import Overlapped
+from strategy_profiles.replay.recording import ReplayError
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 COST = MessageCost(1.0, 1.0)
@@ -20,7 +20,9 @@ COST = MessageCost(1.0, 1.0)
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
-    return profiles.load(write_run(tmp_path_factory.mktemp("text") / "run", steps=20, windows=1))
+    return strategy_profiles.load(
+        write_run(tmp_path_factory.mktemp("text") / "run", steps=20, windows=1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_another_text_is_refused_in_a_sentence(text: str, problem: str, profile:
 
 @pytest.mark.run
 def test_edits_of_a_real_run_are_read_again(finished_run: Path) -> None:
-    opened = profiles.load(finished_run)
+    opened = strategy_profiles.load(finished_run)
     batch = opened.segments[-1].global_batch_size
     assert batch is not None
     text = f"link=2,algorithm=tree,batch={2 * batch}"

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.analysis.advice.registry import RULES
-from strategy_lab.profiles.analysis.facts import Finding, Gain
-from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.replay.finding_gain import gain_of
-from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.replay.replays import Replays
+from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.facts import Finding, Gain
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.replay.finding_gain import gain_of
+from strategy_profiles.replay.recording import ReplayError
+from strategy_profiles.replay.replays import Replays
 from tests.profiles.replay.test_step_edits import reducing_step
 from tests.profiles.replay.test_what_if import late_step, replays_of
 

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from strategy_lab.profiles.capture.graph import Graph, Node
-from strategy_lab.profiles.replay.build import StepBuilder
-from strategy_lab.profiles.replay.edits import Faster, InputFree
-from strategy_lab.profiles.replay.recording import Recording, StepRows
-from strategy_lab.profiles.replay.replays import Replays, replay_graphs
-from strategy_lab.profiles.replay.step_graph import StepGraph
-from strategy_lab.profiles.replay.what_if import predict
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_profiles.capture.graph import Graph, Node
+from strategy_profiles.replay.build import StepBuilder
+from strategy_profiles.replay.edits import Faster, InputFree
+from strategy_profiles.replay.recording import Recording, StepRows
+from strategy_profiles.replay.replays import Replays, replay_graphs
+from strategy_profiles.replay.step_graph import StepGraph
+from strategy_profiles.replay.what_if import predict
+from strategy_profiles.tables.schema import TABLES
 from tests.profiles.replay.drawn_steps import two_replicas
 
 MS = 1_000_000

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 from benchmarks.big_profile import add_graph
-from strategy_lab.profiles.replay import replays as replays_of_a_segment
-from strategy_lab.profiles.replay.recording import StepRows, read_rows
-from strategy_lab.profiles.replay.replays import FEWEST_REPLAYED, replays
-from strategy_lab.profiles.tables.store import Profile, load
+from strategy_profiles.replay import replays as replays_of_a_segment
+from strategy_profiles.replay.recording import StepRows, read_rows
+from strategy_profiles.replay.replays import FEWEST_REPLAYED, replays
+from strategy_profiles.tables.store import Profile, load
 from tests.synthetic import write_run
 
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import strategy_profiles
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.facts import Finding, Gain
-from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.replay.batch_fit import at_other_batches
-from strategy_lab.profiles.replay.build import StepBuilder
-from strategy_lab.profiles.replay.edits import Faster
-from strategy_lab.profiles.replay.finding_gain import gain_of
-from strategy_lab.profiles.replay.recording import read_rows
-from strategy_lab.profiles.replay.replays import Replays, replays
-from strategy_lab.profiles.replay.simulate import own_work, simulate
-from strategy_lab.profiles.replay.step_graph import StepGraph
-from strategy_lab.profiles.replay.what_if import predict
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.analysis.facts import Finding, Gain
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.replay.batch_fit import at_other_batches
+from strategy_profiles.replay.build import StepBuilder
+from strategy_profiles.replay.edits import Faster
+from strategy_profiles.replay.finding_gain import gain_of
+from strategy_profiles.replay.recording import read_rows
+from strategy_profiles.replay.replays import Replays, replays
+from strategy_profiles.replay.simulate import own_work, simulate
+from strategy_profiles.replay.step_graph import StepGraph
+from strategy_profiles.replay.what_if import predict
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
@@ -33,7 +33,7 @@ LAST = 1
 
 @pytest.fixture(scope="module")
 def known(finished_run: Path) -> Replays:
-    return replays(profiles.load(finished_run), LAST)
+    return replays(strategy_profiles.load(finished_run), LAST)
 
 
 def _with_its_own_gaps_ns(graph: StepGraph, cores: float) -> float:
@@ -50,7 +50,7 @@ def test_a_step_does_not_wait_for_an_op_that_ends_after_it(
     finished_run: Path, known: Replays
 ) -> None:
     step = known.middle.graph.step
-    rows = read_rows(profiles.load(finished_run), LAST, [step])
+    rows = read_rows(strategy_profiles.load(finished_run), LAST, [step])
     last_end_ns = known.middle.graph.nodes.end_ns[:-1].max()
     for cut_ns in (1_000, 500_000):
         begin = known.recording.bounds[step][0]
@@ -118,7 +118,7 @@ def test_more_replicas_on_the_same_cores_take_longer(
 def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:
     removal = Removal("free-ops", kind_of_op="compute", is_bound=True)
     item = Finding("any", LAST, "It computes.", "", None, {}, removal=removal)
-    found = gain_of(profiles.load(finished_run), item)
+    found = gain_of(strategy_profiles.load(finished_run), item)
     assert isinstance(found, Gain)
     assert 0 < found.step_ms < found.measured_ms
 
@@ -137,7 +137,7 @@ def test_a_live_change_of_the_batch_gives_a_second_recorded_batch(
         }
     )
     assert launcher.launch(spec, tmp_path / "run").wait(MAX_WAIT_S)
-    profile = profiles.load(tmp_path / "run")
+    profile = strategy_profiles.load(tmp_path / "run")
     for segment, other in ((0, 128), (1, 64)):
         opened = replays(profile, segment).recording.segment
         found = at_other_batches(profile, opened)

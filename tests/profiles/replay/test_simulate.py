@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.replay.simulate import own_work, simulate
+from strategy_profiles.replay.simulate import own_work, simulate
 from tests.profiles.replay.drawn_steps import Drawn, drawn_steps, step_of
 
 DIAMOND: list[Drawn] = [(10.0, ()), (30.0, (0,)), (20.0, (0,)), (5.0, (1, 2))]

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategy_lab import profiles
-from strategy_lab.profiles.replay import spec_edits
-from strategy_lab.profiles.replay.batch_edit import (
+import strategy_profiles
+from strategy_profiles.replay import spec_edits
+from strategy_profiles.replay.batch_edit import (
     NOT_CHECKED,
     RECORD_ANOTHER,
     OtherBatch,
     other_batch,
 )
-from strategy_lab.profiles.replay.batch_fit import fitted
-from strategy_lab.profiles.replay.collective_edits import FasterLink, faster_link, other_packs
-from strategy_lab.profiles.replay.edits import Edit
-from strategy_lab.profiles.replay.other_algorithm import other_algorithm
-from strategy_lab.profiles.replay.overlapped import overlapped
-from strategy_lab.profiles.replay.recording import ReplayError
-from strategy_lab.profiles.replay.replays import Replays
-from strategy_lab.profiles.replay.sentences import times_as_fast
-from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
-from strategy_lab.profiles.replay.what_if import predict
+from strategy_profiles.replay.batch_fit import fitted
+from strategy_profiles.replay.collective_edits import FasterLink, faster_link, other_packs
+from strategy_profiles.replay.edits import Edit
+from strategy_profiles.replay.other_algorithm import other_algorithm
+from strategy_profiles.replay.overlapped import overlapped
+from strategy_profiles.replay.recording import ReplayError
+from strategy_profiles.replay.replays import Replays
+from strategy_profiles.replay.sentences import times_as_fast
+from strategy_profiles.replay.step_graph import ENTER, StepGraph
+from strategy_profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
 from tests.profiles.replay.test_what_if import MS, late_step, replays_of
 
@@ -268,7 +268,7 @@ def test_another_rate_of_an_emulated_link_is_a_faster_link(
         opened = msgspec.structs.replace(known.recording.segment, spec={"network": recorded})
         of_rate = replace(known, recording=replace(known.recording, segment=opened))
         monkeypatch.setattr(spec_edits, "replays", lambda _profile, _segment: of_rate)
-        profile = profiles.load(DATA / "captured_step")
+        profile = strategy_profiles.load(DATA / "captured_step")
         return spec_edits.edit_of(profile, 0, {"network.rate_mbit": 100})
 
     found = edited({"rate_mbit": 50.0})
@@ -324,7 +324,7 @@ def test_another_algorithm_of_a_spec_is_that_edit(
     known: Replays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spec_edits, "replays", lambda _profile, _segment: known)
-    profile = profiles.load(DATA / "captured_step")
+    profile = strategy_profiles.load(DATA / "captured_step")
     changes = {"cross_device_ops": "hierarchical-copy", "num_packs": 1}
     assert spec_edits.edit_of(profile, 0, changes) == other_algorithm(known, "hierarchical-copy")
     assert spec_edits.edit_of(profile, 0, {**changes, "num_packs": 2}) is None

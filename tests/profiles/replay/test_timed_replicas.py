@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.replay.batch_edit import OtherBatch
-from strategy_lab.profiles.replay.build import StepBuilder
-from strategy_lab.profiles.replay.critical_path import path_table
-from strategy_lab.profiles.replay.edits import AverageReplica, Faster, RemoveDelay, Times
-from strategy_lab.profiles.replay.recording import (
+import strategy_profiles
+from strategy_profiles.replay.batch_edit import OtherBatch
+from strategy_profiles.replay.build import StepBuilder
+from strategy_profiles.replay.critical_path import path_table
+from strategy_profiles.replay.edits import AverageReplica, Faster, RemoveDelay, Times
+from strategy_profiles.replay.recording import (
     Recording,
     ReplayError,
     StepRows,
@@ -23,10 +23,10 @@ from strategy_lab.profiles.replay.recording import (
     read_rows,
     why_no_replay,
 )
-from strategy_lab.profiles.replay.slowdowns import slowdowns
-from strategy_lab.profiles.replay.step_graph import ENTER, StepGraph
-from strategy_lab.profiles.replay.timed_replicas import TimedReplica, timed_replicas
-from strategy_lab.profiles.replay.what_if import predict
+from strategy_profiles.replay.slowdowns import slowdowns
+from strategy_profiles.replay.step_graph import ENTER, StepGraph
+from strategy_profiles.replay.timed_replicas import TimedReplica, timed_replicas
+from strategy_profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
 from tests.profiles.replay.test_what_if import replays_of
 from tests.synthetic import TWO_HOSTS, write_run
@@ -39,9 +39,9 @@ Captured = tuple[Recording, StepRows]
 @pytest.fixture(scope="module")
 def captured() -> Captured:
     """A step of four replicas whose all-reduces have a fifth rank, on another worker."""
-    profile = profiles.load(DATA / "captured_step")
+    profile = strategy_profiles.load(DATA / "captured_step")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("strategy_lab.profiles.replay.recording.FEWEST_STEPS", 1)
+        patched.setattr("strategy_profiles.replay.recording.FEWEST_STEPS", 1)
         one = read_recording(profile, 0)
     rows = read_rows(profile, 0, one.steps)
     ranks = {
@@ -191,7 +191,7 @@ def test_the_cost_of_each_type_of_op_is_refused_without_the_ops_of_all() -> None
 
 
 def test_timestamps_are_on_the_clock_of_the_first_worker(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=30, **TWO_HOSTS))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=30, **TWO_HOSTS))
     found = timed_replicas(profile, profile.segments[0], range(20, 23))
     assert sorted(found) == [20, 21, 22]
     for replicas in found.values():
@@ -207,10 +207,12 @@ def test_timestamps_are_on_the_clock_of_the_first_worker(tmp_path: Path) -> None
 
 def test_workers_of_unknown_clocks_cannot_be_replayed(tmp_path: Path) -> None:
     options = {**TWO_HOSTS, "clock_measured": False}
-    profile = profiles.load(write_run(tmp_path / "run", steps=60, **options))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=60, **options))
     assert "The clock of worker 1" in (why_no_replay(profile, 0) or "")
 
 
 def test_steps_without_the_timestamps_of_all_cannot_be_replayed(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=60, marks=False, **TWO_HOSTS))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", steps=60, marks=False, **TWO_HOSTS)
+    )
     assert "0 have timestamps of all replicas" in (why_no_replay(profile, 0) or "")

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.compare.run_spread import RunSpread
-from strategy_lab.profiles.analysis.removal import Removal
-from strategy_lab.profiles.capture.graph import Graph
-from strategy_lab.profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
-from strategy_lab.profiles.replay.recording import Recording, ReplayError, why_no_replay
-from strategy_lab.profiles.replay.replays import Replays, replay_graphs
-from strategy_lab.profiles.replay.sentences import (
+import strategy_profiles
+from strategy_profiles.analysis.compare.run_spread import RunSpread
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.capture.graph import Graph
+from strategy_profiles.replay.edits import AverageReplica, Faster, InputFree, RemoveDelay
+from strategy_profiles.replay.recording import Recording, ReplayError, why_no_replay
+from strategy_profiles.replay.replays import Replays, replay_graphs
+from strategy_profiles.replay.sentences import (
     finding_sentence,
     gain_sentence,
     may_change_nothing,
@@ -24,8 +24,8 @@ from strategy_lab.profiles.replay.sentences import (
     times_as_fast,
     unlike_sentence,
 )
-from strategy_lab.profiles.replay.step_graph import StepGraph
-from strategy_lab.profiles.replay.what_if import WhatIf, predict, what_if
+from strategy_profiles.replay.step_graph import StepGraph
+from strategy_profiles.replay.what_if import WhatIf, predict, what_if
 from tests.profiles.replay.drawn_steps import step_of, two_replicas
 from tests.synthetic import write_run
 
@@ -240,19 +240,19 @@ def test_that_a_change_may_have_no_effect_is_said_with_the_interval(known: Repla
     ],
 )
 def test_a_run_that_allows_no_replay_says_why(run: str, reason: str) -> None:
-    profile = profiles.load(DATA / run)
+    profile = strategy_profiles.load(DATA / run)
     assert reason in (why_no_replay(profile, profile.segments[-1].segment) or "")
     with pytest.raises(ReplayError):
         what_if(profile, profile.segments[-1].segment, [])
 
 
 def test_a_run_with_marks_alone_says_so(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "marks", replicas=2, windows=0, steps=20))
+    profile = strategy_profiles.load(write_run(tmp_path / "marks", replicas=2, windows=0, steps=20))
     assert "no captured step" in (why_no_replay(profile, 0) or "")
 
 
 def test_a_run_without_its_graph_says_so(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, windows=2, steps=40))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, windows=2, steps=40))
     assert "graph of segment 0 is missing" in (why_no_replay(profile, 0) or "")
 
 

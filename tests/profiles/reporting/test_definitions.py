@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.reporting.definitions import DEFINITIONS, hover_texts
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.reporting.definitions import DEFINITIONS, hover_texts
+from strategy_profiles.tables.schema import CATEGORIES
 
 
 def test_every_phase_is_defined() -> None:

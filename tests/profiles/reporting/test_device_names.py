@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_lab.profiles.reporting.device_names import folded, short_names
+from strategy_profiles.reporting.device_names import folded, short_names
 
 LOCAL = "/job:localhost/replica:0/task:0/device:CPU:1"
 REMOTE = "/job:worker/replica:0/task:1/device:GPU:0"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.reporting.document import page
+from strategy_profiles.reporting.document import page
 
 
 class _Reader(HTMLParser):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.reporting.downsample import envelope, series, usual_distance
+from strategy_profiles.reporting.downsample import envelope, series, usual_distance
 
 
 def test_short_series_are_kept_as_they_are() -> None:

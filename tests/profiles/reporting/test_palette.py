@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from strategy_lab.app.charts import runs
-from strategy_lab.app.charts.runs import together
-from strategy_lab.app.server.theme import DARK, LIGHT
-from strategy_lab.profiles.exports.report.page import ASSETS
-from strategy_lab.profiles.reporting.palette import (
+from strategy_app.charts import runs
+from strategy_app.charts.runs import together
+from strategy_app.server.theme import DARK, LIGHT
+from strategy_profiles.exports.report.page import ASSETS
+from strategy_profiles.reporting.palette import (
     DEVICE_COLOURS,
     GREY,
     PHASE_COLOURS,
@@ -28,7 +28,7 @@ from strategy_lab.profiles.reporting.palette import (
     ink_on,
     luminance,
 )
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.schema import CATEGORIES
 
 GRAPHICS, TEXT = 3.0, 4.5
 """Least contrast to their ground, of graphics and of text (WCAG 2.2, 1.4.11 and 1.4.3)."""

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from strategy_lab.profiles.reporting import units
+from strategy_profiles.reporting import units
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.run.activity import READING_GRAPH, TRACING, Activity, ActivityState
-from strategy_lab.profiles.run.events import (
+from strategy_profiles.run.activity import READING_GRAPH, TRACING, Activity, ActivityState
+from strategy_profiles.run.events import (
     CommandAnswered,
     CommandSent,
     EpochEnded,
@@ -17,7 +17,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WindowCaptured,
 )
-from strategy_lab.profiles.run.tail import WrittenEvent
+from strategy_profiles.run.tail import WrittenEvent
 
 NOW_NS = 1_000_000
 

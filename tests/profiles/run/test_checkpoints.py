@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.run.checkpoints import last_saved_state
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.checkpoints import last_saved_state
+from strategy_profiles.run.layout import worker_folder
 
 POSITION = {"step": 12, "examples": 96, "num_segments": 1, "checksum": "0"}
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.command_mailbox import (
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.command_mailbox import (
     OWN_NUMBERS_FROM,
     LeftCommand,
     leave_command,
     read_commands,
     why_unheard,
 )
-from strategy_lab.profiles.run.layout import command_file
-from strategy_lab.profiles.run.manifest import create_run_file
+from strategy_profiles.run.layout import command_file
+from strategy_profiles.run.manifest import create_run_file
 
 
 def test_commands_are_read_in_order_and_after_the_last(tmp_path: Path) -> None:

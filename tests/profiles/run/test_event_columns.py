@@ -16,15 +16,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.capture import helper
-from strategy_lab.profiles.run import event_columns
-from strategy_lab.profiles.run.event_columns import add_columns, read_columns
-from strategy_lab.profiles.run.event_files import EventSource, read_sources
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.line_checksum import sealed
-from strategy_lab.profiles.run.memory_columns import MemoryColumns
-from strategy_lab.profiles.run.step_columns import StepColumns
-from strategy_lab.profiles.tables.event_tables import memory_table
+from strategy_profiles.capture import helper
+from strategy_profiles.run import event_columns
+from strategy_profiles.run.event_columns import add_columns, read_columns
+from strategy_profiles.run.event_files import EventSource, read_sources
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.line_checksum import sealed
+from strategy_profiles.run.memory_columns import MemoryColumns
+from strategy_profiles.run.step_columns import StepColumns
+from strategy_profiles.tables.event_tables import memory_table
 from tests.synthetic import write_run
 
 Columns: TypeAlias = StepColumns | MemoryColumns

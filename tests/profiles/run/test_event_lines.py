@@ -18,16 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_decoder import (
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_decoder import (
     LeftOut,
     decode,
     decode_lines,
     read_chunks,
 )
-from strategy_lab.profiles.run.event_log import EventLog, line_of, line_of_step, read_events
-from strategy_lab.profiles.run.events import Failed, Note, SegmentOpened, StepDone
-from strategy_lab.profiles.spec.limits import (
+from strategy_profiles.run.event_log import EventLog, line_of, line_of_step, read_events
+from strategy_profiles.run.events import Failed, Note, SegmentOpened, StepDone
+from strategy_profiles.spec.limits import (
     LARGEST,
     LONGEST_LINE_BYTES,
     LONGEST_TEXT,
@@ -183,8 +183,8 @@ def test_line_numbers_continue_when_a_file_is_reopened(tmp_path: Path) -> None:
 def test_a_file_that_may_not_grow_is_not_called_a_full_disk(tmp_path: Path) -> None:
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from strategy_lab.profiles.run.event_log import EventLog\n"
-        "from strategy_lab.profiles.run.events import Note\n"
+        "from strategy_profiles.run.event_log import EventLog\n"
+        "from strategy_profiles.run.events import Note\n"
         "log = EventLog(Path(sys.argv[1]))\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (250, 250))\n"
         "for number in range(9): log.write(Note('info', 'a line'))"

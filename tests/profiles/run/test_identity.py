@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.identity import identity_of
-from strategy_lab.profiles.run.layout import RUN_FILE, worker_folder
-from strategy_lab.profiles.run.manifest import create_run_file
-from strategy_lab.profiles.run.rename import rename_run
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.identity import identity_of
+from strategy_profiles.run.layout import RUN_FILE, worker_folder
+from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.run.rename import rename_run
 from tests.synthetic import write_run
 
 

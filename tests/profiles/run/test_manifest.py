@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.run.manifest import (
+import strategy_profiles
+from strategy_profiles.run.manifest import (
     change_run_file,
     create_run_file,
     read_run_file,
     uid_of,
     why_damaged,
 )
-from strategy_lab.profiles.run.remove import remove_run
-from strategy_lab.profiles.run.rename import rename_run
+from strategy_profiles.run.remove import remove_run
+from strategy_profiles.run.rename import rename_run
 from tests.synthetic import write_run
 
 ODD = [None, True, -1, 1.5, 2**70, "x", "\x1b[2J", [], [1], {}, {"a": 1}]
@@ -45,7 +45,7 @@ def test_any_value_of_any_field_is_read_or_damaged(whole: Path, field: str, valu
         path.write_text(json.dumps(_without_checksum(sound) | {field: value}))
         identity = read_run_file(whole)
         assert (identity is None) == (why_damaged(whole) is not None)
-        profile = profiles.load(whole)
+        profile = strategy_profiles.load(whole)
         assert len(profile.table("steps")) == 12
         assert any("run.json is damaged" in note for note in profile.notes) == (identity is None)
     finally:
@@ -97,7 +97,7 @@ def test_a_changed_value_is_damage(tmp_path: Path) -> None:
     text = (run / "run.json").read_text()
     (run / "run.json").write_text(text.replace(": 256,", ": 266,"))
     assert "a value was changed after it was written" in str(why_damaged(run))
-    assert any("the checksum differs" in note for note in profiles.load(run).notes)
+    assert any("the checksum differs" in note for note in strategy_profiles.load(run).notes)
 
 
 def test_other_spaces_and_another_order_of_keys_are_no_damage(tmp_path: Path) -> None:

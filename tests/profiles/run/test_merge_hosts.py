@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.cli.main import main
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.layout import launcher_file
-from strategy_lab.profiles.run.manifest import change_run_file
-from strategy_lab.profiles.run.merge_hosts import collect
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.layout import launcher_file
+from strategy_profiles.run.manifest import change_run_file
+from strategy_profiles.run.merge_hosts import collect
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 
@@ -42,7 +42,10 @@ def hosts(tmp_path: Path) -> list[Path]:
 def test_a_run_that_was_collected_is_the_run(hosts: list[Path], tmp_path: Path) -> None:
     collected = collect(hosts, tmp_path / "all")
     assert (collected.present, collected.missing) == ((0, 1), ())
-    found, whole = profiles.load(tmp_path / "all"), profiles.load(tmp_path / "whole")
+    found, whole = (
+        strategy_profiles.load(tmp_path / "all"),
+        strategy_profiles.load(tmp_path / "whole"),
+    )
     assert found.status.state == "finished"
     for table in ("steps", "replica_steps", "spans", "collectives", "marks"):
         assert found.table(table).equals(whole.table(table)), table

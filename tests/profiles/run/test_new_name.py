@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.manifest import create_run_file, uid_of
-from strategy_lab.profiles.run.new_name import in_folder, new_name, numbered_name
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.manifest import create_run_file, uid_of
+from strategy_profiles.run.new_name import in_folder, new_name, numbered_name
+from strategy_profiles.spec.run_spec import parse_spec
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.analysis import losses
-from strategy_lab.profiles.analysis.losses import Loss, find_loss
-from strategy_lab.profiles.run.events import SegmentOpened
-from strategy_lab.profiles.run.process_history import Process, ProcessHistory
+from strategy_profiles.analysis import losses
+from strategy_profiles.analysis.losses import Loss, find_loss
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.process_history import Process, ProcessHistory
 from tests.event_records import event_of
 
 SECOND_NS = 1_000_000_000

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.remove import finish_removals, folder_bytes, remove_run
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.remove import finish_removals, folder_bytes, remove_run
 from tests.growing_run import begin_run
 from tests.synthetic import write_run
 

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.rename import rename_run
+import strategy_profiles
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.rename import rename_run
 from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
 
 def test_the_folder_and_the_run_have_the_new_name(tmp_path: Path) -> None:
     run = write_run(tmp_path / "old", steps=20, windows=1)
-    before = profiles.load(run)
+    before = strategy_profiles.load(run)
     renamed = rename_run(run, " a better näme ")
     assert renamed == tmp_path / "a better näme"
     assert not run.exists()
-    after = profiles.load(renamed)
+    after = strategy_profiles.load(renamed)
     assert after.name == "a better näme"
     assert after.spec == before.spec
     assert after.identity is not None

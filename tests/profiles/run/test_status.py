@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.liveness import boot_id, process_started_ns
-from strategy_lab.profiles.run.status import ProcessName, Status, derive_status
+from strategy_profiles.run.event_files import EventSource
+from strategy_profiles.run.liveness import boot_id, process_started_ns
+from strategy_profiles.run.status import ProcessName, Status, derive_status
 from tests.event_records import source
 
 NOW_NS = 1_000_000_000_000

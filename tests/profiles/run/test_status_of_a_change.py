@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from strategy_lab.profiles.run.status import derive_status
+from strategy_profiles.run.status import derive_status
 from tests.event_records import source
 
 

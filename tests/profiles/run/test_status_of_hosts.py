@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from typing import Any
 
-from strategy_lab.profiles.run.event_files import EventSource
-from strategy_lab.profiles.run.layout import launcher_file, launcher_files
-from strategy_lab.profiles.run.status import Status, derive_status
+from strategy_profiles.run.event_files import EventSource
+from strategy_profiles.run.layout import launcher_file, launcher_files
+from strategy_profiles.run.status import Status, derive_status
 from tests.event_records import source
 from tests.profiles.run.test_status import FINISHED, NOW_NS, exited, launched, worker
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.run.event_decoder import LeftOut, decode_lines
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.run.step_columns import StepColumns
-from strategy_lab.profiles.run.step_lines import decode_chunk
-from strategy_lab.profiles.spec.limits import LARGEST
+from strategy_profiles.run.event_decoder import LeftOut, decode_lines
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.run.step_columns import StepColumns
+from strategy_profiles.run.step_lines import decode_chunk
+from strategy_profiles.spec.limits import LARGEST
 
 NOW = 1_760_000_000_000_000_000
 TWO = [[NOW, NOW + 5, NOW + 7], [NOW + 1, NOW + 12, NOW + 19]]

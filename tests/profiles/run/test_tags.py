@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.layout import RUN_FILE
-from strategy_lab.profiles.run.manifest import change_run_file, create_run_file, read_run_file
-from strategy_lab.profiles.run.rename import rename_run
-from strategy_lab.profiles.run.tags import set_tags
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.layout import RUN_FILE
+from strategy_profiles.run.manifest import change_run_file, create_run_file, read_run_file
+from strategy_profiles.run.rename import rename_run
+from strategy_profiles.run.tags import set_tags
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Finished, Note, StepDone
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.tail import Cursor, Tail, read_since
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Finished, Note, StepDone
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.tail import Cursor, Tail, read_since
 from tests.synthetic import write_run
 
 

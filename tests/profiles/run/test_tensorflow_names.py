@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.run.tensorflow_names import type_as_written
+from strategy_profiles.run.tensorflow_names import type_as_written
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from strategy_lab.profiles.stepper import page
+from strategy_profiles.stepper import page
 
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
 

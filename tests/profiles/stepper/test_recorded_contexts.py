@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from strategy_core.contexts import course
 from strategy_core.contexts.shipped import shipped
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.stepper import page
-from strategy_lab.profiles.stepper.recorded_contexts import read_recording
-from strategy_lab.profiles.stepper.story import steps
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.stepper import page
+from strategy_profiles.stepper.recorded_contexts import read_recording
+from strategy_profiles.stepper.story import steps
 
 ODD = st.sampled_from([None, True, -1, 2**70, 1e400, "x", [], {}, [None], {"a": 1}])
 

@@ -8,7 +8,7 @@ import pytest
 
 from strategy_core.contexts import course
 from strategy_core.contexts.shipped import shipped
-from strategy_lab.profiles.stepper.story import steps
+from strategy_profiles.stepper.story import steps
 
 
 def steps_of(name: str) -> list[dict[str, Any]]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import NextRun, sweep_progress
-from strategy_lab.profiles.sweep.record import Budget, Configuration, MeasuredRun, Sweep
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.sweep.contest import NextRun, sweep_progress
+from strategy_profiles.sweep.record import Budget, Configuration, MeasuredRun, Sweep
 
 BATCH = 64
 

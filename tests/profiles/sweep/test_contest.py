@@ -9,9 +9,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from strategy_lab.profiles.sweep.contest import NextRun, runs_left, seconds_left, sweep_progress
-from strategy_lab.profiles.sweep.record import Budget
-from strategy_lab.profiles.sweep.results import results
+from strategy_profiles.sweep.contest import NextRun, runs_left, seconds_left, sweep_progress
+from strategy_profiles.sweep.record import Budget
+from strategy_profiles.sweep.results import results
 from tests.profiles.sweep.made_sweep import made_run, made_sweep, played, rounds_of
 
 

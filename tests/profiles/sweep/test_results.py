@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.sweep import record
-from strategy_lab.profiles.sweep.contest import Ratio
-from strategy_lab.profiles.sweep.formats import as_csv, as_json, as_markdown
-from strategy_lab.profiles.sweep.record import Budget, Configuration, LeftOut, Sweep
-from strategy_lab.profiles.sweep.results import results
-from strategy_lab.profiles.sweep.text import (
+from strategy_profiles.errors import LabError
+from strategy_profiles.sweep import record
+from strategy_profiles.sweep.contest import Ratio
+from strategy_profiles.sweep.formats import as_csv, as_json, as_markdown
+from strategy_profiles.sweep.record import Budget, Configuration, LeftOut, Sweep
+from strategy_profiles.sweep.results import results
+from strategy_profiles.sweep.text import (
     headline,
     ratio_text,
     time_left,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.tables.event_tables import read_segments
+from strategy_profiles.tables.event_tables import read_segments
 from tests.event_records import source
 
 

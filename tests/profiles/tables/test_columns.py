@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.tables.columns import Ints, distinct, sorted_distinct
+from strategy_profiles.tables.columns import Ints, distinct, sorted_distinct
 
 LARGE = 1 << 60
 

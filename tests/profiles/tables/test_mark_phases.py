@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.run.events import StepDone
-from strategy_lab.profiles.tables.mark_phases import between_marks, fill_step, split_step
+from strategy_profiles.run.events import StepDone
+from strategy_profiles.tables.mark_phases import between_marks, fill_step, split_step
 from tests.event_records import event_of
 
 MS = 1_000_000

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.tables import parquet_tables
-from strategy_lab.profiles.tables.merged_windows import merge_windows
-from strategy_lab.profiles.tables.schema import WINDOW_TABLES
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.tables import parquet_tables
+from strategy_profiles.tables.merged_windows import merge_windows
+from strategy_profiles.tables.schema import WINDOW_TABLES
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

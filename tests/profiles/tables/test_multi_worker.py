@@ -7,23 +7,25 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
+import strategy_profiles
 from tests.synthetic import TWO_HOSTS, write_run
 
 PHASES = ("compute", "delay", "wait", "transfer", "input", "idle")
 
 
-def load(path: Path, **options: Any) -> profiles.Profile:
+def load(path: Path, **options: Any) -> strategy_profiles.Profile:
     known = TWO_HOSTS | {
         "steps": 120,
         "clock_ahead_ms": (0.0, -50.0),
         "straggler": (3, 30.0),
         "collective_bytes": (2_097_152,),
     }
-    return profiles.load(write_run(path / "run", **(known | options)))
+    return strategy_profiles.load(write_run(path / "run", **(known | options)))
 
 
-def by_replica(profile: profiles.Profile, column: str, table: str = "replica_steps") -> list[Any]:
+def by_replica(
+    profile: strategy_profiles.Profile, column: str, table: str = "replica_steps"
+) -> list[Any]:
     found = profile.sql(f"select median({column}) from {table} group by replica order by replica")
     return found[0].to_pylist()  # type: ignore[no-any-return]
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.app.live.live_run import LiveRun
-from strategy_lab.app.live.step_rows import OLD_ROWS
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import (
+import strategy_profiles
+from strategy_app.live.live_run import LiveRun
+from strategy_app.live.step_rows import OLD_ROWS
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import (
     ClockMeasured,
     Environment,
     SegmentOpened,
     StepDone,
 )
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.synthetic import write_run
 
 MS = 1_000_000
@@ -102,7 +102,7 @@ def test_live_phases_are_those_of_the_finished_run(tmp_path: Path, is_measured: 
         straggler=(3, 30.0),
     )
     shown = latest(rows_of(LiveRun(run)))
-    for row in profiles.load(run).table("marks").to_pylist():
+    for row in strategy_profiles.load(run).table("marks").to_pylist():
         at = len(CATEGORIES) * (row["replica"] % 2)
         compute, _, wait, transfer = shown[row["step"], row["worker"]][at : at + 4]
         assert compute == pytest.approx(row["compute_ms"], abs=0.001)

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.capture.convert import write_tables
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.event_parts import TableFile
-from strategy_lab.profiles.run.events import WindowCaptured
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import uid_of
-from strategy_lab.profiles.run.status import Status
-from strategy_lab.profiles.tables.schema import TABLES
+import strategy_profiles
+from strategy_profiles.capture.convert import write_tables
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import TableFile
+from strategy_profiles.run.events import WindowCaptured
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import uid_of
+from strategy_profiles.run.status import Status
+from strategy_profiles.tables.schema import TABLES
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
 
 
 def noted(run: Path) -> str:
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     for name in TABLES:
         profile.table(name)
     return "\n".join(profile.notes)
@@ -37,10 +37,10 @@ def test_a_whole_run_has_no_notes(tmp_path: Path) -> None:
 
 def test_without_a_workers_folder_waits_are_unknown_and_not_0(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1, workers=2, straggler=(3, 17.0))
-    whole = profiles.load(run).summary()["segments"][0]
+    whole = strategy_profiles.load(run).summary()["segments"][0]
     assert whole["replicas"][0]["wait_ms"] > 15
     shutil.rmtree(run / "worker-1-0")
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.status.state == "finished"
     segment = profile.summary()["segments"][0]
     replica = segment["replicas"][0]
@@ -77,7 +77,7 @@ def test_a_folder_with_an_enormous_worker_number_is_not_part_of_the_run(tmp_path
     run = write_run(tmp_path / "run", steps=40, windows=1)
     worker_folder(run, 0).path.rename(run / "worker-99999999999999999999-0")
     assert "worker-0-0 is missing" in noted(run)
-    assert profiles.load(run).table("steps").num_rows == 0
+    assert strategy_profiles.load(run).table("steps").num_rows == 0
 
 
 def test_events_that_name_no_run_beside_others_that_do_are_noted(tmp_path: Path) -> None:
@@ -112,20 +112,20 @@ def test_a_deleted_file_is_noted(tmp_path: Path, gone: str, note: str) -> None:
 def test_a_table_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1)
     folder = worker_folder(run, 0)
-    tables = {name: profiles.load(run).table(name) for name in ("spans", "replica_steps")}
+    tables = {name: strategy_profiles.load(run).table(name) for name in ("spans", "replica_steps")}
     written = write_tables(tables, folder.path / "window-000007")
     log = EventLog(folder.events)
     files = {name: TableFile(**found) for name, found in written.items()}
     log.write(WindowCaptured(7, 0, 1, 10, "window-000007", 1, 1, 1.0, 1.0, 1.0, tables=files))
     log.close()
     assert noted(run) == ""
-    twice = profiles.load(run).table("spans").num_rows
+    twice = strategy_profiles.load(run).table("spans").num_rows
     target = folder.path / "window-000007/spans.parquet"
     rows = tables["spans"]
     turned = rows.take(list(reversed(range(rows.num_rows))))
     write_tables({"spans": turned}, tmp_path / "other")
     shutil.copyfile(tmp_path / "other/spans.parquet", target)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("spans").num_rows == twice // 2
     assert "spans.parquet in window-000007 is not what the run wrote" in "\n".join(profile.notes)
 
@@ -146,13 +146,13 @@ def test_a_line_that_is_gone_or_there_twice_is_noted(
 ) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=2)
     events = worker_folder(run, 0).events
-    before = profiles.load(run).summary()["segments"]
+    before = strategy_profiles.load(run).summary()["segments"]
     lines = events.read_bytes().splitlines(keepends=True)
     at = max(i for i, line in enumerate(lines) if b'"kind":"%s"' % kind.encode() in line)
     events.write_bytes(b"".join(change(lines, at)))
     assert f"worker-0-0/events.jsonl: {note}" in noted(run)
     if "left out" in note:
-        assert profiles.load(run).summary()["segments"] == before
+        assert strategy_profiles.load(run).summary()["segments"] == before
 
 
 def test_a_file_that_was_cut_between_two_lines_is_noted(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_a_changed_digit_of_a_line_is_noted(tmp_path: Path) -> None:
 
 def test_events_in_the_place_of_other_events_do_not_count_twice(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1)
-    before = profiles.load(run).summary()["segments"]
+    before = strategy_profiles.load(run).summary()["segments"]
     launcher, worker = run / "launcher.jsonl", worker_folder(run, 0).events
     written = launcher.read_bytes()
     launcher.write_bytes(worker.read_bytes())
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.summary()["segments"] == before
     assert "launcher.jsonl holds the events of a worker and is ignored" in profile.notes
     launcher.write_bytes(written)
@@ -209,7 +209,7 @@ def test_the_file_of_one_worker_in_the_place_of_another_is_noted(tmp_path: Path)
 def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     run, other = (write_run(tmp_path / name, steps=40) for name in ("run", "other"))
     shutil.copyfile(other / "launcher.jsonl", run / "launcher.jsonl")
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert {source.worker for source in profile.sources} == {0}
     assert profile.notes == ("launcher.jsonl belongs to another run and is ignored",)
 
@@ -217,7 +217,7 @@ def test_a_launchers_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -
 def test_a_run_file_of_another_run_is_left_out_and_noted(tmp_path: Path) -> None:
     run, other = (write_run(tmp_path / name, steps=40) for name in ("run", "other"))
     shutil.copyfile(other / "run.json", run / "run.json")
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("steps").num_rows == 40
     assert profile.spec is None
     (note,) = profile.notes
@@ -238,7 +238,7 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
         first, *rest = read_records(folder.events)
         uid = uid_of(run) if folder.worker == 0 else "of another run"
         write_records(folder.events, [first | {"run": uid}, *rest])
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert {source.worker for source in profile.sources} == {None, 0}
     assert set(profile.table("spans")["worker"].to_pylist()) == {0}
     assert "worker-1-0 belongs to another run and is ignored" in profile.notes
@@ -247,11 +247,11 @@ def test_a_workers_folder_of_another_run_is_left_out_and_noted(tmp_path: Path) -
 def test_a_window_that_no_event_reports_is_ignored(tmp_path: Path) -> None:
     other = write_run(tmp_path / "other", steps=40, windows=2, checksums=True)
     run = write_run(tmp_path / "run", steps=40, windows=2, checksums=True)
-    before = profiles.load(run).summary()["segments"]
+    before = strategy_profiles.load(run).summary()["segments"]
     stray = run / "worker-0-0" / "window-000009"
     stray.mkdir()
     shutil.copy(other / "worker-0-0" / "window-000001" / "collectives.parquet", stray)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.summary()["segments"] == before
     (note,) = profile.notes
     assert note == (
@@ -265,8 +265,8 @@ def test_a_window_of_a_running_run_is_read_when_its_event_is_there(tmp_path: Pat
     (run / "worker-0-0" / "window-000001").rename(run / "worker-0-0" / "window-000005")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
-            "strategy_lab.profiles.tables.store.derive_status", lambda _sources: Status("running")
+            "strategy_profiles.tables.store.derive_status", lambda _sources: Status("running")
         )
-        profile = profiles.load(run)
+        profile = strategy_profiles.load(run)
     assert {Path(path).parent.name for path in profile.files["spans"]} == {"window-000000"}
     assert not any("no event reports" in note for note in profile.notes)

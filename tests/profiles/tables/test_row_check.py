@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.tables.parquet_tables import read_table
-from strategy_lab.profiles.tables.row_check import fitting_rows
-from strategy_lab.profiles.tables.schema import COLUMNS, MOST_OTHER_ROWS, TABLES
+import strategy_profiles
+from strategy_profiles.tables.parquet_tables import read_table
+from strategy_profiles.tables.row_check import fitting_rows
+from strategy_profiles.tables.schema import COLUMNS, MOST_OTHER_ROWS, TABLES
 from tests.synthetic import write_run
 
 Change = Callable[[pa.Table], pa.Table]
@@ -121,7 +121,7 @@ def run(sound: Path, tmp_path: Path) -> Path:
 def test_rows_that_do_not_fit_are_left_out_and_counted(what: str, run: Path) -> None:
     name, change, said = LEFT_OUT_ROWS[what]
     file, table = changed(run, name, change)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     read = profile.table(name)
     is_repeat = what == "rows twice"
     assert read.num_rows == table.num_rows - (0 if is_repeat else 1)
@@ -133,7 +133,7 @@ def test_rows_that_do_not_fit_are_left_out_and_counted(what: str, run: Path) -> 
 def test_files_of_another_form_are_left_out_and_named(what: str, run: Path) -> None:
     name, change, said = LEFT_OUT_FILES[what]
     file, _ = changed(run, name, change)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table(name).equals(TABLES[name].empty_table())
     (note,) = profile.notes
     assert note.startswith(f"{file.name} in {file.parent.name} {said}")
@@ -144,24 +144,24 @@ def test_a_footer_of_millions_of_row_groups_is_not_parsed(run: Path) -> None:
     file = next(run.rglob("spans.parquet"))
     data = file.read_bytes()
     file.write_bytes(data[:-8] + (5 << 20).to_bytes(4, "little") + data[-4:])
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("spans").num_rows == 0
     assert "has a footer of 5,242,880 bytes, more than 4,194,304" in profile.notes[0]
 
 
 def test_a_column_that_may_be_missing_is_null_and_noted(run: Path) -> None:
     changed(run, "spans", lambda table: table.drop_columns(["thread", "op"]))
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("spans")["thread"].null_count == profile.table("spans").num_rows > 0
     assert "the column op, thread, which it does not have" in profile.notes[0]
 
 
 def test_other_encodings_of_the_same_values_are_read(run: Path) -> None:
-    before = profiles.load(run).table("spans")
+    before = strategy_profiles.load(run).table("spans")
     types = {pa.int32(): pa.int64(), TABLES["spans"].field("name").type: pa.string()}
     wide = pa.schema([(item.name, types.get(item.type, item.type)) for item in TABLES["spans"]])
     changed(run, "spans", lambda table: table.cast(wide))
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("spans").to_pylist() == before.to_pylist()
     assert profile.notes == ()
 
@@ -178,7 +178,7 @@ def test_what_is_no_file_is_noted_and_not_waited_for(what: str, run: Path) -> No
         case _:
             target = {"link": "nowhere", "loop": file.name, "device": "/dev/zero"}[what]
             file.symlink_to(target)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("spans").num_rows == 0
     assert profile.notes == ("spans.parquet in window-000000 is not a file: left out of spans",)
 
@@ -192,13 +192,13 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_noticed(run: Path) -> None:
     at = data.find(np.float64(table["wall_ms"][0].as_py()).tobytes())
     data[at + 5] ^= 1
     file.write_bytes(data)
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     assert profile.table("replica_steps").num_rows == 0
     assert "cannot be read (could not verify page integrity" in profile.notes[0]
 
 
 def test_every_table_of_a_sound_run_fits_its_schema(sound: Path) -> None:
-    profile = profiles.load(sound)
+    profile = strategy_profiles.load(sound)
     for name in TABLES:
         table = profile.table(name)
         assert fitting_rows(name, table) == (table, [])

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strategy_lab.profiles import load
-from strategy_lab.profiles.tables import merged_windows, parquet_tables
-from strategy_lab.profiles.tables.recorded import checksum
-from strategy_lab.profiles.tables.row_check import rules_of
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import Timeline, lay_out
+from strategy_profiles import load
+from strategy_profiles.tables import merged_windows, parquet_tables
+from strategy_profiles.tables.recorded import checksum
+from strategy_profiles.tables.row_check import rules_of
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import Timeline, lay_out
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.tables import sql_process
-from strategy_lab.profiles.tables.schema import TABLES
-from strategy_lab.profiles.tables.sql_process import ask, ask_folder
-from strategy_lab.profiles.tables.store import Profile
+import strategy_profiles
+from strategy_profiles.errors import AnalysisError
+from strategy_profiles.tables import sql_process
+from strategy_profiles.tables.schema import TABLES
+from strategy_profiles.tables.sql_process import ask, ask_folder
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
@@ -23,7 +23,7 @@ from tests.timeouts import MAX_WAIT_S
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     folder = tmp_path_factory.mktemp("sql") / "run"
-    return profiles.load(write_run(folder, steps=60, straggler=(2, 30.0)))
+    return strategy_profiles.load(write_run(folder, steps=60, straggler=(2, 30.0)))
 
 
 def test_a_query_joins_tables(profile: Profile) -> None:
@@ -189,6 +189,6 @@ def test_a_query_has_a_bounded_length(profile: Profile) -> None:
 
 
 def test_only_the_tables_of_the_query_are_read(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=30))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=30))
     profile.sql("select count(*) from Steps")
     assert set(profile._tables) == {"steps"}

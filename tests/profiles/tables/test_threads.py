@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.tables import parquet_tables
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.tables import parquet_tables
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 PROGRAM = """
 import sys
-from strategy_lab.profiles.tables import threads
+from strategy_profiles.tables import threads
 
 def work(_number):
     return "pandas" in sys.modules
@@ -54,7 +54,7 @@ def test_few_rows_are_read_without_threads(
 
     monkeypatch.setattr(parquet_tables, "content_of", recording)
     monkeypatch.setattr(parquet_tables, "MANY_ROWS", many_rows)
-    monkeypatch.setattr("strategy_lab.profiles.tables.threads.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("strategy_profiles.tables.threads.os.cpu_count", lambda: 2)
     assert Profile.load(run).table("transfers").num_rows
     assert readers
     assert (threading.get_ident() not in readers) == is_in_threads

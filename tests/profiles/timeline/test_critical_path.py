@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.recording import read_recording
-from strategy_lab.profiles.timeline import lay_out
-from strategy_lab.profiles.timeline.critical_path import path_of_step
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.replay.recording import read_recording
+from strategy_profiles.timeline import lay_out
+from strategy_profiles.timeline.critical_path import path_of_step
 from tests.synthetic import write_run
 
 
 @pytest.mark.run
 def test_the_parts_cover_the_step_and_ops_lie_on_rows_of_their_spans(finished_run: Path) -> None:
-    profile = profiles.load(finished_run)
+    profile = strategy_profiles.load(finished_run)
     timeline = lay_out(profile)
     recording = read_recording(profile, 1)
     step = recording.steps[0]
@@ -33,7 +33,7 @@ def test_the_parts_cover_the_step_and_ops_lie_on_rows_of_their_spans(finished_ru
 
 
 def test_steps_without_captured_ops_are_refused(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
     timeline = lay_out(profile)
     captured = timeline.steps["step"][0]
     with pytest.raises(LabError, match="graph of segment 0 is missing"):

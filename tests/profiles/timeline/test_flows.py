@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.tables.store import Profile, load
-from strategy_lab.profiles.timeline import Timeline, flows_of, lay_out
+from strategy_profiles.tables.store import Profile, load
+from strategy_profiles.timeline import Timeline, flows_of, lay_out
 from tests.synthetic import write_run
 
 

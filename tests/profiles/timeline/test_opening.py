@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.tables.store import Profile, load
-from strategy_lab.profiles.timeline import Place, Timeline, lay_out, lay_out_opening, opening
+from strategy_profiles.tables.store import Profile, load
+from strategy_profiles.timeline import Place, Timeline, lay_out, lay_out_opening, opening
 from tests.synthetic import write_run
 from tests.synthetic.run import TWO_HOSTS
 

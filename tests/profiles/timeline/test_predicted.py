@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.edits import Edit, Faster
-from strategy_lab.profiles.replay.replays import replays
-from strategy_lab.profiles.replay.step_graph import END, ENTER
-from strategy_lab.profiles.replay.what_if import edited_schedule, predict
-from strategy_lab.profiles.tables.store import Profile
-from strategy_lab.profiles.timeline import Timeline, lay_out
-from strategy_lab.profiles.timeline.predicted import PredictedStep, predicted_step
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.replay.edits import Edit, Faster
+from strategy_profiles.replay.replays import replays
+from strategy_profiles.replay.step_graph import END, ENTER
+from strategy_profiles.replay.what_if import edited_schedule, predict
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline import Timeline, lay_out
+from strategy_profiles.timeline.predicted import PredictedStep, predicted_step
 from tests.synthetic import write_run
 
 LAST = 1
@@ -23,7 +23,7 @@ LAST = 1
 
 @pytest.fixture(scope="module")
 def opened(finished_run: Path) -> tuple[Profile, Timeline]:
-    profile = profiles.load(finished_run)
+    profile = strategy_profiles.load(finished_run)
     return profile, lay_out(profile)
 
 
@@ -92,6 +92,6 @@ def test_columns_hold_each_text_once(opened: tuple[Profile, Timeline]) -> None:
 
 
 def test_a_run_without_a_graph_is_refused(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
     with pytest.raises(LabError, match="graph of segment 0 is missing"):
         predicted_step(profile, lay_out(profile), 0, [Faster("compute", 2.0)])

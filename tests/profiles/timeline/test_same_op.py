@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.tables.store import load
-from strategy_lab.profiles.timeline import Timeline, lay_out
-from strategy_lab.profiles.timeline.same_op import same_op
+from strategy_profiles.tables.store import load
+from strategy_profiles.timeline import Timeline, lay_out
+from strategy_profiles.timeline.same_op import same_op
 from tests.synthetic import write_run
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.tables.schema import CATEGORIES
-from strategy_lab.profiles.tables.store import Profile, load
-from strategy_lab.profiles.timeline import Timeline, lay_out, select
-from strategy_lab.profiles.timeline.self_time import self_times
+from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.store import Profile, load
+from strategy_profiles.timeline import Timeline, lay_out, select
+from strategy_profiles.timeline.self_time import self_times
 from tests.synthetic import write_run
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.replay.recording import read_recording
-from strategy_lab.profiles.replay.step_graph import ENTER
-from strategy_lab.profiles.timeline import Timeline, lay_out
-from strategy_lab.profiles.timeline.critical_path import path_of_step
-from strategy_lab.profiles.timeline.slack import StepSlack, slack_of, step_of_span, step_slack
+import strategy_profiles
+from strategy_profiles.errors import LabError
+from strategy_profiles.replay.recording import read_recording
+from strategy_profiles.replay.step_graph import ENTER
+from strategy_profiles.timeline import Timeline, lay_out
+from strategy_profiles.timeline.critical_path import path_of_step
+from strategy_profiles.timeline.slack import StepSlack, slack_of, step_of_span, step_slack
 from tests.synthetic import write_run
 
 Spans = list[tuple[int, int]]
@@ -23,7 +23,7 @@ Spans = list[tuple[int, int]]
 @pytest.fixture(scope="module")
 def step(finished_run: Path) -> tuple[Timeline, StepSlack, Spans]:
     """A captured step of four replicas, and its spans."""
-    profile = profiles.load(finished_run)
+    profile = strategy_profiles.load(finished_run)
     timeline = lay_out(profile)
     number = read_recording(profile, 1).steps[-1]
     chosen = np.flatnonzero(timeline.step == number)
@@ -76,7 +76,7 @@ def test_ops_of_the_drawn_path_are_on_it(
     step: tuple[Timeline, StepSlack, Spans], finished_run: Path
 ) -> None:
     timeline, known, _ = step
-    parts = path_of_step(profiles.load(finished_run), timeline, known.graph.step)
+    parts = path_of_step(strategy_profiles.load(finished_run), timeline, known.graph.step)
     ops = [(part.row, part.span_ns) for part in parts if part.kind == "compute"]
     drawn = [(row, at) for row, at in ops if row is not None and at is not None]
     told = [slack_of(timeline, known, *each).is_on_path for each in drawn]
@@ -90,7 +90,7 @@ def _category(timeline: Timeline, row: int, start: int) -> int:
 
 
 def test_a_run_without_a_graph_says_why(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=20, windows=1))
     timeline = lay_out(profile)
     start = int(timeline.start[0])
     step = step_of_span(timeline, 0, start)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_lab.profiles.tables.store import Profile, load
-from strategy_lab.profiles.timeline import Timeline, cut_view, find_spans, lay_out
-from strategy_lab.profiles.timeline.lanes import assign_lanes
-from strategy_lab.profiles.timeline.view import MAX_RECTANGLES, _summaries
+from strategy_profiles.tables.store import Profile, load
+from strategy_profiles.timeline import Timeline, cut_view, find_spans, lay_out
+from strategy_profiles.timeline.lanes import assign_lanes
+from strategy_profiles.timeline.view import MAX_RECTANGLES, _summaries
 from tests.synthetic import write_run
 
 
@@ -72,7 +72,7 @@ def test_a_wide_view_stays_small_and_covers_what_is_busy(timeline: Timeline, wid
 def test_a_summary_takes_the_colour_of_what_took_most(
     timeline: Timeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strategy_lab.profiles.timeline.view.MAX_RECTANGLES", 100)
+    monkeypatch.setattr("strategy_profiles.timeline.view.MAX_RECTANGLES", 100)
     # In the straggler's row compute fills the steps; in the others' it is the wait for it.
     view = cut_view(timeline, 0, timeline.length_ns, 300)
     names = np.array(timeline.categories)[view.category]
@@ -117,7 +117,7 @@ def test_ranks_of_a_collective_are_linked(timeline: Timeline) -> None:
 def test_too_many_links_are_left_out(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (0, timeline.length_ns, 1500)
     assert cut_view(timeline, *whole).links
-    monkeypatch.setattr("strategy_lab.profiles.timeline.view.MAX_LINKS", 10)
+    monkeypatch.setattr("strategy_profiles.timeline.view.MAX_LINKS", 10)
     assert cut_view(timeline, *whole).links == []
 
 

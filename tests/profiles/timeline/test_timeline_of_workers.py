@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.exports.chrome_trace import trace_events
-from strategy_lab.profiles.timeline import cut_view, lay_out
-from strategy_lab.profiles.timeline.one_clock import MARKED, table_on_one_clock
+import strategy_profiles
+from strategy_profiles.exports.chrome_trace import trace_events
+from strategy_profiles.timeline import cut_view, lay_out
+from strategy_profiles.timeline.one_clock import MARKED, table_on_one_clock
 from tests.synthetic import TWO_HOSTS, write_run
 
 MS = 1_000_000
 
 
-def load(path: Path, **options: Any) -> profiles.Profile:
+def load(path: Path, **options: Any) -> strategy_profiles.Profile:
     known = TWO_HOSTS | {"steps": 120, "straggler": (3, 30.0), "collective_bytes": (2_097_152,)}
-    return profiles.load(write_run(path / "run", **(known | options)))
+    return strategy_profiles.load(write_run(path / "run", **(known | options)))
 
 
 def test_ranks_without_a_capture_are_drawn_from_their_marks(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_without_captures_marks_show_all_ranks(tmp_path: Path) -> None:
 
 
 def test_one_worker_is_left_as_it_is(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", steps=40))
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=40))
     assert table_on_one_clock(profile, "spans") is profile.table("spans")
     assert [track.clock for track in lay_out(profile).tracks] == ["host-0"] * 4
 

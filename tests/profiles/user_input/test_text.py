@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec, parse_spec
-from strategy_lab.profiles.user_input.text import (
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec, load_spec, parse_spec
+from strategy_profiles.user_input.text import (
     MAX_BYTES,
     MAX_DEPTH,
     TextError,

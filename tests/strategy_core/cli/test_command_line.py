@@ -78,7 +78,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_path: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("strategy_lab.profiles.load", interrupted, raising=False)
+    monkeypatch.setattr("strategy_profiles.load", interrupted, raising=False)
     assert main(["summary", "somewhere"]) == 130
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from strategy_core.cli.main import main
-from strategy_lab.profiles.run.manifest import change_run_file, read_run_file
+from strategy_profiles.run.manifest import change_run_file, read_run_file
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow

@@ -11,9 +11,9 @@ import pytest
 
 from strategy_core.cli._commands import no_commands, print_command
 from strategy_core.cli.main import main
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Note
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Note
+from strategy_profiles.run.layout import worker_folder
 from tests.synthetic import write_run
 
 HOSTILE = ("::error::owned", "  ::add-mask::x", "a\n::error::b\r::error::c", "x ##[command]y")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from strategy_core.cli.main import main
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.layout import worker_folder
 from tests.profiles.analysis.test_tpu_check import check_event
 from tests.synthetic import HOSTILE, write_run
 

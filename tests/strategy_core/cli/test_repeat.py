@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.cli import _repeat, run
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.repetition import new_plan
-from strategy_lab import profiles
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.timeouts import wait_until
 
@@ -42,7 +42,7 @@ def test_both_sides_are_recorded_in_turns_and_compared(
     assert main(asked) == 0
     out, err = capsys.readouterr()
     assert folders(tmp_path) == [f"x-{side}-{n}" for side in "ab" for n in (1, 2, 3)]
-    assert profiles.load(tmp_path / "x-b-1").spec["devices"] == "cpu:4"
+    assert strategy_profiles.load(tmp_path / "x-b-1").spec["devices"] == "cpu:4"
     assert "3 pairs of consecutive runs" in " ".join(out.split())
     assert "A, run 1 of 3" in err
     plan = json.loads((tmp_path / "x.repeat.json").read_text())

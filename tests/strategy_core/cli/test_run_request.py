@@ -9,7 +9,7 @@ import pytest
 
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli.main import main
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 
 def spec_of(*arguments: str) -> RunSpec:

@@ -16,7 +16,7 @@ from strategy_core.cli import sweep
 from strategy_core.cli.main import main
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab.profiles.sweep.record import names
+from strategy_profiles.sweep.record import names
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.timeouts import wait_until
 

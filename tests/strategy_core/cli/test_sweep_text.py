@@ -8,8 +8,8 @@ import pytest
 
 from strategy_core.cli._sweep_text import print_sweep
 from strategy_core.cli.sweep import _tell_run
-from strategy_lab.profiles.sweep.contest import NextRun
-from strategy_lab.profiles.sweep.results import results
+from strategy_profiles.sweep.contest import NextRun
+from strategy_profiles.sweep.results import results
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 FAILED = "The file raised ValueError, whose message is as long as those of TensorFlow are (line 8)."

@@ -12,7 +12,7 @@ from strategy_core.cli import _try
 from strategy_core.cli.main import main
 from strategy_core.launcher import tried_change
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.replay.what_if import WhatIf
+from strategy_profiles.replay.what_if import WhatIf
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.synthetic import write_run
 

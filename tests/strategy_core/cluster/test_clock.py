@@ -21,7 +21,7 @@ from strategy_core.cluster.telemetry.clock import (
     measured,
 )
 from strategy_core.cluster.telemetry.clock_exchange import Exchange
-from strategy_lab.profiles.run.events import ClockMeasured, Note
+from strategy_profiles.run.events import ClockMeasured, Note
 from tests.timeouts import wait_until
 
 MS = 1_000_000

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from strategy_core.cluster.config_check import asked_here, check_same
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 
 SPEC = RunSpec(strategy="multi-worker-mirrored", workers=3, global_batch_size=6)
 

@@ -13,16 +13,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from strategy_core.cluster.network import isolation
 from strategy_core.cluster.network.isolation import Network, lay_network
-from strategy_core.processes import import_path
 from strategy_core.processes.namespace_handle import NamespaceHandle
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import NetworkOptions
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import NetworkOptions
 from tests.processes import is_living
 from tests.timeouts import wait_until
 
@@ -53,7 +53,7 @@ def program(
         pass_fds=namespace_handle.namespaces if namespace_handle else (),
         stdout=subprocess.PIPE,
         text=True,
-        cwd=import_path.package_root(),
+        cwd=Path(__file__).parents[3],
     )
     try:
         yield process
@@ -142,7 +142,7 @@ def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:
     if os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.fail("The test needs setpriv (package util-linux).")
     script = (
-        "from strategy_lab.profiles.spec.run_spec import NetworkOptions\n"
+        "from strategy_profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "with lay_network(NetworkOptions(), 2) as network:\n"
         "    handle = network.namespace_handles[0]\n"
@@ -152,7 +152,6 @@ def test_an_ordinary_user_gets_a_contained_cluster_or_the_reason() -> None:
     prefix = ORDINARY if os.geteuid() == 0 else ()
     done = subprocess.run(
         [*prefix, sys.executable, "-c", script],
-        cwd=import_path.package_root(),
         capture_output=True,
         text=True,
         check=True,
@@ -173,7 +172,7 @@ def test_a_killed_launcher_leaves_no_switch_process() -> None:
         return
     script = (
         "import os, signal\n"
-        "from strategy_lab.profiles.spec.run_spec import NetworkOptions\n"
+        "from strategy_profiles.spec.run_spec import NetworkOptions\n"
         "from strategy_core.cluster.network.isolation import lay_network\n"
         "network = lay_network(NetworkOptions(delay_ms=1), 2)\n"
         "import psutil\n"
@@ -183,7 +182,6 @@ def test_a_killed_launcher_leaves_no_switch_process() -> None:
     killed = subprocess.run(
         [sys.executable, "-c", script],
         check=False,
-        cwd=import_path.package_root(),
         capture_output=True,
         text=True,
     )

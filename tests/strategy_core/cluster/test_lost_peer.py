@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from strategy_core.cluster.lost_peer import is_about_lost_peer
-from strategy_core.processes.import_path import package_root
 
 
 @pytest.mark.tf
@@ -26,4 +25,4 @@ def test_a_process_without_tensorflow_does_not_import_it_for_the_answer() -> Non
         "import sys; from strategy_core.cluster.lost_peer import is_about_lost_peer; "
         "assert not is_about_lost_peer(ValueError()); assert 'tensorflow' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=package_root())
+    subprocess.run([sys.executable, "-c", code], check=True)

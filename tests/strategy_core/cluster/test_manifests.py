@@ -19,7 +19,7 @@ from strategy_core.cli import worker
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_core.launcher.multi_host_run import check_multi_host
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.timeouts import MAX_WAIT_S
 
 CLUSTERS = Path(__file__).parents[3] / "docs" / "clusters"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.timeline import lay_out
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.timeline import lay_out
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
@@ -35,7 +35,7 @@ def test_a_delay_in_one_worker_is_seen_and_named_on_one_clock(
     handle = launcher.launch(spec, tmp_path / "run")
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "finished", f"{handle.message}\n{handle.failure_detail}"
-    profile = profiles.load(handle.folder)
+    profile = strategy_profiles.load(handle.folder)
     summary = profile.summary()
 
     reference, other = summary["clocks"]

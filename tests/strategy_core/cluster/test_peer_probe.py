@@ -16,7 +16,7 @@ from strategy_core.cluster.discovery.peer_probe import (
     wait_for_names,
 )
 from strategy_core.cluster.discovery.task_address import OwnTask, own_task_from_addresses
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 from tests.e2e.following import wait_until
 
 

@@ -12,8 +12,8 @@ import pytest
 from strategy_core.cluster.discovery.own_host import own_index
 from strategy_core.cluster.discovery.resolve import RequestedCluster, resolve
 from strategy_core.cluster.discovery.task_address import OwnTask
-from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 
 TWO = {"worker": ["a:1", "b:2"]}
 

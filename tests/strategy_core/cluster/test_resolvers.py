@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from strategy_core.cluster.discovery.resolve import resolve
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 
 pytestmark = pytest.mark.tf
 

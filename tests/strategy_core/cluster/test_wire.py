@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import strategy_profiles
 from benchmarks.wire import WORKLOAD
 from strategy_core.cluster.network.isolation import lay_network
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.derived_links import FROM_COLLECTIVES
-from strategy_lab.profiles.analysis.links import Links, links
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import NetworkOptions, RunSpec
+from strategy_profiles.analysis.derived_links import FROM_COLLECTIVES
+from strategy_profiles.analysis.links import Links, links
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import NetworkOptions, RunSpec
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.tf]
@@ -65,7 +65,7 @@ def test_links_carry_what_the_kernel_counts(
     run = recorded(launcher, tmp_path / "run", workers, **slow)
     if run is None:
         return
-    profile = profiles.load(run)
+    profile = strategy_profiles.load(run)
     found = links(profile, profile.segments[0])
     assert found.reason is None
     assert found.num_steps == NUM_STEPS - 1

@@ -17,7 +17,7 @@ import pytest
 
 from strategy_core.contexts import child, scratch
 from strategy_core.processes.limits import Limits
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 from tests.processes import children_of, command_of, is_living
 from tests.timeouts import wait_until
 

@@ -14,7 +14,7 @@ import pytest
 from strategy_core.contexts import scratch
 from strategy_core.lecture.recording import RUNS, remove_unpacked
 from strategy_core.processes import descendants
-from strategy_lab.profiles.imports.unpacked import unpacked
+from strategy_profiles.imports.unpacked import unpacked
 
 LATER_S = 3600.0
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.errors import SpecError
+from strategy_profiles.errors import SpecError
 
 pytestmark = pytest.mark.tf
 
@@ -203,7 +203,7 @@ def test_rows_are_the_contexts_table(tf: Any, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     from strategy_core.contexts.tracer import trace_contexts
-    from strategy_lab.profiles.tables.schema import TABLES
+    from strategy_profiles.tables.schema import TABLES
 
     strategy = strategies(tf)["mirrored"]()
     with trace_contexts() as trace:

@@ -23,7 +23,7 @@ from strategy_core.doctor.tensorflow_check import (
 )
 from strategy_core.planning.gpu_reason import why_no_gpu
 from strategy_core.runtime.nvml import NOT_INSTALLED
-from strategy_lab.profiles.extras import EXTRAS
+from strategy_profiles.extras import EXTRAS
 
 CPU = {"kind": "CPU", "name": "/physical_device:CPU:0", "description": ""}
 GPU = {"kind": "GPU", "name": "/physical_device:GPU:0", "description": "NVIDIA H100"}

@@ -12,8 +12,8 @@ from strategy_core.cluster.tasks import cluster_of
 from strategy_core.launcher.process_group import ProcessGroup
 from strategy_core.launcher.worker_monitor import ProcessStart, WorkerMonitor
 from strategy_core.processes import protocol
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.spec.run_spec import parse_spec
 from tests.event_records import usual
 
 

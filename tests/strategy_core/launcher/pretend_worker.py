@@ -22,8 +22,8 @@ import msgspec
 from strategy_core.cluster.network import namespaces
 from strategy_core.processes import parent_death, protocol, stack_probe
 from strategy_core.processes.command_reader import CommandReader
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import (
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import (
     CommandAnswered,
     Failed,
     Finished,
@@ -31,7 +31,7 @@ from strategy_lab.profiles.run.events import (
     StepDone,
     WindowCaptured,
 )
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.layout import worker_folder
 
 STEP_S = 0.005
 MANY_DEVICES = 8

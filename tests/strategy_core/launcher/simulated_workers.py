@@ -17,7 +17,7 @@ from strategy_core.launcher.worker_monitor import ProcessStart
 from strategy_core.launcher.worker_pool import WorkerPool
 from strategy_core.processes import protocol
 from strategy_core.processes.namespace_handle import NamespaceHandle
-from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
+from strategy_profiles.run.layout import WorkerFolder, worker_folder
 from tests.event_records import usual
 
 Action = Callable[[], None]

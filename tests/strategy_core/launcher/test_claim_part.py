@@ -10,9 +10,9 @@ import pytest
 
 from strategy_core.cluster.discovery.task_address import at_process, own_task_from_addresses
 from strategy_core.launcher.claim import claim, claim_part
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.manifest import read_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.manifest import read_run_file
+from strategy_profiles.spec.run_spec import RunSpec
 
 FIRST = own_task_from_addresses(["a:1", "b:2", "c:3"], 0, 0, "--cluster")
 SPEC = RunSpec.model_validate(FIRST.spec_changes("") | {"global_batch_size": 6})

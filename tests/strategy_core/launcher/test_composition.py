@@ -8,7 +8,7 @@ import pkgutil
 
 from strategy_core import launcher
 
-PROJECT = ("strategy_core", "strategy_lab", "tests")
+PROJECT = ("strategy_core", "strategy_profiles", "strategy_app", "tests")
 
 
 def private_overrides(cls: type) -> list[str]:

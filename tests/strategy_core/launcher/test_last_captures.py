@@ -15,13 +15,13 @@ import pytest
 from strategy_core.launcher import last_captures
 from strategy_core.launcher.last_captures import Outcome, convert_last_captures, recover_captures
 from strategy_core.launcher.launcher import Launcher
-from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.capture.pending import Pending, read_pending
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog, read_events
-from strategy_lab.profiles.run.events import Event, Failed, Note, WindowCaptured, WorkerStarted
-from strategy_lab.profiles.run.layout import WorkerFolder, worker_folder
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.capture.helper import Job
+from strategy_profiles.capture.pending import Pending, read_pending
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_log import EventLog, read_events
+from strategy_profiles.run.events import Event, Failed, Note, WindowCaptured, WorkerStarted
+from strategy_profiles.run.layout import WorkerFolder, worker_folder
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.profiles.capture.xspace_builder import CaptureBuilder
 from tests.strategy_core.launcher.test_launcher import FORKED
 from tests.timeouts import MAX_WAIT_S

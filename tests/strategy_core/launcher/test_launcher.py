@@ -18,10 +18,10 @@ from strategy_core.launcher import worker_pool
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.processes import fork_client, worker_process
 from strategy_core.processes.import_path import module_command
-from strategy_lab.profiles.errors import LabError, RunFolderError, SpecError
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.status import derive_status
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError, RunFolderError, SpecError
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.status import derive_status
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records, run_records
 from tests.processes import all_below, command_of, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from strategy_core.processes import protocol
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.status import derive_status
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.status import derive_status
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import run_records
 from tests.processes import all_below, is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -29,7 +29,7 @@ FORKED = "tests.strategy_core.launcher.pretend_worker"
 LAUNCH_AND_WAIT = """
 import signal, sys, threading, time
 from pathlib import Path
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from strategy_core.launcher.launcher import Launcher
 from tests.timeouts import MAX_WAIT_S
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.status import derive_status
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.status import derive_status
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 from tests.event_records import run_records
 from tests.processes import is_living
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -63,7 +63,7 @@ def process_of(handle: RunHandle, worker: int) -> int:
 
 
 def steps_of(handle: RunHandle, segment: int) -> list[int]:
-    steps = profiles.load(handle.folder).table("steps").to_pylist()
+    steps = strategy_profiles.load(handle.folder).table("steps").to_pylist()
     return [step["step"] for step in steps if step["segment"] == segment]
 
 
@@ -89,7 +89,7 @@ def test_workers_train_like_one_device_and_hand_their_state_over(
     if batch:
         training.reconfigure(training.spec.with_changes(batch))
     run_steps(training, 5)
-    profile = profiles.load(handle.folder)
+    profile = strategy_profiles.load(handle.folder)
     losses = profile.table("steps")["loss"].to_pylist()
     np.testing.assert_allclose(losses[:10], recorder.losses, rtol=1e-5)
     from strategy_core.training import checkpoint
@@ -130,7 +130,7 @@ def test_the_one_that_was_lost_is_named(
     assert number.name in str(handle.message)
     status = derive_status(read_sources(handle.folder))
     assert (status.state, status.message) == ("failed", handle.message)
-    assert len(profiles.load(handle.folder).table("steps")) > 3, "what was recorded stays"
+    assert len(strategy_profiles.load(handle.folder).table("steps")) > 3, "what was recorded stays"
 
 
 @pytest.mark.long
@@ -144,7 +144,7 @@ def test_a_run_that_lost_a_worker_begins_again_from_the_leaders_checkpoint(
     handle.stop()
     assert handle.wait(MAX_WAIT_S)
     assert handle.status == "stopped", f"{handle.message}\n{handle.failure_detail}"
-    profile = profiles.load(handle.folder)
+    profile = strategy_profiles.load(handle.folder)
     segments = profile.table("segments").to_pylist()
     began_again = segments[1]["first_step"]
     assert began_again % 5 == 0

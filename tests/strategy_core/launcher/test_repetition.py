@@ -9,8 +9,8 @@ import pytest
 
 from strategy_core.launcher import repetition
 from strategy_core.launcher.repetition import MOST_AUTO, Plan, Repetition, new_plan
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.synthetic import write_run
 
 A = RunSpec(devices="cpu:2")

@@ -12,8 +12,8 @@ import pytest
 from strategy_core.launcher import runs_lock
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.processes.running_labs import registered
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run

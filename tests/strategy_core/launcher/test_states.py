@@ -31,9 +31,9 @@ from strategy_core.launcher.run_state import RunEvent, RunState
 from strategy_core.launcher.state_machine import IllegalTransitionError, StateMachine
 from strategy_core.launcher.worker_state import GONE, WorkerEvent, WorkerState
 from strategy_core.processes import protocol
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.events import Note
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.events import Note
+from strategy_profiles.spec.run_spec import parse_spec
 from tests.strategy_core.launcher.simulated_workers import SimulatedHost, SimulatedPool
 
 TABLES: dict[str, tuple[type[StrEnum], type[StrEnum], Any, set[Any]]] = {

@@ -8,16 +8,16 @@ import msgspec
 import pytest
 
 from strategy_core.launcher.sweep_pruning import why_pruned
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import NextRun, sweep_progress
-from strategy_lab.profiles.sweep.record import (
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.sweep.contest import NextRun, sweep_progress
+from strategy_profiles.sweep.record import (
     Budget,
     Configuration,
     MeasuredRun,
     Pruned,
     Sweep,
 )
-from strategy_lab.profiles.sweep.results import results
+from strategy_profiles.sweep.results import results
 from tests.synthetic import write_run
 
 BATCH = 32

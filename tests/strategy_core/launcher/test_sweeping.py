@@ -9,17 +9,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher import sweeping
 from strategy_core.launcher.sweeping import FEWEST_STEPS, Sweeping, keep_name, new_sweep
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.run.manifest import read_run_file
-from strategy_lab.profiles.spec.run_spec import RunSpec
-from strategy_lab.profiles.sweep.contest import NextRun
-from strategy_lab.profiles.sweep.record import Budget, Sweep, load
-from strategy_lab.profiles.sweep.results import results
-from strategy_lab.profiles.sweep.text import verified_text
+from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.run.manifest import read_run_file
+from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.sweep.contest import NextRun
+from strategy_profiles.sweep.record import Budget, Sweep, load
+from strategy_profiles.sweep.results import results
+from strategy_profiles.sweep.text import verified_text
 from tests.synthetic import write_run
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
@@ -123,7 +123,7 @@ def test_runs_are_normal_runs_with_the_tag_of_their_sweep(tmp_path: Path) -> Non
     identity = read_run_file(tmp_path / machine.names[0])
     assert identity is not None
     assert identity.tags == ["sweep-digits-mlp-1"]
-    assert profiles.load(tmp_path / machine.names[0]).status.state == "stopped"
+    assert strategy_profiles.load(tmp_path / machine.names[0]).status.state == "stopped"
     assert planned(tmp_path).name == "sweep-digits-mlp-2"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.tried_change import (
     changed_spec,
     is_about_a_step,
@@ -14,10 +15,9 @@ from strategy_core.launcher.tried_change import (
     why_not_tried,
 )
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
-from strategy_lab.profiles.run.manifest import change_run_file
-from strategy_lab.profiles.tables.store import Profile
+from strategy_profiles.errors import LabError
+from strategy_profiles.run.manifest import change_run_file
+from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 
 ONE_CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
@@ -27,7 +27,7 @@ ONE_CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 def late(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     folder = tmp_path_factory.mktemp("runs") / "late"
     delays = [{"replica": 1, "ms": 30.0}]
-    return profiles.load(
+    return strategy_profiles.load(
         write_run(folder, replicas=2, steps=30, windows=1, step_ms=50.0, inject=delays)
     )
 
@@ -118,7 +118,7 @@ def test_a_segment_that_is_not_there_and_too_few_pairs_are_refused(
 def test_a_recording_of_another_program_is_refused(tmp_path: Path) -> None:
     run = write_run(tmp_path / "foreign", steps=12, windows=0)
     change_run_file(run, {"spec": None})
-    reason = why_not_tried(profiles.load(run), 0, {"inject": []})
+    reason = why_not_tried(strategy_profiles.load(run), 0, {"inject": []})
     assert "recording of another program" in (reason or "")
 
 
@@ -132,6 +132,6 @@ def test_only_changes_of_a_step_are_offered() -> None:
 def test_nccl_is_offered_on_gpus_alone(tmp_path: Path) -> None:
     for kind in ("CPU", "GPU"):
         run = write_run(tmp_path / kind, replicas=2, steps=20, windows=0, device_kind=kind)
-        offered = other_algorithms(profiles.load(run).segments[0])
+        offered = other_algorithms(strategy_profiles.load(run).segments[0])
         assert ({"cross_device_ops": "nccl"} in offered) == (kind == "GPU")
         assert {"cross_device_ops": "hierarchical-copy"} in offered

@@ -9,8 +9,8 @@ import pytest
 
 from strategy_core.launcher.launch_log import LaunchLog
 from strategy_core.launcher.process_group import EVIDENCE_S, EXITING_S, ROOT_CAUSE_S
-from strategy_lab.profiles.run.event_files import read_sources
-from strategy_lab.profiles.run.process_history import first_loss, read_processes
+from strategy_profiles.run.event_files import read_sources
+from strategy_profiles.run.process_history import first_loss, read_processes
 from tests.strategy_core.launcher.fake_group import FakeGroup
 
 FOLLOWS = {"failed": {"message": "UnavailableError: connection refused", "follows": True}}

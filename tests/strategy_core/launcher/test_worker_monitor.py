@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.launcher.worker_monitor import CLOSING_S, WorkerMonitor
-from strategy_lab.profiles.run.layout import worker_folder
+from strategy_profiles.run.layout import worker_folder
 from tests.strategy_core.launcher.fake_group import FakeProcess, happens
 
 TIMEOUT_S = 10.0

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+import strategy_profiles
 from strategy_core.lecture.course import scenes
 from strategy_core.lecture.question import Question
 from strategy_core.lecture.recording import RUNS, Program, remove_unpacked
 from strategy_core.lecture.scenes import without_the_straggler
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import AnalysisError
-from strategy_lab.profiles.replay.usual_edits import without_straggler
+from strategy_profiles.errors import AnalysisError
+from strategy_profiles.replay.usual_edits import without_straggler
 from tests.synthetic import write_run
 
 SCENES = {scene.name: scene for scene in scenes()}
@@ -119,14 +119,14 @@ def test_python_that_runs_once_is_counted_once() -> None:
 
 def test_a_run_answers_by_its_own_figures(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=2, straggler=(2, 3.0))
-    question = SCENES["who_waits"].ask(profiles.load(run))
+    question = SCENES["who_waits"].ask(strategy_profiles.load(run))
     assert right(question) == "the other replicas"
     assert re.search(r"late by 2\.[89]\d ms", question.evidence)
 
 
 def test_a_step_that_does_not_wait_for_its_batch_has_another_answer(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=2)
-    question = SCENES["slow_input"].ask(profiles.load(run))
+    question = SCENES["slow_input"].ask(strategy_profiles.load(run))
     assert right(question) == "it computes"
     waited, rest = question.bars
     assert waited.value < rest.value
@@ -146,19 +146,22 @@ def test_a_longer_prediction_is_another_answer(monkeypatch: pytest.MonkeyPatch) 
 def test_another_late_replica_is_not_among_the_choices(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=2, straggler=(1, 30.0))
     with pytest.raises(AnalysisError, match="No choice names"):
-        SCENES["who_waits"].ask(profiles.load(run))
+        SCENES["who_waits"].ask(strategy_profiles.load(run))
 
 
 @pytest.mark.parametrize("name", ["who_waits", "without_the_straggler"])
 def test_a_run_without_a_straggler_does_not_answer(tmp_path: Path, name: str) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1)
     with pytest.raises(AnalysisError):
-        SCENES[name].ask(profiles.load(run))
+        SCENES[name].ask(strategy_profiles.load(run))
 
 
 def test_a_variable_on_each_device_is_a_copy(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20, windows=1)
-    assert right(SCENES["central_variables"].ask(profiles.load(run))) == "a copy on each device"
+    assert (
+        right(SCENES["central_variables"].ask(strategy_profiles.load(run)))
+        == "a copy on each device"
+    )
 
 
 def test_the_folder_of_the_recorded_runs_can_be_removed() -> None:

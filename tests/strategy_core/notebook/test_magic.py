@@ -9,14 +9,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from strategy_lab import profiles
-from strategy_lab.profiles.run.events import Failed
+import strategy_profiles
+from strategy_profiles.run.events import Failed
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run
 
 SETUP = """
-%load_ext strategy_lab
+%load_ext strategy_core
 import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
@@ -105,29 +105,29 @@ def test_the_report_is_drawn_below_the_cell_after_its_own_value(
 ) -> None:
     drawn = [each.data for each in outputs[FIRST] if "data" in each]
     assert [each.get("text/plain") for each in drawn[:1]] == ["True"]
-    assert drawn[1]["text/html"] == profiles.load(folder / "runs" / "first")._repr_html_()
+    assert drawn[1]["text/html"] == strategy_profiles.load(folder / "runs" / "first")._repr_html_()
 
 
 def test_the_steps_of_the_cell_alone_are_recorded(
     outputs: dict[str, list[Any]], folder: Path
 ) -> None:
     assert outputs
-    (segment,) = profiles.load(folder / "runs" / "first").summary()["segments"]
+    (segment,) = strategy_profiles.load(folder / "runs" / "first").summary()["segments"]
     assert (segment["strategy"], segment["num_replicas"]) == ("mirrored", 2)
-    assert profiles.load(folder / "runs" / "first").table("steps").num_rows == 10
+    assert strategy_profiles.load(folder / "runs" / "first").table("steps").num_rows == 10
 
 
 def test_a_function_of_an_earlier_cell_is_recorded_with_its_replicas(
     outputs: dict[str, list[Any]], folder: Path
 ) -> None:
     assert outputs
-    again = profiles.load(folder / "runs" / "cell-1")
+    again = strategy_profiles.load(folder / "runs" / "cell-1")
     assert again.table("steps").num_rows == 10
     (segment,) = again.summary()["segments"]
     assert [row["compute_ms"] > 0 for row in segment["replicas"]] == [True, True]
 
 
-def notes(profile: profiles.Profile) -> list[Any]:
+def notes(profile: strategy_profiles.Profile) -> list[Any]:
     found: list[Any] = profile.summary()["notes"]
     return found
 
@@ -138,7 +138,7 @@ def test_an_error_is_the_cells_own_and_the_runs(
     (error,) = [each for each in outputs[FAILING] if each.output_type == "error"]
     assert (error.ename, error.evalue) == ("ValueError", "in step 7")
     assert "magic.py" not in "".join(error.traceback)
-    failing = profiles.load(folder / "runs" / "failing")
+    failing = strategy_profiles.load(folder / "runs" / "failing")
     assert failing.status.state == "failed"
     assert failing.table("steps").num_rows == 7
     drawn = [each.data["text/html"] for each in outputs[FAILING] if "data" in each]
@@ -147,7 +147,7 @@ def test_an_error_is_the_cells_own_and_the_runs(
 
 def test_a_line_of_a_cell_is_named_by_the_cell(outputs: dict[str, list[Any]], folder: Path) -> None:
     assert outputs
-    (failed,) = profiles.load(folder / "runs" / "failing").events(Failed)
+    (failed,) = strategy_profiles.load(folder / "runs" / "failing").events(Failed)
     number = CELLS.index(FAILING) + 1
     assert failed.place == f"cell In[{number}], line 4"
     (error,) = [each for each in outputs[FAILING] if each.output_type == "error"]
@@ -161,16 +161,16 @@ def test_a_recorder_that_fails_ends_the_run_with_the_reason_and_not_the_cell(
     assert "the cell went on" in said
     reason = "The recording ended early by an error of the lab's own: KeyError: 'made by the test'"
     assert f"strategy-lab: {reason}" in said
-    broken = profiles.load(folder / "runs" / "broken")
+    broken = strategy_profiles.load(folder / "runs" / "broken")
     assert (broken.status.state, broken.status.message) == ("failed", reason)
     assert broken.table("steps").num_rows == 3
-    mended = profiles.load(folder / "runs" / "mended")
+    mended = strategy_profiles.load(folder / "runs" / "mended")
     assert (mended.status.state, mended.table("steps").num_rows) == ("finished", 10)
 
 
 def test_a_cell_without_steps_says_so(outputs: dict[str, list[Any]], folder: Path) -> None:
     assert outputs
-    (note,) = notes(profiles.load(folder / "runs" / "empty"))
+    (note,) = notes(strategy_profiles.load(folder / "runs" / "empty"))
     assert "No step was found" in note["message"]
 
 

@@ -18,8 +18,8 @@ from strategy_core.planning import (
 from strategy_core.planning.device_plan import plan
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.reconfiguration import changed_spec
-from strategy_lab.profiles.errors import LabError, SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.own_strategies import installed
 
 LAPTOP = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "2.21.0")

@@ -12,8 +12,8 @@ from strategy_core.planning import collective_algorithms
 from strategy_core.planning.device_plan import plan
 from strategy_core.planning.gpu_allocation import LocalRank, Share, share_out
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 
 
 def asked(workers: int, **fields: Any) -> RunSpec:

@@ -19,8 +19,8 @@ from strategy_core.planning.reconfiguration import (
     decide,
     ended_delays,
 )
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 
 SPEC = RunSpec.model_validate(
     {

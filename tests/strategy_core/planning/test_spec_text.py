@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from strategy_core.cli._run_request import add_spec_arguments, read_request
 from strategy_core.planning.spec_text import as_command, as_python, as_yaml
-from strategy_lab.profiles.spec.run_spec import RunSpec, load_spec, parse_spec
+from strategy_profiles.spec.run_spec import RunSpec, load_spec, parse_spec
 
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["C"]), min_size=1, max_size=12),
@@ -79,7 +79,7 @@ def test_a_command_gives_the_same_spec(spec: RunSpec) -> None:
 def test_a_yaml_file_gives_the_same_spec(spec: RunSpec) -> None:
     file = Path("never-read.yaml")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("strategy_lab.profiles.spec.run_spec.read_text", lambda *_: as_yaml(spec))
+        patch.setattr("strategy_profiles.spec.run_spec.read_text", lambda *_: as_yaml(spec))
         assert load_spec(file) == spec
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.sweep_axes import combine, default_axes, read_axes
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 
 CPU = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 GPUS = Inventory(

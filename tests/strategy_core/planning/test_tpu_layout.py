@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strategy_core.planning.spec_rules import check_fields, num_replicas
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import parse_spec
 
 
 def test_replicas_are_groups_of_cores() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from strategy_core.planning import validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 
 
 @pytest.mark.parametrize(

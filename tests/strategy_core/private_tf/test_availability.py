@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.private_tf import availability
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -179,7 +179,7 @@ def test_a_name_of_the_emulation_or_the_tracer_costs_no_other_strategy(
         f"import importlib, tensorflow\n"
         f"del importlib.import_module({module!r}).__dict__[{name!r}]\n"
         f"import strategy_core.training.trainer, strategy_core.worker.main\n"
-        f"from strategy_lab.profiles.errors import LabError\n"
+        f"from strategy_profiles.errors import LabError\n"
         f"try:\n    importlib.import_module({users!r})\n"
         f"except LabError as error:\n    print(error)\n"
     )

@@ -160,7 +160,7 @@ def test_distributed_iterators_end_at_once_for_they_have_no_tuning_thread() -> N
     from strategy_core.private_tf import engine as private_tf
     from strategy_core.training import input_pipeline
     from strategy_core.training.workload import load
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.spec.run_spec import RunSpec
 
     spec = RunSpec(devices="cpu:4", workload="digits-mlp", global_batch_size=8)
     strategy = private_tf.mirrored_strategy([f"CPU:{index}" for index in range(4)])

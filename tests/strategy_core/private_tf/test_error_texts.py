@@ -12,7 +12,7 @@ import pytest
 
 from strategy_core.private_tf import error_texts
 from strategy_core.runtime.error_message import cause
-from strategy_lab.profiles.run import tensorflow_names
+from strategy_profiles.run import tensorflow_names
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 REPOSITORY = Path(__file__).parents[3]
@@ -341,7 +341,7 @@ def test_a_name_of_tensorflow_is_written_in_one_file(text: str) -> None:
         for file in (REPOSITORY / folder).rglob("*.py")
         if f'"{text}' in file.read_text("utf-8")
     }
-    assert named == {"profiles/run/tensorflow_names.py"}
+    assert named == {"profiles/strategy_profiles/run/tensorflow_names.py"}
 
 
 def test_a_first_step_of_two_replicas_cannot_create_variables() -> None:

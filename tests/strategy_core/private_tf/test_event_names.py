@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.capture import event_names
-from strategy_lab.profiles.capture.xplane_message import xspace_class
+from strategy_profiles.capture import event_names
+from strategy_profiles.capture.xplane_message import xspace_class
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

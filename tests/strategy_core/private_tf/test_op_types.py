@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab.profiles.run.tensorflow_names import CHECKING_OPS, PRINTING_OPS, SUMMARY_OPS
+from strategy_profiles.run.tensorflow_names import CHECKING_OPS, PRINTING_OPS, SUMMARY_OPS
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

@@ -166,7 +166,7 @@ def test_the_next_collection_waits_for_the_export_of_the_last() -> None:
 def test_the_trainings_thread_does_little_for_the_graph_of_a_large_step(tmp_path: Path) -> None:
     """Processor time, of which the export in a thread of its own takes the most."""
     from strategy_core.recorder.graph_trace import GraphTrace
-    from strategy_lab.profiles.run.layout import worker_folder
+    from strategy_profiles.run.layout import worker_folder
 
     folder = worker_folder(tmp_path, 0)
     folder.path.mkdir()

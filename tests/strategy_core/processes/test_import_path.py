@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.processes.import_path import import_as_script, package_root, with_own_code
+from strategy_core.processes.import_path import import_as_script, source_roots, with_own_code
 
 OF_THE_LAB = ("app", "profiles", "tests", "benchmarks", "conftest")
 
@@ -43,7 +43,7 @@ def test_the_command_line_works_beside_modules_of_the_same_names(project: Path) 
 
 
 def test_the_page_imports_beside_modules_of_the_same_names(project: Path) -> None:
-    done = run_there(project, "-m", "strategy_lab.app", "--help")
+    done = run_there(project, "-m", "strategy_app", "--help")
     assert done.returncode == 0, done.stderr
 
 
@@ -51,7 +51,7 @@ def test_the_page_imports_beside_modules_of_the_same_names(project: Path) -> Non
 def test_a_script_gets_its_own_modules_and_the_lab_its_own(project: Path) -> None:
     imports = "\n".join(f"import {name}; print({name}.OWNER)" for name in OF_THE_LAB)
     (project / "script.py").write_text(
-        f"import strategy_core\nfrom strategy_lab.profiles.tables.store import load\n{imports}\n"
+        f"import strategy_core\nfrom strategy_profiles.tables.store import load\n{imports}\n"
     )
     done = run_there(project, "script.py")
     assert done.stdout.split() == ["user"] * len(OF_THE_LAB), done.stderr
@@ -60,13 +60,13 @@ def test_a_script_gets_its_own_modules_and_the_lab_its_own(project: Path) -> Non
 def test_a_workload_imports_what_lies_beside_it_before_what_the_lab_has(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "path", [str(package_root()), "/installed"])
+    monkeypatch.setattr(sys, "path", [*source_roots(), "/installed"])
     import_as_script(project / "workload.py")
     assert sys.path[0] == str(project.resolve())
-    assert sys.path[-1] == str(package_root())
+    assert sys.path[-len(source_roots()) :] == [*source_roots()]
     assert sys.path.index("/installed") < sys.path.index(str(Path.cwd()))
 
 
-def test_the_users_python_path_comes_before_the_labs_folder() -> None:
+def test_the_users_python_path_comes_before_the_labs_folders() -> None:
     environment = with_own_code({"PYTHONPATH": "/mine"})
-    assert environment["PYTHONPATH"].split(os.pathsep) == ["/mine", str(package_root())]
+    assert environment["PYTHONPATH"].split(os.pathsep) == ["/mine", *source_roots()]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from strategy_core.recorder.converter import Converter, prepare
-from strategy_lab.profiles.capture.helper import Job
+from strategy_profiles.capture.helper import Job
 from tests.processes import children_of, is_living
 from tests.profiles.capture.xspace_builder import CaptureBuilder
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -196,7 +196,7 @@ def test_the_helper_ends_with_its_worker_even_if_a_forked_child_holds_its_pipe(
 
 def _helper(pid: int) -> psutil.Process:
     """The one helper of a process. A command line is empty for a moment after `exec`."""
-    command = "strategy_lab.profiles.capture.helper"
+    command = "strategy_profiles.capture.helper"
     wait_until(lambda: len(children_of(pid, command=command)) == 1)
     (helper,) = children_of(pid, command=command)
     return helper

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.errors import LabError
+import strategy_profiles
+from strategy_profiles.errors import LabError
 from tests.event_records import read_records
 from tests.timeouts import MAX_WAIT_S
 
@@ -95,7 +95,7 @@ def test_an_error_of_another_callback_is_the_runs_failure(
         _fit(_model(), *callbacks, epochs=2)
     (failed,) = _events(run, "failed")
     assert failed["message"] == "ValueError: the disk of the other is full"
-    assert profiles.load(run).status.state == "failed"
+    assert strategy_profiles.load(run).status.state == "failed"
 
 
 def test_an_error_of_the_step_is_the_runs_failure_and_the_step_is_not_recorded(
@@ -151,7 +151,7 @@ def test_the_end_of_data_of_unknown_length_is_neither_a_failure_nor_a_step(tmp_p
     run = tmp_path / "run"
     _model().fit(data, epochs=2, verbose=0, callbacks=[_recorder(run)])
     assert _steps(run) == list(range(2 * NUM_BATCHES))
-    assert profiles.load(run).status.state == "finished"
+    assert strategy_profiles.load(run).status.state == "finished"
 
 
 def test_each_fit_is_a_run_of_its_own(tmp_path: Path) -> None:
@@ -163,7 +163,9 @@ def test_each_fit_is_a_run_of_its_own(tmp_path: Path) -> None:
         _fit(model, recorder, other)
     _fit(_model(), recorder)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run-2", "run-3"]
-    states = [profiles.load(tmp_path / name).status.state for name in ("run", "run-2", "run-3")]
+    states = [
+        strategy_profiles.load(tmp_path / name).status.state for name in ("run", "run-2", "run-3")
+    ]
     assert states == ["finished", "failed", "finished"]
     assert [len(_steps(tmp_path / name)) for name in ("run", "run-3")] == [NUM_BATCHES] * 2
 
@@ -222,7 +224,7 @@ def test_ctrl_c_stops_the_run_and_ends_the_process_as_without_the_recorder(tmp_p
     ended = subprocess.run(command, capture_output=True, text=True, timeout=MAX_WAIT_S, check=False)
     assert ended.returncode == -signal.SIGINT
     assert "KeyboardInterrupt" in ended.stderr
-    assert profiles.load(run).status.state == "stopped"
+    assert strategy_profiles.load(run).status.state == "stopped"
 
 
 def test_an_error_between_the_calls_of_fit_is_found_when_nothing_catches_it(
@@ -259,7 +261,7 @@ def test_an_error_that_the_program_caught_unseen_ends_the_run_with_the_next_fit(
             _fit(model, recorder)
     _fit(model, recorder)
     assert "which the program caught" in _events(tmp_path / "run", "failed")[0]["message"]
-    assert profiles.load(tmp_path / "run-2").status.state == "finished"
+    assert strategy_profiles.load(tmp_path / "run-2").status.state == "finished"
 
 
 def _raising_at_once(_model: Any) -> None:
@@ -301,6 +303,6 @@ def test_an_error_in_a_notebooks_cell_is_the_runs_failure(tmp_path: Path) -> Non
     run = tmp_path / "run"
     command = [sys.executable, "-c", cells, str(run)]
     subprocess.run(command, capture_output=True, timeout=MAX_WAIT_S, check=True)
-    assert profiles.load(run).status.state == "finished"
+    assert strategy_profiles.load(run).status.state == "finished"
     (failed,) = _events(tmp_path / "run-2", "failed")
     assert failed["message"] == "ValueError: between the calls"

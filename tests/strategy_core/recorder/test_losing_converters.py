@@ -11,7 +11,7 @@ import pytest
 
 from strategy_core.recorder.converter import MOST_RESTARTS, Converter
 from strategy_core.recorder.helper_process import _LOWEST_PRIORITY, HelperProcess
-from strategy_lab.profiles.capture.helper import Job
+from strategy_profiles.capture.helper import Job
 from tests.timeouts import wait_until
 
 

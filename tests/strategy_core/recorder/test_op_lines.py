@@ -12,7 +12,7 @@ import tensorflow as tf
 from strategy_core.recorder import op_lines as tested
 from strategy_core.recorder.op_lines import op_lines
 from strategy_core.runtime.live_objects import instances
-from strategy_lab.profiles.capture.graph import Node
+from strategy_profiles.capture.graph import Node
 
 pytestmark = pytest.mark.tf
 

@@ -243,7 +243,8 @@ def _num_early(step_ms: float) -> int:
 def test_the_reported_cost_is_within_the_budget(
     budget: float, step_ms: float, slower: float, stop_ms: float, convert_ms: float
 ) -> None:
-    """By the formula of `profiles.analysis.capture_cost`, once the first window is paid for."""
+    """By the formula of `strategy_profiles.analysis.capture_cost`, once the first window is paid
+    for."""
     planner = WindowPlanner(budget, 10, every_step=False, due_ms=())
     num_early = _num_early(step_ms)
     begun = _run(planner, 5000, step_ms, stop_ms, convert_ms, slower=slower)

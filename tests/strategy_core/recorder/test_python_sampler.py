@@ -14,7 +14,7 @@ import pytest
 
 from strategy_core.processes.import_path import with_own_code
 from strategy_core.recorder.python_sampler import PythonSampler, place_of
-from strategy_lab.profiles.run import event_log
+from strategy_profiles.run import event_log
 from tests.timeouts import MAX_WAIT_S
 
 # Frames come and go and collections are frequent, also in the sampler's thread. There each one lets

@@ -18,22 +18,22 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import strategy_profiles
 from strategy_core.launcher.last_captures import convert_last_captures
 from strategy_core.private_tf import engine
 from strategy_core.processes import resource_use
 from strategy_core.recorder import wall_clock
 from strategy_core.recorder.converter import Converter
 from strategy_core.recorder.window import Window
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.machine_load import machine_load
-from strategy_lab.profiles.capture.helper import Job
-from strategy_lab.profiles.capture.pending import read_pending
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Note
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.run.manifest import uid_of
-from strategy_lab.profiles.spec.run_spec import Capture
+from strategy_profiles.analysis.machine_load import machine_load
+from strategy_profiles.capture.helper import Job
+from strategy_profiles.capture.pending import read_pending
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Note
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import uid_of
+from strategy_profiles.spec.run_spec import Capture
 from tests.event_records import read_records
 from tests.timeouts import wait_until
 
@@ -123,7 +123,7 @@ def test_a_batch_that_is_fetched_inside_of_a_step_is_that_steps(tmp_path: Path) 
         for _ in range(6):
             with recorder.step():
                 train_step(next(batches))
-    steps = profiles.load(tmp_path / "run").table("steps")
+    steps = strategy_profiles.load(tmp_path / "run").table("steps")
     assert steps["step"].to_pylist() == list(range(6))
     assert steps["examples"].to_pylist() == [BATCH] * 5 + [EXAMPLES % BATCH]
     assert steps["input_ms"].null_count == 0
@@ -200,7 +200,7 @@ def test_a_clock_that_is_set_by_an_hour_is_noted_and_changes_no_step_time(
         for _ in range(3):
             with recorder.step():
                 pass
-    run = profiles.load(tmp_path / "mine")
+    run = strategy_profiles.load(tmp_path / "mine")
     notes = [note.message for note in run.events(Note) if "wall clock" in note.message]
     assert len(notes) == 1
     assert "went forward by 3600" in notes[0]
@@ -220,7 +220,7 @@ def test_a_program_without_a_launcher_samples_its_machine(
         for _ in range(5):
             with recorder.step():
                 sum(range(100_000))
-    run = profiles.load(tmp_path / "mine")
+    run = strategy_profiles.load(tmp_path / "mine")
     rows = run.table("resources").to_pylist()
     assert len(rows) >= 2
     assert {(row["worker"], row["generation"]) for row in rows} == {(0, 0)}
@@ -471,7 +471,7 @@ def test_a_full_disk_ends_the_recording_with_one_warning(
     written = [step["step"] for step in _of(_events(tmp_path / "run"), "step")]
     assert written == list(range(len(written)))  # up to the write that the disk refused
     assert len(written) <= 3
-    status = profiles.load(tmp_path / "run").status
+    status = strategy_profiles.load(tmp_path / "run").status
     assert status.state == "failed"
     assert status.message is not None
     assert status.message.startswith("The recording ended before the program did. An event cannot")

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import Capture, RunSpec
-from strategy_lab.profiles.tables.schema import CATEGORIES
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.spec.run_spec import Capture, RunSpec
+from strategy_profiles.tables.schema import CATEGORIES
 from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

@@ -19,8 +19,8 @@ from types import ModuleType
 import pytest
 
 from strategy_core.recorder.stack_sampler import Stack, StackSampler, outermost_loops
-from strategy_lab.profiles.run.layout import WorkerFolder
-from strategy_lab.profiles.run.stacks import read_stacks
+from strategy_profiles.run.layout import WorkerFolder
+from strategy_profiles.run.stacks import read_stacks
 
 STACK = Stack("python", "", "", (("train.py", 3, "main"),))
 

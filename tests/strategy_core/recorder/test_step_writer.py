@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.errors import RunFolderError
-from strategy_lab.profiles.run.event_log import EventLog
-from strategy_lab.profiles.run.events import Note
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Note
 from tests.event_records import read_records
 from tests.timeouts import wait_until
 

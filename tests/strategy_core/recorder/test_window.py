@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.run.events import WindowCaptured
-from strategy_lab.profiles.run.layout import worker_folder
-from strategy_lab.profiles.spec.run_spec import Capture
+from strategy_profiles.run.events import WindowCaptured
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.spec.run_spec import Capture
 
 pytestmark = pytest.mark.tf
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_lab.profiles.run.event_parts import Threads
+from strategy_profiles.run.event_parts import Threads
 
 pytestmark = pytest.mark.tf
 

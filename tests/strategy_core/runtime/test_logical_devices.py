@@ -11,7 +11,7 @@ import pytest
 from strategy_core.planning.gpu_allocation import LocalRank
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.runtime import logical_devices
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 
 pytestmark = pytest.mark.tf
 

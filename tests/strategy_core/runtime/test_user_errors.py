@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strategy_core.runtime.user_errors import explained
-from strategy_lab.profiles.errors import SpecError
+from strategy_profiles.errors import SpecError
 
 pytestmark = pytest.mark.tf
 

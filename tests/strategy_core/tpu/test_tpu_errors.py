@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from strategy_core import tpu
 from strategy_core.tpu import mesh
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 from tests.strategy_core.tpu.strategies import make
 
 pytestmark = pytest.mark.tf

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from strategy_core import tpu
-from strategy_lab.profiles.tables.schema import TABLES
+from strategy_profiles.tables.schema import TABLES
 from tests.strategy_core.tpu.strategies import make
 
 pytestmark = pytest.mark.tf

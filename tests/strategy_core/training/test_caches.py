@@ -75,8 +75,8 @@ def test_changing_the_length_of_a_delay_needs_no_retracing() -> None:
 def test_a_changed_algorithm_is_traced_and_the_former_graph_is_reused(tmp_path: Path) -> None:
     from strategy_core.recorder.recorder import Recorder
     from strategy_core.training.trainer import Training
-    from strategy_lab.profiles.run.layout import worker_folder
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.run.layout import worker_folder
+    from strategy_profiles.spec.run_spec import RunSpec
     from tests.strategy_core.in_memory import run_steps
 
     spec = RunSpec(**START)

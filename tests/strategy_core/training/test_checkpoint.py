@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from strategy_lab.profiles.errors import LabError
+from strategy_profiles.errors import LabError
 
 pytestmark = pytest.mark.tf
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.errors import SpecError
+from strategy_profiles.errors import SpecError
 from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.errors import SpecError
+from strategy_profiles.errors import SpecError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

@@ -14,7 +14,7 @@ def ops(**knobs: Any) -> Counter[str]:
     """How many ops of each type the step of digits-mlp on four devices has, and how many calls of
     it XLA must compile."""
     from strategy_core.training import segment
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.spec.run_spec import RunSpec
 
     spec = RunSpec(
         strategy="mirrored", devices="cpu:4", workload="digits-mlp", global_batch_size=8, **knobs
@@ -69,7 +69,7 @@ def test_xla_compiles_the_passes_of_each_replica_and_neither_update_nor_all_redu
 
 def test_a_delay_is_an_op_on_its_replicas_device_alone() -> None:
     from strategy_core.training import segment
-    from strategy_lab.profiles.spec.run_spec import RunSpec
+    from strategy_profiles.spec.run_spec import RunSpec
 
     spec = RunSpec(devices="cpu:4", global_batch_size=8, inject=[{"replica": 2, "ms": 1}])
     built = segment.build(spec)

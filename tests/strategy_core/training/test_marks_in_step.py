@@ -26,7 +26,7 @@ def segment(request: pytest.FixtureRequest) -> Any:
 
 
 def _spec(marks: bool) -> Any:
-    from strategy_lab.profiles.spec.run_spec import parse_spec
+    from strategy_profiles.spec.run_spec import parse_spec
 
     fields = {"devices": f"cpu:{NUM_REPLICAS}", "workload": "digits-mlp", "global_batch_size": 8}
     return parse_spec(fields).with_changes({"capture.marks": marks})

@@ -20,7 +20,7 @@ def _graph(monkeypatch: pytest.MonkeyPatch, *, marks: bool, gpus: bool = True) -
     """The ops of a traced step of two replicas."""
     from strategy_core.recorder import marks as module
     from strategy_core.training import segment
-    from strategy_lab.profiles.spec.run_spec import parse_spec
+    from strategy_profiles.spec.run_spec import parse_spec
 
     monkeypatch.setattr(module.tf.config, "get_visible_devices", lambda _kind: ["card"] * gpus)
     fields = {"devices": "cpu:1,cpu:2", "workload": "digits-mlp", "global_batch_size": 8}
@@ -81,7 +81,7 @@ def test_a_step_on_gpus_ends_when_its_update_has_run(
     from strategy_core.recorder import marks as module
     from strategy_core.recorder.step import RecordedStep
     from strategy_core.training import segment
-    from strategy_lab.profiles.spec.run_spec import parse_spec
+    from strategy_profiles.spec.run_spec import parse_spec
 
     waits: list[bool] = []
     monkeypatch.setattr(module.tf.config, "get_visible_devices", lambda _kind: ["card"] * gpus)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.errors import LabError, RunFolderError
+from strategy_profiles.errors import LabError, RunFolderError
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 

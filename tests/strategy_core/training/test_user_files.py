@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from strategy_lab.profiles.errors import SpecError
+from strategy_profiles.errors import SpecError
 
 DELAY_MS = 200
 """More than a step of the replicas that have no delay takes on a busy machine."""

@@ -11,7 +11,7 @@ import pytest
 
 from strategy_core.planning import reconfiguration
 from strategy_core.processes import protocol
-from strategy_lab.profiles.spec.run_spec import RunSpec
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.event_records import read_records
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]

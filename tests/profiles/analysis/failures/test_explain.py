@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from strategy_lab import profiles
-from strategy_lab.profiles.analysis.failures.explain import explain
-from strategy_lab.profiles.analysis.failures.known import KNOWN
-from strategy_lab.profiles.analysis.findings import findings, gather_facts
-from strategy_lab.profiles.analysis.headline import headline
-from strategy_lab.profiles.run.events import Failed
+import strategy_profiles
+from strategy_profiles.analysis.failures.explain import explain
+from strategy_profiles.analysis.failures.known import KNOWN
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.run.events import Failed
 from tests.synthetic import write_run
 
 EMPTY = Failed(
@@ -87,7 +87,9 @@ def test_every_known_error_says_cause_and_remedy_in_sentences(entry: object) -> 
 
 
 def test_the_failure_is_the_headline_of_a_failed_run(tmp_path: Path) -> None:
-    profile = profiles.load(write_run(tmp_path / "run", replicas=2, steps=60, ending="failed"))
+    profile = strategy_profiles.load(
+        write_run(tmp_path / "run", replicas=2, steps=60, ending="failed")
+    )
     facts = gather_facts(profile, profile.segments[0])
     first = findings(facts)[0]
     assert first.key == "failure"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from strategy_lab.profiles.run.events import ClosureDone, VariablesServed
+from strategy_profiles.run.events import ClosureDone, VariablesServed
 
 pytestmark = pytest.mark.tf
 

@@ -8,8 +8,8 @@ import pytest
 
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
-from strategy_lab.profiles.errors import SpecError
-from strategy_lab.profiles.spec.run_spec import RunSpec, parse_spec
+from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec, parse_spec
 
 CPU = PhysicalDevice("CPU", "/physical_device:CPU:0", "")
 GPU = PhysicalDevice("GPU", "/physical_device:GPU:0", "")

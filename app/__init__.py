@@ -1,4 +1,0 @@
-"""The lab in the browser: it shows, and takes requests.
-
-Figures are computed in `profiles`, runs are started in `strategy_core`. No TensorFlow.
-"""

@@ -1,4 +1,0 @@
-"""Streamlit components whose canvas JavaScript draws, mounted once.
-
-The JavaScript itself is in `app/frontend`.
-"""

@@ -1,0 +1,106 @@
+"""Step film: one captured step in slow motion, with who computes, who waits, and what travels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import streamlit as st
+
+from strategy_app.server.opened import OpenRun
+from strategy_app.widgets.empty import empty
+from strategy_app.widgets.picker import run_page
+from strategy_app.widgets.text import as_markdown
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports.film import film_page
+from strategy_profiles.film import FilmStep, film_steps, make_scene, usual_step, why_no_film
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.user_input.text import whole_or_none
+
+KEY = "step"
+SHOWN_RUN = "film_run"
+"""In the session: the run whose film was shown last."""
+HEIGHT = 700
+"""Until the film has been laid out: then the frame becomes as tall as it needs."""
+ALT = "The step as a film: replicas, what they do, and what travels between them"
+
+
+def page() -> None:
+    left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+    opened = run_page(
+        "Step film",
+        (left, right),
+        shows="one step in slow motion: what each replica does, and what travels between them",
+    )
+    if opened is None:
+        return
+    steps = opened.ask(film_steps)
+    if not steps:
+        page = "" if opened.profile.is_imported else "lab"
+        empty(*why_no_film(opened.profile), page=page, link="Open the Lab")
+        return
+    name = opened.profile.path.name
+    asked = st.query_params.get(KEY)
+    with middle:
+        step = pick_step(opened, steps)
+    say_unknown(name, asked, steps, step)
+    address = f"report/{quote(name)}/film?step={step.step}"
+    # Below the head at once: picture, controls and scrubber are in sight on a projector.
+    film = st.container(key="film")
+    left, right = st.columns(2)
+    left.link_button("Open in its own tab", address, width="stretch")
+    right.download_button(
+        "Download as a page",
+        lambda: opened.ask(document, step),
+        file_name=f"{name}-step-{step.step}.film.html",
+        mime="text/html",
+        on_click="ignore",
+        width="stretch",
+    )
+    try:
+        shown = opened.ask(document, step)
+    except LabError as error:  # a damaged run: a step without the times of any replica
+        film.error(as_markdown(error))
+        return
+    film.iframe(shown, height=HEIGHT, alt=ALT)
+
+
+def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
+    """A select box bound to the query parameter `step`; without one, the usual step."""
+    found = _named(steps, st.query_params.get(KEY, ""))
+    usual = opened.ask(usual_step, steps)
+    chosen: FilmStep = st.selectbox(
+        "Captured step" if usual.source == "measured" else "Step",
+        steps,
+        index=steps.index(found or usual),
+        format_func=lambda item: item.title,
+        key=f"film_step_{opened.profile.path.name}",
+    )
+    st.query_params[KEY] = str(chosen.step)
+    return chosen
+
+
+def say_unknown(name: str, asked: str | None, steps: Sequence[FilmStep], shown: FilmStep) -> None:
+    """Warn if the address names a step that the run cannot show.
+
+    Not after another run was shown: the address then still has a step of that one.
+    """
+    is_of_this_run = st.session_state.get(SHOWN_RUN, name) == name
+    st.session_state[SHOWN_RUN] = name
+    if asked is not None and is_of_this_run and _named(steps, asked) is None:
+        st.warning(
+            f"This run has no captured step {as_markdown(asked, 40)}. "
+            f"The film is of step {shown.step:,}."
+        )
+
+
+def _named(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
+    number = whole_or_none(text)
+    return next((item for item in steps if item.step == number), None)
+
+
+def document(profile: Profile, step: FilmStep) -> str:
+    return film_page(make_scene(profile, step))
+
+
+page()

@@ -1,0 +1,111 @@
+"""Runs and reports: every run of the runs folder, its exports, SQL over it, and its deletion."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from strategy_app.server import state
+from strategy_app.server.opened import open_run
+from strategy_app.widgets.copy_as import offer_copy_of_recorded
+from strategy_app.widgets.downloads import show_downloads
+from strategy_app.widgets.empty import empty
+from strategy_app.widgets.links import page_link, run_pages
+from strategy_app.widgets.picker import LAST_RUN, pick_run
+from strategy_app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
+from strategy_app.widgets.run_filter import pick_runs
+from strategy_app.widgets.run_list import show_runs
+from strategy_app.widgets.runs_folder import (
+    RunEntry,
+    list_runs,
+    other_folders,
+    runs_without_text_name,
+)
+from strategy_app.widgets.sql_box import show_sql
+from strategy_app.widgets.text import as_markdown
+from strategy_app.widgets.together import show_together
+from strategy_profiles.errors import LabError
+from strategy_profiles.reporting import units
+
+
+def page() -> None:
+    """What can be done with the chosen run, the list, and what the run offers to read."""
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    left.title("Runs")
+    root = state.lab().runs
+    runs = list_runs(root)
+    if not runs:
+        empty(
+            "No run yet.",
+            f"Runs are stored in {root}. Start one in the Lab, or with: strategy-lab run -o RUN",
+            page="lab",
+            link="Open the Lab",
+        )
+    else:
+        picker = right.container(key="run_picker")
+        actions = st.container(key="run_actions")  # whose place `first_style` keeps
+        # Its selected row chooses a run. The list of a long folder fills the window, so that what
+        # is done with the run is above it.
+        _show_list(runs)
+        with picker:
+            entry = pick_run(runs, key="run", label="Chosen run", shows_label=False)
+        if entry is not None:
+            st.session_state[LAST_RUN] = entry.name
+            _show_run(entry, runs, actions)
+    if unnamed := runs_without_text_name(root):
+        names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
+        what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"
+        st.caption(f"{what} not listed: the folder's name is not UTF-8. Rename it: {names}")
+    strangers = other_folders(root)
+    if strangers:
+        names = ", ".join(as_markdown(path.name, 40) for path in strangers[:10])
+        what = "1 folder holds" if len(strangers) == 1 else f"{len(strangers)} folders hold"
+        st.caption(f"{what} no run: {names}")
+
+
+def _show_list(runs: list[RunEntry]) -> None:
+    """The list with its filter. One selected row chooses a run, several draw them together."""
+    found, group = pick_runs(runs)
+    if not found:
+        st.markdown(f"None of {units.counted(len(runs), 'run')} matches. Remove a word or a tag.")
+        return
+    selected = show_runs(found, group)
+    if len(selected) == 1:
+        _choose(selected[0])
+    elif selected:
+        show_together(selected)
+
+
+def _choose(clicked: RunEntry) -> None:
+    """A click on a row counts once: after it, the select box may choose otherwise."""
+    if st.session_state.get("runs_clicked") != clicked.name:
+        st.session_state["runs_clicked"] = clicked.name
+        st.query_params["run"] = clicked.name
+
+
+def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) -> None:
+    # Drawn before the run is read, so that a run whose reading fails can be deleted.
+    with actions.container(horizontal=True, vertical_alignment="center"):
+        links = st.container(horizontal=True, vertical_alignment="center", width="content")
+        if entry.spec:
+            offer_copy_of_recorded(entry.spec)
+        if not entry.is_damaged:
+            offer_tags(entry, runs)
+        offer_rename(entry)
+        offer_delete(entry)
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return
+    with links:
+        for name, label in run_pages(opened.profile.segments):
+            page_link(name, label, run=entry.name)
+    reports, sql = st.tabs(["Reports and exports", "SQL"])
+    with reports:
+        show_downloads(opened.profile)
+    with sql:
+        show_sql(opened.profile)
+
+
+page()

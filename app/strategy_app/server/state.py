@@ -1,0 +1,170 @@
+"""What the page and the routes share, once per server process: runs folder, hub, launcher."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+from strategy_app.access.policy import Access
+from strategy_app.lecture.host import LectureHost
+from strategy_app.lecture.lecture import Lecture
+from strategy_app.lecture.shown import as_recorded, recorded_live
+from strategy_app.live.hub import Hub
+from strategy_app.live.live_run import LiveRun
+from strategy_app.server.context_recordings import ContextRecordings, Key
+from strategy_app.server.sweeps import Sweeps
+from strategy_app.server.timelines import Timelines
+from strategy_app.server.tried_changes import TriedChanges
+from strategy_app.server.viewers import is_connected
+from strategy_core.contexts import child, scratch
+from strategy_core.contexts.shipped import shipped
+from strategy_core.launcher.launcher import Launcher, RunHandle
+from strategy_core.lecture.course import scenes
+from strategy_core.lecture.recording import remove_unpacked
+from strategy_core.planning.inventory import Inventory, PhysicalDevice
+from strategy_core.planning.validation import CheckedSpec
+from strategy_profiles.run.remove import finish_removals
+from strategy_profiles.spec.run_spec import RunSpec
+
+LOCAL = Access()
+_ANCHOR = "_strategy_lab_state"
+WORKER_NICE = 1
+"""Workers run at a slightly lower priority than the server: see docs/decisions/processes.md."""
+PROGRAM_NICE = 10
+"""Programs of the Contexts page run at a lower priority than runs, too."""
+MAX_REMEMBERED = 50
+"""Runs that are over whose handles are kept, and runs whose commands are."""
+STOPPED = "The lab was stopped, and the run with it."
+HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
+"""What every machine has, until TensorFlow has said more."""
+
+
+def _make_recordings() -> ContextRecordings:
+    def start(key: Key) -> child.ContextRecording:
+        source, strategy, devices = key
+        return child.start(source, strategy=strategy, devices=devices, nice=PROGRAM_NICE)
+
+    return ContextRecordings(start, is_connected, shipped=lambda key: shipped(*key))
+
+
+@dataclass
+class Lab:
+    """One server's working parts."""
+
+    runs: Path
+    hub: Hub
+    timelines: Timelines
+    access: Access = LOCAL
+    """Who may use it, and from where."""
+    spare: bool = False
+    lecture_port: int | None = None
+    """Where a lecture's room listens; None: the first free one."""
+    recordings: ContextRecordings = field(default_factory=_make_recordings)
+    tried: TriedChanges = field(default_factory=TriedChanges)
+    sweeps: Sweeps = field(default_factory=Sweeps)
+    handles: dict[str, RunHandle] = field(default_factory=dict)
+    """Runs that this server launched, by name; only these can be stopped and changed from it."""
+    _sent: dict[tuple[str, str | None], dict[int, str]] = field(default_factory=dict)
+    _launcher: Launcher | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def open(self) -> None:
+        """Called once the server runs: the spare worker begins to import TensorFlow."""
+        self.runs.mkdir(parents=True, exist_ok=True)
+        _ = self.launcher
+        # What pages that were killed have left; they could not.
+        threading.Thread(target=scratch.remove_abandoned, name="scratch", daemon=True).start()
+        threading.Thread(target=finish_removals, args=(self.runs,), daemon=True).start()
+
+    def close(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Called when the server stops; stops every run that it launched, with its state saved.
+
+        `give_up` says whether to end them at once instead.
+        """
+        self.tried.close()
+        self.sweeps.close()
+        if self._launcher is not None:
+            self._launcher.stop_runs(STOPPED, give_up)
+        self.hub.close()
+        self.recordings.close()
+        if self._launcher is not None:
+            self._launcher.close()
+
+    @property
+    def launcher(self) -> Launcher:
+        """The one launcher, made on first use."""
+        with self._lock:
+            if self._launcher is None:
+                self._launcher = Launcher(spare=self.spare, nice=WORKER_NICE)
+            return self._launcher
+
+    @cached_property
+    def lectures(self) -> LectureHost:
+        """The lecture of this lab, at its first scene when it is first used."""
+        live = partial(recorded_live, launch=self.launch, runs=self.runs)
+        return LectureHost(Lecture(scenes(), as_recorded, live), self.lecture_port)
+
+    async def end_lecture(self) -> None:
+        """Close the lecture's room, if there was a lecture, and remove its files."""
+        if "lectures" in vars(self):
+            await self.lectures.close()
+            remove_unpacked()
+
+    def inventory(self) -> Inventory | None:
+        """The devices of this machine; None until TensorFlow has named them."""
+        return self.launcher.inventory()
+
+    def launch(
+        self, asked: RunSpec | CheckedSpec, name: str, checkpoint: Path | None = None
+    ) -> RunHandle:
+        """Start a run, from a checkpoint if one is given, and keep its handle; raises LabError."""
+        handle = self.handles[name] = self.launcher.launch(asked, self.runs / name, checkpoint)
+        over = [each for each, kept in self.handles.items() if kept.is_over]
+        for oldest in over[:-MAX_REMEMBERED]:
+            del self.handles[oldest]
+        return handle
+
+    def sent_to(self, live: LiveRun) -> dict[int, str]:
+        """The commands that were sent to a run, by number, in words; new ones go there, too."""
+        sent = self._sent.setdefault((live.folder.name, live.identity), {})
+        for oldest in list(self._sent)[:-MAX_REMEMBERED]:
+            del self._sent[oldest]
+        return sent
+
+    def active_run(self) -> str | None:
+        """Name of a run of this server that is not over."""
+        return next((handle.folder.name for handle in self.launcher.active), None)
+
+
+def configure(
+    runs: Path,
+    *,
+    access: Access = LOCAL,
+    spare: bool = False,
+    launcher: Launcher | None = None,
+    lecture_port: int | None = None,
+) -> Lab:
+    """Make the lab of this process; called by the server before anything else."""
+    runs = runs.resolve()
+    lab = Lab(
+        runs,
+        Hub(runs),
+        Timelines(runs),
+        access=access,
+        spare=spare,
+        lecture_port=lecture_port,
+        _launcher=launcher,
+    )
+    # On `sys`, not in this module: a second import of this module must find the same lab.
+    setattr(sys, _ANCHOR, lab)
+    return lab
+
+
+def lab() -> Lab:
+    """The lab of this process; made for `./runs` where no server made one."""
+    found = getattr(sys, _ANCHOR, None)
+    return found if found is not None else configure(Path("runs"))

@@ -1,0 +1,83 @@
+"""The page's frame: title, navigation, and the requested page.
+
+It is in a folder apart from the pages: beside a folder named `pages`, Streamlit would serve a deep
+link without this frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from strategy_app.server.state import lab
+from strategy_app.server.viewers import current_viewer
+from strategy_app.widgets import html_table
+from strategy_app.widgets.links import RUN_PAGES
+from strategy_app.widgets.title import LAB, set_title
+
+APP = Path(__file__).parents[1]
+
+PAGES = (
+    ("lab", "Lab"),
+    *(item for item in RUN_PAGES if item[0] != "compare"),
+    ("cores", "TPU cores"),
+    ("servers", "Servers"),
+    ("contexts", "Contexts"),
+    ("compare", "Compare"),
+    ("sweep", "Sweep"),
+    ("runs", "Runs"),
+)
+
+STYLE = """
+/* Background and border mark the selected item: blue text alone is faint on a dark page. */
+[data-variant=segmented_control][data-selected=true], [data-testid=stTab][aria-selected=true]
+  {color:inherit !important; font-weight:600}
+/* Streamlit's own have contrasts of 4.39 and 3.39 in the light theme; 4.5 is legible. */
+[data-testid=stCaptionContainer]
+  {color:color-mix(in srgb, currentColor 75%, transparent) !important; opacity:1 !important}
+[data-testid=stWidgetLabel], [data-testid=stWidgetLabel] p {color:inherit !important}
+/* At 1280x720 the fields below the cards are in sight. */
+[class*=st-key-place_] {padding:0.5rem !important}
+[class*=st-key-place_] [data-testid=stMarkdownContainer] p {line-height:1.35}
+/* As tall as the film makes its frame, not as tall as it was before its layout. */
+.st-key-film [data-testid=stElementContainer] {height:auto !important}
+.st-key-form h1 {padding:0 0 0.25rem}
+/* So that the longest heading fits its column at 1280 px: else its fields begin lower. */
+.st-key-form h2 {font-size:1.25rem; padding:0.25rem 0}
+/* Plotly's grey has a contrast of 3.7 on white; text on a coloured mark keeps its own colour. */
+.js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .annotation) text,
+.js-plotly-plot text[style*="rgb(128, 132, 149)"]
+  {fill:currentColor !important}
+/* All that was chosen is in sight: Streamlit shows one line, and the rest on a drag. */
+[data-testid=stMultiSelectTagsContainer]
+  {flex-wrap:wrap !important; height:auto !important; mask-image:none !important}
+[data-testid=stMultiSelectTagsContainer] [data-tag] {margin-block:3px}
+:has(> [data-testid=stMultiSelectTagsContainer]), .react-aria-ComboBox
+  {height:auto !important; max-height:none !important}
+[data-testid=stSelectbox] input {text-overflow:ellipsis}
+button kbd {color:inherit !important; opacity:1 !important}
+:is(a, button, input, textarea, summary, [tabindex], [role=slider], [role=combobox]):focus-visible
+  {outline:3px solid #D55E00 !important; outline-offset:2px !important}
+/* A field's frame cuts the outline of its input off, so the frame has it. */
+div:has(> :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focus-visible)
+  {outline:3px solid #D55E00 !important; outline-offset:2px !important}
+div > :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focus-visible
+  {outline:none !important}
+"""
+"""What Streamlit's theme has no option for."""
+
+# A file of ours: an icon by name would be fetched from outside.
+st.set_page_config(page_title=LAB, page_icon=str(APP / "icon.svg"), layout="wide")
+st.html(f"<style>{STYLE}{html_table.STYLE}</style>")
+page = st.navigation(
+    [
+        st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
+        for name, title in PAGES
+    ],
+    position="top",
+)
+set_title(page.title)
+if page.url_path != "contexts":
+    lab().recordings.leave(current_viewer())
+page.run()

@@ -1,0 +1,139 @@
+"""The head of a page about one run: its title, the run picker (`?run=NAME`), the run's banner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from strategy_app.server import state
+from strategy_app.server.opened import OpenRun, open_run
+from strategy_app.widgets.banner import show_status
+from strategy_app.widgets.empty import empty
+from strategy_app.widgets.refresh import follow
+from strategy_app.widgets.runs_folder import RunEntry, list_runs
+from strategy_app.widgets.text import as_markdown, plain
+from strategy_app.widgets.title import set_title
+from strategy_core.planning import strategy_catalog
+from strategy_core.planning.strategy_catalog import StrategyRow
+from strategy_profiles.errors import LabError
+
+LAST_RUN = "last_run"
+"""Session key: the run that was shown last, on any page."""
+
+
+def run_page(
+    title: str,
+    head: tuple[DeltaGenerator, DeltaGenerator] | None = None,
+    *,
+    shows: str,
+    needed: str = "a strategy and devices",
+    suits: Callable[[RunEntry], bool] = lambda _: True,
+) -> OpenRun | None:
+    """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
+
+    Args:
+      head: places of the title and of the run's picker, for a page with more beside them.
+      shows: what the page is about, for a reader without a run: it completes `This page shows`.
+      needed: what to choose in the Lab for a run that the page has something to show of.
+      suits: whether the page has anything to show of a run. Without one in the address, it opens on
+        the run shown last if that suits, else on the newest that does.
+    """
+    left, right = head or st.columns([3, 2], vertical_alignment="center")
+    left.title(title)
+    runs = list_runs(state.lab().runs)
+    if not runs:
+        empty(
+            "No run yet.",
+            f"This page shows {shows}. Start a run in the Lab: choose {needed}, then press Run.",
+            page="lab",
+            link="Open the Lab",
+        )
+        return None
+    with right.container(key="run_picker"):
+        entry = pick_run(runs, key="run", label="Run", suits=suits, shows_label=False)
+    if entry is None:
+        return None
+    st.session_state[LAST_RUN] = entry.name
+    set_title(title, entry.title)
+    try:
+        opened = open_run(entry.path)
+    except LabError as error:
+        st.error(as_markdown(error))
+        return None
+    if opened.profile.status.is_over:
+        show_status(opened.profile)
+        return opened
+    # Beside each other: the page's own numbers stay in sight on a projector.
+    left, right = st.columns([2, 3], vertical_alignment="center")
+    with left:
+        show_status(opened.profile)
+    with right:
+        follow(entry.path, opened)
+    return opened
+
+
+def needs(trait: Callable[[StrategyRow], bool]) -> Callable[[RunEntry], bool]:
+    """`suits` of `run_page`: a run whose strategy has a trait."""
+
+    def suits(entry: RunEntry) -> bool:
+        row = strategy_catalog.find((entry.spec or {}).get("strategy"))
+        return row is not None and trait(row)
+
+    return suits
+
+
+def pick_run(
+    runs: list[RunEntry],
+    *,
+    key: str,
+    label: str,
+    default: int = 0,
+    remember: bool = True,
+    suits: Callable[[RunEntry], bool] = lambda _: True,
+    shows_label: bool = True,
+) -> RunEntry | None:
+    """A select box bound to the query parameter `key`; None if that names no run.
+
+    A label that is not shown is still that of screen readers.
+    """
+    by_name = {entry.name: entry for entry in runs}
+    asked = st.query_params.get(key)
+    if asked is None and remember:
+        last = by_name.get(st.session_state.get(LAST_RUN, ""))
+        candidates = [*([last] if last else []), *runs]
+        asked = next(filter(suits, candidates), candidates[0]).name
+    unknown = asked is not None and asked not in by_name
+    names = list(by_name)
+    widget = f"pick_{key}"
+    if unknown:
+        index = None
+    else:
+        index = names.index(asked) if asked in by_name else min(default, len(names) - 1)
+    if not unknown and st.session_state.get(widget) not in (None, names[index or 0]):
+        # The address, such as a link to another run, wins over the widget's last value.
+        st.session_state[widget] = names[index or 0]
+    chosen = st.selectbox(
+        label,
+        names,
+        index=index,
+        key=widget,
+        format_func=lambda name: plain(by_name[name].title) if name in by_name else name,
+        on_change=_write_address,
+        args=(key, widget),
+        placeholder="Choose a run",
+        label_visibility="visible" if shows_label else "collapsed",
+    )
+    if chosen is None:
+        st.warning(f"There is no run named {as_markdown(asked, 80)} in the runs folder.")
+        return None
+    if st.query_params.get(key) != chosen:
+        st.query_params[key] = chosen
+    return by_name.get(chosen)
+
+
+def _write_address(key: str, widget: str) -> None:
+    chosen = st.session_state.get(widget)
+    if chosen is not None:
+        st.query_params[key] = chosen

@@ -1,0 +1,288 @@
+"""The table of runs: status, what was asked, how fast, when. A click on a row chooses a run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from strategy_app.server.opened import open_run
+from strategy_app.widgets.run_filter import GROUPS
+from strategy_app.widgets.runs_folder import RunEntry
+from strategy_app.widgets.table import height_px
+from strategy_app.widgets.text import as_html, as_markdown, plain, run_name, workload_name
+from strategy_profiles.analysis.compare.run_spread import keep_step_times
+from strategy_profiles.analysis.run_row import RunRow, run_row
+from strategy_profiles.cache import KeptNewest
+from strategy_profiles.errors import LabError, RunFolderError
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.definitions import DEFINITIONS
+from strategy_profiles.reporting.glossary import TERMS
+from strategy_profiles.run.stamp import stamp_of
+
+_logger = logging.getLogger(__name__)
+PAGE_ROWS = 25
+MAX_ROWS_KEPT = 1000
+"""Rows stay in memory for longer than their runs: a folder has more runs than `server.opened` keeps
+open, and each click on the page draws the list again."""
+STATUS_MARKS = {
+    "running": "▶ running",
+    "finished": "✓ finished",
+    "stopped": "■ stopped",
+    "failed": "✕ failed",
+    "incomplete": "◌ incomplete",
+}
+DAMAGED = "✕ damaged"
+"""Label of a run whose `run.json` cannot be read. Its pages show the rest of it."""
+_NAME_PX = 220
+COLUMNS = {
+    # Not pinned: Streamlit would write the name in grey.
+    "run": st.column_config.TextColumn("Run", width=_NAME_PX),
+    "status": st.column_config.TextColumn("Status", width=95),
+    "tags": st.column_config.ListColumn("Tags", width=120),
+    "strategy": st.column_config.TextColumn("Strategy", width=175),
+    "workload": st.column_config.TextColumn("Workload", width="small"),
+    "workers": st.column_config.NumberColumn("Workers", width=65, help=TERMS["worker"]),
+    "replicas": st.column_config.NumberColumn("Replicas", width=65, help=TERMS["replica"]),
+    "steps": st.column_config.NumberColumn(
+        "Steps", width=65, format="localized", help=TERMS["step"]
+    ),
+    "step_ms": st.column_config.NumberColumn(
+        "Step, ms", width=75, format="%.2f", help="Median step of the last segment, in ms."
+    ),
+    "spark": st.column_config.AreaChartColumn(
+        "Over the run", width=92, y_min=0, help="Step time: median of each part of the run, in ms."
+    ),
+    "throughput": st.column_config.NumberColumn(
+        "Examples/s", width=85, format="localized", help=DEFINITIONS["throughput"].text
+    ),
+    # The longest, 0.000001234: a smaller one has an exponent.
+    "loss": st.column_config.NumberColumn("Last loss", width=93, format="%.4g"),
+    "when": st.column_config.TextColumn("Started", width=130),
+    "devices": st.column_config.TextColumn("Devices", width=90),
+    "batch": st.column_config.NumberColumn(
+        "Global batch", width=85, format="localized", help=TERMS["global batch"]
+    ),
+    "algorithm": st.column_config.TextColumn("Algorithm", width=150),
+    "loop": st.column_config.TextColumn("Loop", width=70),
+    "seed": st.column_config.NumberColumn("Seed", width=65),
+}
+CHARACTER_PX = 7
+BESIDE_TAGS = {"run": 170, "strategy": 155, "spark": 70, "tags": 95, "steps": 60}
+"""Widths of columns in px if the tags are shown."""
+USUAL = (
+    "status",
+    "tags",
+    "strategy",
+    "workload",
+    "replicas",
+    "steps",
+    "step_ms",
+    "spark",
+    "loss",
+    "when",
+)
+"""Columns that are shown until others are chosen, tags only if a run has one.
+
+They fit 1280 px, beside tags with the widths of `BESIDE_TAGS`. The name is always shown.
+"""
+
+
+def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEntry]:
+    """Draw a page of the list, a table per group, and return the runs whose rows are selected."""
+    pages = -(-len(runs) // PAGE_ROWS)
+    head = st.container(horizontal=True, vertical_alignment="center")
+    page = 1
+    with head.container(horizontal=True, vertical_alignment="center", key="wide_runs_head"):
+        with st.popover("Columns"):
+            has_tags = any(entry.tags for entry in runs)
+            columns = ["run", *(name for name in pick_columns() if name != "tags" or has_tags)]
+        how = ". Select several rows to draw their runs together." if len(runs) > 1 else "."
+        st.caption(f"{units.counted(len(runs), 'run')}{how}")
+    if pages > 1:
+        with head:
+            page = _pick_page(pages)
+    shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    now = time.time_ns()
+    if group is None:
+        return _table(shown, columns, now, f"{page}")
+    found = []
+    for value, members in groupby(shown, GROUPS[group]):
+        same = list(members)
+        num = sum(GROUPS[group](entry) == value for entry in runs)
+        part = f"{len(same)} of " if len(same) < num else ""
+        told = f"{part}{units.counted(num, 'run')}{_spread(same)}"
+        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {told}")
+        found += _table(same, columns, now, f"{page}_{group}_{value}")
+    return found
+
+
+def _pick_page(pages: int) -> int:
+    page: int = st.selectbox(
+        "Page",
+        range(1, pages + 1),
+        format_func=lambda number: f"Page {number} of {pages}",
+        key="runs_page_number",
+        label_visibility="collapsed",
+        width=160,
+    )
+    return page
+
+
+def pick_columns() -> list[str]:
+    """The columns to show, in the order of `COLUMNS`."""
+    titles = {name: str(config["label"]) for name, config in COLUMNS.items()}
+    chosen = st.pills(
+        "Columns",
+        [name for name in COLUMNS if name != "run"],
+        selection_mode="multi",
+        default=USUAL,
+        format_func=titles.__getitem__,
+        key="runs_columns",
+        label_visibility="collapsed",
+    )
+    return [name for name in COLUMNS if name in chosen]
+
+
+def _table(
+    runs: Sequence[RunEntry], columns: Sequence[str], now_ns: int, name: str
+) -> list[RunEntry]:
+    rows = [_row(entry, now_ns) for entry in runs]
+    with st.container(key=f"narrow_runs_{name}"):
+        st.html("".join(_link(entry, row) for entry, row in zip(runs, rows, strict=True)))
+    event = st.container(key=f"wide_runs_{name}").dataframe(
+        pd.DataFrame(rows, columns=list(COLUMNS)).assign(
+            run=_short([row["run"] for row in rows], columns)
+        ),
+        column_config=_configs(columns),
+        column_order=columns,
+        hide_index=True,
+        placeholder="–",
+        on_select="rerun",
+        selection_mode="multi-row",
+        key=f"runs_table_{name}",
+        height=height_px(len(runs), 10),
+    )
+    return [runs[row] for row in event.selection.rows if row < len(runs)] if event else []
+
+
+def _short(names: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Names as their column has space for: without their middle, or their beginning if alike."""
+    width = BESIDE_TAGS["run"] if "tags" in columns else _NAME_PX
+    limit = width // CHARACTER_PX
+    short = [plain(name, limit) for name in names]
+    num = Counter(short)
+    return [
+        one if num[one] == 1 else f"…{name[1 - limit :]}"
+        for one, name in zip(short, names, strict=True)
+    ]
+
+
+def _configs(columns: Sequence[str]) -> dict[str, Any]:
+    if "tags" not in columns:
+        return COLUMNS
+    return COLUMNS | {name: COLUMNS[name] | {"width": px} for name, px in BESIDE_TAGS.items()}
+
+
+def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
+    """For a phone: the run's name, which leads to its Overview, and below it what tells it."""
+    step = row.get("step_ms")
+    told = (
+        row["status"],
+        row["strategy"],
+        None if step is None else units.milliseconds(step),
+        row["when"],
+    )
+    line = " · ".join(as_html(part) for part in told if part)
+    address = f"overview?run={quote(entry.name, safe='')}"
+    name = f'<a href="{as_html(address)}" style="color:inherit">{as_html(row["run"])}</a>'
+    return f"<p>{name}<br>{line}</p>"
+
+
+def _spread(runs: Sequence[RunEntry]) -> str:
+    """The range of the runs' step times: ` · median step 12.1 to 15 ms`; empty if unknown."""
+    found = [row_of(entry) for entry in runs]
+    times = [one.step_ms for one in found if isinstance(one, RunRow) and one.step_ms is not None]
+    if not times:
+        return ""
+    low, high = min(times), max(times)
+    span = f"{units.number(low)} to " if len(times) > 1 else ""
+    return f" · median step {span}{units.milliseconds(high)}"
+
+
+def row_of(entry: RunEntry) -> RunRow | LabError:
+    """The run's one line, or what is wrong with its folder."""
+    try:
+        return _recorded_row(entry.path)
+    except LabError as error:
+        return error
+    except Exception as error:
+        # The other runs of the list, and the button that deletes this one, must not go with it.
+        _logger.exception("The run %s cannot be read", entry.path)
+        return RunFolderError(f"This run cannot be read ({type(error).__name__})")
+
+
+def _recorded_row(path: Path) -> RunRow:
+    stamp = stamp_of(path)
+
+    def read() -> RunRow:
+        opened = open_run(path)
+        keep_step_times(opened.profile, stamp)
+        return opened.ask(run_row)
+
+    row = _rows.get(str(path), stamp, read)
+    # Whether a process still lives is no part of the files.
+    return row if row.status.is_over else open_run(path).ask(run_row)
+
+
+def since(then_ns: int, now_ns: int) -> str:
+    """How long ago, for people: `just now`, `5 min ago`, `3 h ago`, else the date."""
+    minutes = (now_ns - then_ns) / 60e9
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes:.0f} min ago"
+    if minutes < 24 * 60:
+        return f"{minutes / 60:.0f} h ago"
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(then_ns / 1e9))
+
+
+def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
+    found = row_of(entry)
+    row: dict[str, Any] = {
+        "run": run_name(entry.name, 80),
+        "when": since(entry.created_ns, now_ns),
+        "tags": [plain(tag) for tag in entry.tags] or None,
+    }
+    if isinstance(found, LabError):
+        return row | {"status": "✕ unreadable", "strategy": plain(found, 120)}
+    spec = entry.spec or {}
+    asked = spec.get("strategy", "")
+    return row | {
+        "status": DAMAGED if entry.is_damaged else STATUS_MARKS[found.status.state],
+        "strategy": plain(" → ".join(found.strategies) or asked, 80),
+        "workload": plain(workload_name(found.workload or ""), 40) or None,
+        "workers": found.num_workers,
+        "replicas": found.num_replicas,
+        "steps": found.num_steps,
+        "step_ms": found.step_ms,
+        "spark": list(found.spark_ms) if len(found.spark_ms) > 1 else None,
+        "throughput": units.rounded(found.examples_per_second),
+        "loss": found.last_loss,
+        "devices": plain(spec.get("devices") or "", 40) or None,
+        "batch": found.global_batch_size,
+        "algorithm": plain(spec.get("cross_device_ops") or "", 40) or None,
+        "loop": plain(spec.get("loop") or "", 40) or None,
+        "seed": spec.get("seed"),
+    }
+
+
+_rows: KeptNewest[RunRow] = KeptNewest(lambda _row: 1, MAX_ROWS_KEPT, MAX_ROWS_KEPT)

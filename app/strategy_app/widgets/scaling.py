@@ -1,0 +1,146 @@
+"""More replicas: the predicted curve from one or two runs, over the recorded or another link."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from strategy_app.charts.scaling import throughput_curve
+from strategy_app.server import state
+from strategy_app.server.opened import OpenRun, open_run
+from strategy_app.widgets.chart import draw_chart
+from strategy_app.widgets.mesh_times import show_mesh_times
+from strategy_app.widgets.own_link import CHOSEN, pick_own_link
+from strategy_app.widgets.runs_folder import RunEntry, list_runs
+from strategy_app.widgets.table import number, show_table, text
+from strategy_app.widgets.text import as_markdown, plain
+from strategy_profiles.errors import LabError
+from strategy_profiles.prediction.link import Link, read_link, ready_links
+from strategy_profiles.prediction.recorded_steps import segment_of
+from strategy_profiles.prediction.scaling import (
+    CURVE,
+    ON_PAPER,
+    ScaledStep,
+    ScalingPrediction,
+    predict_scaling,
+)
+from strategy_profiles.prediction.tpu_mesh import is_emulated
+from strategy_profiles.reporting import units
+from strategy_profiles.tables.store import Profile
+
+_NONE, _RECORDED = "no other run", "as recorded"
+
+
+def show_scaling(opened: OpenRun, segment: int) -> None:
+    """Draw the section: its choices, then the chart with its table, or why there is none."""
+    st.header("More replicas")
+    left, right = st.columns([3, 2])
+    entries = {entry.name: entry for entry in _same_program(opened)}
+    other = left.selectbox(
+        "Second run",
+        [_NONE, *entries],
+        format_func=lambda name: plain(entries[name].title) if name in entries else name,
+        key="scaling_other",
+        help="The same program on another number of replicas. Runs on 1 and 2 replicas give a "
+        "narrower interval than one run.",
+    )
+    chosen = right.selectbox(
+        "Link", [_RECORDED, *ready_links(), CHOSEN], key="scaling_link", bind="query-params"
+    )
+    link = pick_own_link() if chosen == CHOSEN else _ready_link(chosen)
+    if chosen == CHOSEN and link is None:
+        st.markdown("The curve appears once each field above has a valid value.")
+        return
+    name = other if other in entries else ""
+    try:
+        if is_emulated(segment_of(opened.profile, segment)):
+            show_mesh_times(opened, segment, link)
+            return
+        found = opened.ask(_predicted, segment, name, link)
+    except LabError as error:
+        st.markdown(as_markdown(error, 400))
+        return
+    _show(found)
+
+
+def _show(found: ScalingPrediction) -> None:
+    if len(found.rows) > 1:
+        draw_chart(
+            throughput_curve(found),
+            key="scaling_curve",
+            alt="Predicted examples per second by the number of replicas",
+        )
+    st.caption(as_markdown(_explanation(found), 1_000))
+    show_table(
+        "scaling_table",
+        found.rows,
+        {
+            "replicas": number("Replicas", lambda item: item.num_replicas, format="%d"),
+            "step": number("Step, ms", lambda item: item.step_ms, format="%.1f"),
+            "interval": text("Interval", _interval),
+            "rate": number(
+                "Examples/s",
+                lambda item: round(item.examples_per_second_at_median),
+                format="localized",
+            ),
+            "efficiency": number(
+                "Efficiency, %",
+                lambda item: None if item.efficiency is None else 100 * item.efficiency,
+                format="%.1f",
+            ),
+            "basis": text("Basis", lambda item: item.basis),
+        },
+    )
+
+
+def _interval(item: ScaledStep) -> str:
+    if item.low_ms is None or item.high_ms is None:
+        return "measured"
+    return f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
+
+
+def _explanation(found: ScalingPrediction) -> str:
+    told = (
+        f"{found.batch_per_replica:g} examples per replica, {units.size(found.gradient_bytes)} of "
+        f"gradients by {found.algorithm}. Measured on {units.listed(_measured(found))}. "
+        if found.measured
+        else f"{found.batch_per_replica:g} examples per replica. "
+    )
+    notes = " ".join(f"{note}." for note in found.notes)
+    return f"{told}{notes} {found.error_sentence} {ON_PAPER}"
+
+
+def _measured(found: ScalingPrediction) -> list[str]:
+    return [units.counted(item.num_replicas, "replica") for item in found.measured]
+
+
+def _ready_link(name: str) -> Link | None:
+    return None if name == _RECORDED else read_link(name)
+
+
+def _predicted(profile: Profile, segment: int, other: str, link: Link | None) -> ScalingPrediction:
+    runs, segments = [profile], [segment]
+    if other:
+        second = open_run(state.lab().runs / other).profile
+        runs.append(second)
+        segments.append(second.segments[-1].segment if second.segments else 0)
+    return predict_scaling(runs, CURVE, link=link, segments=segments)
+
+
+def _same_program(opened: OpenRun) -> list[RunEntry]:
+    """Other runs of the workload, on another number of devices or workers."""
+    runs = list_runs(state.lab().runs)
+    own = next((entry for entry in runs if entry.name == opened.profile.path.name), None)
+    if own is None or not own.spec:
+        return []
+    return [
+        entry
+        for entry in runs
+        if entry.spec
+        and entry.spec.get("workload") == own.spec.get("workload")
+        and _size(entry) != _size(own)
+    ]
+
+
+def _size(entry: RunEntry) -> tuple[object, object]:
+    assert entry.spec is not None
+    return entry.spec.get("workers"), entry.spec.get("devices")

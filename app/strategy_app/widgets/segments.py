@@ -1,0 +1,103 @@
+"""Segments of a run: chosen on a page (`?segment=N`), and named the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from strategy_app.charts.steps import SegmentMark
+from strategy_app.widgets.empty import empty
+from strategy_app.widgets.text import plain
+from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.findings import Facts, gather_facts
+from strategy_profiles.analysis.headline_segment import headline_segment
+from strategy_profiles.reporting.glossary import TERMS
+from strategy_profiles.reporting.spec_changes import describe
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.user_input.text import whole_or_none
+
+KEY = "segment"
+
+
+def segment_title(segment: SegmentOpened) -> str:
+    """Strategy, replicas and batch of a segment: `mirrored ×4, batch 256`."""
+    title = f"{segment.strategy} ×{segment.num_replicas}"
+    batch = segment.global_batch_size
+    varies = "of about " if segment.batch_sizes else ""
+    return title if batch is None else f"{title}, batch {varies}{batch}"
+
+
+def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
+    """Return the title of each segment, by its number.
+
+    Two segments in a row with equal `segment_title`s differ in another field: the later one is
+    titled by the fields that changed.
+    """
+    titles: dict[int, str] = {}
+    for number, segment in enumerate(segments):
+        title = segment_title(segment)
+        before = segments[number - 1] if number else None
+        if before is not None and segment_title(before) == title:
+            title = ", ".join(describe(before.spec, segment.spec)) or title
+        titles[segment.segment] = plain(title, 60)
+    return titles
+
+
+def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
+    """Return the marks of the segments for an axis of steps."""
+    titles = segment_titles(segments)
+    return [SegmentMark(item.first_step, titles[item.segment], item.segment) for item in segments]
+
+
+def pick_segment(profile: Profile) -> SegmentOpened | None:
+    """Return the segment to show, chosen with a control if the run has several.
+
+    Returns None if the run has no segment yet, after a message on the page.
+    """
+    segments = profile.segments
+    if not segments:
+        _say_none(profile)
+        return None
+    if len(segments) == 1:
+        return segments[0]
+    titles = segment_titles(segments)
+    by_number = {item.segment: item for item in segments}
+    numbers = list(by_number)
+    asked = whole_or_none(st.query_params.get(KEY, ""))
+    told = headline_segment(profile)
+    default = told.segment if told else numbers[-1]
+    wanted = asked if asked in by_number else default
+    chosen = st.segmented_control(
+        "Segment",
+        numbers,
+        default=wanted,
+        format_func=lambda number: f"{number}: {titles[number]}",
+        key=f"segment_of_{profile.path.name}",
+        help=TERMS["segment"],
+        wrap=True,
+    )
+    number = wanted if chosen is None else chosen
+    st.query_params[KEY] = str(number)
+    return by_number[number]
+
+
+def _say_none(profile: Profile) -> None:
+    if profile.status.is_over:
+        explained = explained_without_steps(profile)
+        empty(
+            explained.sentence if explained else "This run recorded no step.",
+            (explained.advice if explained else "")
+            or "It ended before its strategy was created. See the message above, then run again.",
+            page="lab",
+            link="Open the Lab",
+        )
+    else:
+        empty("The run is starting.", "The page appears after the first step.")
+
+
+def facts_of(profile: Profile, number: int) -> Facts:
+    """Everything that is known of a segment, by its number."""
+    segment = next(item for item in profile.segments if item.segment == number)
+    return gather_facts(profile, segment)

@@ -1,0 +1,85 @@
+"""A chart over the steps of a run: a click on a point shows that step on the timeline.
+
+`?step=N` in the page's address marks that step: this is the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from strategy_app.charts.base import CLEAR, mark_moment
+from strategy_app.server.opened import OpenRun
+from strategy_app.widgets.chart import draw_chart
+from strategy_app.widgets.links import open_step
+from strategy_profiles.reporting.palette import GREY
+
+HINT = "A click on a point shows the step on the timeline."
+RUNS_HINT = "A click on a point shows that step of its run on the timeline."
+NO_TIMELINE = "This run has no timeline: none of its steps was captured."
+
+
+def has_timeline(opened: OpenRun) -> bool:
+    """Whether the timeline has spans: from captures, or from the timestamps of a cluster."""
+    profile = opened.profile
+    return bool(profile.files.get("spans")) or len(profile.clocks.workers) > 1
+
+
+def runs_chart(opened: Mapping[str, OpenRun], chart: go.Figure, *, key: str, alt: str) -> None:
+    """Draw a chart with a line of steps per run: a click on a point opens that step of that run.
+
+    The `customdata` of a point is its step as the run counts it, where that is not on the axis.
+
+    Args:
+      opened: the run of each line, in the order of the lines.
+    """
+    runs = list(opened.values())
+    if not any(map(has_timeline, runs)):
+        draw_chart(chart, key=key, alt=alt)
+        return
+    make_selectable(chart)
+    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
+    for point in state.selection.points[:1]:
+        run = runs[point["curve_number"]]
+        if has_timeline(run):
+            open_step("timeline", run.profile.path.name, round(_step_of(point)))
+        else:
+            st.caption(NO_TIMELINE)
+    st.caption(RUNS_HINT)
+
+
+def _step_of(point: Mapping[str, Any]) -> float:
+    own = point.get("customdata")
+    if isinstance(own, list | dict):
+        own = next(iter(own.values() if isinstance(own, dict) else own), None)
+    return float(point["x"] if own is None else own)
+
+
+def make_selectable(chart: go.Figure) -> None:
+    """Give lines points: Plotly selects markers only. These cannot be seen.
+
+    Their colour is transparent, because a legend shows a marker whose opacity is 0 all the same.
+    Outlines, of which nothing is shown on hover, have none: a browser draws each marker.
+    """
+    chart.update_layout(clickmode="event+select", dragmode="pan")
+    chart.for_each_trace(
+        lambda line: line.update(mode="lines+markers", marker={"color": CLEAR, "size": 10}),
+        selector=lambda trace: trace.mode == "lines" and trace.hoverinfo != "skip",
+    )
+
+
+def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None:
+    """Draw a chart whose horizontal axis is the step."""
+    asked = st.query_params.get("step", "")
+    if asked.isdecimal():
+        mark_moment(chart, int(asked), f"step {asked}", GREY, y=0.9)
+    if not has_timeline(opened):
+        draw_chart(chart, key=key, alt=alt)
+        return
+    make_selectable(chart)
+    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
+    for point in state.selection.points[:1]:
+        open_step("timeline", opened.profile.path.name, round(point["x"]))

@@ -1,0 +1,121 @@
+"""Number tiles: the first one largest, each with its unit, where it came from, and its definition.
+
+A number is measured, derived or unavailable, and looks it; an unavailable one says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from strategy_app.widgets.text import as_html, bound
+from strategy_profiles.reporting.units import MISSING
+
+MANY = 7
+"""More tiles than these are drawn in rows of four."""
+
+Source = Literal["measured", "marks", "derived"]
+
+_MARKS = {
+    "measured": ("●", "measured"),
+    "marks": ("●", "measured by in-graph timestamps"),
+    "derived": ("◐", "derived: computed from other numbers"),
+    None: ("○", "unavailable"),
+}
+
+STYLE = """<style>
+.lab-tiles {display:grid; gap:.75rem; grid-template-columns:repeat(auto-fit,minmax(7.6rem,1fr));
+  grid-auto-rows:auto auto 1fr; margin:.25rem 0 .5rem}
+/* Labels, numbers and notes of neighbours share their lines, even if one of them takes two. */
+.lab-tile:not(.large) {display:grid; grid-row:span 3; grid-template-rows:subgrid; row-gap:0}
+.lab-tile.large {grid-row:span 3}
+.lab-tile {position:relative; padding:.7rem .55rem .65rem; border-radius:.4rem; min-width:0;
+  border:1px solid color-mix(in srgb, currentColor 16%, transparent)}
+.lab-tile:focus-visible {outline:2px solid currentColor; outline-offset:1px}
+.lab-tile .label {font-size:.76rem; letter-spacing:-.01em; opacity:.8; overflow-wrap:anywhere}
+.lab-tile .mark {font-size:.6rem; margin-left:.2rem; vertical-align:.12rem; opacity:.8}
+.lab-tile .value {font-size:1.55rem; font-weight:600; line-height:1.25;
+  font-variant-numeric:tabular-nums}
+.lab-tile .unit {display:inline-block; font-size:.85rem; font-weight:400; opacity:.75;
+  margin-left:.25rem}
+.lab-tile .note .unit {display:block; margin-left:0; opacity:1; line-height:1.3}
+.lab-tile .note {font-size:.78rem; opacity:.75; line-height:1.35; overflow-wrap:anywhere}
+.lab-tile.large {grid-column:span 2}
+.lab-tile.large .value {font-size:2.9rem; line-height:1.15}
+.lab-tile.large .unit {font-size:1.2rem}
+.lab-tile.missing .value {opacity:.45}
+.lab-tile .definition {display:none; position:absolute; left:0; top:calc(100% + 4px); z-index:50;
+  width:max-content; max-width:min(18rem,80vw); padding:.55rem .7rem; border-radius:.4rem;
+  background:#16202B; color:#F3F5F8; font-size:.8rem; line-height:1.4; white-space:pre-line;
+  box-shadow:0 4px 16px rgba(0,0,0,.3); pointer-events:none}
+.lab-tile:hover .definition, .lab-tile:focus .definition {display:block}
+.lab-tile:not(.large) .definition {left:50%; transform:translateX(-50%)}
+.lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
+.lab-tiles.pair {grid-template-columns:2fr minmax(0,1fr)}
+.lab-tiles.pair .lab-tile.large {grid-column:auto}
+.lab-tiles.pair .lab-tile.large .value {font-size:3.4rem}
+@media (max-width:75rem) {
+  .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
+}
+@media (max-width:48rem) {
+  .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(2,minmax(0,1fr))}
+  .lab-tile:nth-child(even) .definition {left:0; right:auto; transform:none}
+  .lab-tile:nth-child(odd):not(.large) .definition {left:auto; right:0; transform:none}
+  .lab-tiles .lab-tile.large .value {font-size:2.3rem}
+}
+</style>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One number. If `value` is None, `reason` says why."""
+
+    label: str
+    value: str | None
+    unit: str = ""
+    definition: str = ""
+    source: Source | None = "measured"
+    reason: str = ""
+    note: str = ""
+
+
+def split_unit(text: str) -> tuple[str | None, str]:
+    """`12.3 ms` as (`12.3`, `ms`); the dash of a missing number as (None, ``)."""
+    if text == MISSING:
+        return None, ""
+    value, _, unit = text.partition(" ")
+    return value, unit
+
+
+def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:
+    """Draw the tiles in a row that wraps."""
+    cells = [_cell(tile, large=first_is_large and index == 0) for index, tile in enumerate(tiles)]
+    kind = "many" if len(tiles) > MANY else "pair" if len(tiles) == 2 else ""
+    st.html(f'{STYLE}<div class="{f"lab-tiles {kind}".strip()}">{"".join(cells)}</div>')
+
+
+def _cell(tile: Tile, *, large: bool) -> str:
+    missing = tile.value is None
+    symbol, source = _MARKS[None if missing else tile.source]
+    note = tile.reason or "not recorded" if missing else tile.note
+    hint = "\n".join(part for part in (tile.definition, f"{symbol} {source}.") if part)
+    classes = " ".join(["lab-tile", *["large"] * large, *["missing"] * missing])
+    unit = f'<span class="unit">{as_html(tile.unit)}</span>'
+    # A long unit goes below its number, where a narrow tile has room for both.
+    beside, below = (unit, "") if len(tile.unit) <= 4 or large else ("", unit)
+    return (
+        f'<div class="{classes}" tabindex="0">'
+        f'<div class="label">{as_html(tile.label)}'
+        f'<span class="mark" aria-label="{as_html(source)}">{symbol}</span></div>'
+        f'<div class="value">{as_html(MISSING if missing else tile.value)}'
+        f"{beside}</div>"
+        f'<div class="note">{below}{bound(as_html(note))}</div>'
+        f'<div class="definition" role="tooltip">{_lines(hint)}</div></div>'
+    )
+
+
+def _lines(text: str) -> str:
+    return "\n".join(as_html(line) for line in text.splitlines())

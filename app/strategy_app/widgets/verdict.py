@@ -1,0 +1,114 @@
+"""The answer in words: what was run, how fast it is, what limits it, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from strategy_app.server.opened import OpenRun
+from strategy_app.widgets.chart import note_first_sentence
+from strategy_app.widgets.segments import facts_of
+from strategy_app.widgets.text import as_html, bound, sentence_as_markdown
+from strategy_profiles.analysis.findings import Facts, Finding, findings
+from strategy_profiles.analysis.headline import Bold, headline
+from strategy_profiles.replay.finding_gain import findings_with_gains
+from strategy_profiles.tables.store import Profile
+
+SHOWN = 3
+_HEADLINE = """<style>
+.lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
+  max-width:70rem; text-wrap:pretty}
+.lab-headline b {font-weight:650}
+</style>"""
+
+
+def show_headline(profile: Profile, facts: Facts) -> None:
+    """One sentence or two, large."""
+    parts = headline(profile, facts)
+    show_sentence("".join(map(_as_html, parts)))
+
+
+def _as_html(part: str) -> str:
+    """A part of the headline; the spaces around it, which `as_html` takes away, are kept."""
+    if isinstance(part, Bold):
+        return f"<b>{as_html(part, 60)}</b>"
+    before, after = part[: -len(part.lstrip())], part[len(part.rstrip()) :]
+    return f"{before}{as_html(part)}{after}"
+
+
+def show_sentence(sentence: str) -> None:
+    """A page's answer in large type; `sentence` is HTML, its names already escaped."""
+    st.html(f'{_HEADLINE}<div class="lab-headline">{bound(sentence)}</div>')
+    note_first_sentence()
+
+
+def show_findings(
+    facts: Facts, offer: Callable[[Finding], None] = lambda _finding: None
+) -> list[DeltaGenerator]:
+    """Why is it slow, the largest cost first; each with what to try.
+
+    Returns an empty place for each finding, in the order of `findings`: for what a step would take
+    without it, which a replay predicts after the page is there.
+
+    Args:
+      offer: draws below a finding what the lab can do about it.
+    """
+    found = findings(facts)
+    st.header(
+        "Why is it slow?",
+        help="Ranked by the share of the loop's wall time; no two findings have the same time.",
+    )
+    if not found:
+        known = facts.breakdown.source is not None
+        reason = facts.steps.unknown.get("replicas", facts.breakdown.reason)
+        if not facts.steps.step.size:
+            reason = "no step was recorded"
+        st.markdown(
+            "No finding: no straggler, and neither input nor communication takes much of a step."
+            if known
+            else f"Not known: {reason}."
+        )
+        return []
+    places = [_show_one(finding, offer) for finding in found[:SHOWN]]
+    if len(found) > SHOWN:
+        with st.expander(f"{len(found) - SHOWN} more"):
+            places += [_show_one(finding, offer) for finding in found[SHOWN:]]
+    return places
+
+
+def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenerator:
+    with st.container(border=True):
+        left, right = st.columns([1, 4])
+        with left:
+            if finding.cost is None:
+                st.markdown("**Cost unknown**")
+            else:
+                st.markdown(f"**{finding.cost.share_text}**")
+                st.caption(sentence_as_markdown(finding.cost.detail_text))
+        with right:
+            st.markdown(sentence_as_markdown(finding.sentence))
+            place = st.empty()
+            st.caption(f"Try: {sentence_as_markdown(finding.advice)}")
+            offer(finding)
+    return place
+
+
+def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:
+    """Add to each finding what a step would take without it; a replay predicts that.
+
+    The server predicts it as soon as the page is requested (`shell.read_ahead`).
+    """
+    for place, finding in zip(places, with_gains(opened, segment), strict=True):
+        if finding.gain is not None:
+            place.markdown(sentence_as_markdown(finding.gain.sentence))
+
+
+def with_gains(opened: OpenRun, segment: int) -> tuple[Finding, ...]:
+    """Return the findings of a segment, each with its gain or the reason why it has none."""
+
+    def predicted(profile: Profile, number: int) -> tuple[Finding, ...]:
+        return findings_with_gains(profile, opened.ask(facts_of, number))
+
+    return opened.ask(predicted, segment)

@@ -1,8 +1,0 @@
-"""Step time on more replicas than were recorded: collectives by a model, steps by their phases.
-
-    found = predict_scaling([profiles.load("runs/one"), profiles.load("runs/two")], [4, 8])
-    found.steps[0].step_ms, found.steps[0].low_ms, found.steps[0].high_ms
-
-Free of TensorFlow. docs/scaling.md has the model, its interval and its measured error. A change of
-the recorded configuration itself belongs to `replay`.
-"""

@@ -1,0 +1,64 @@
+"""A profile that answers questions: what a program holds that opened a run.
+
+    profile = strategy_profiles.load("runs/mine")
+    profile.table("steps"), profile.sql("select ..."), profile.summary()
+    profile                     # in a notebook: the report, below the cell
+
+The analyses read `store.Profile`; only here do the two meet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.tables.store import Profile
+
+_FRAME_HEIGHT_PX = 720
+
+
+class AnalysedProfile(Profile):
+    """A Profile with SQL and the summary at hand."""
+
+    def sql(self, query: str) -> pa.Table:
+        """The answer to one SELECT over the tables; see `strategy_profiles.tables.sql`.
+
+        DuckDB runs it in this process, without a limit of time and with 1 GB for its operators.
+        `strategy-lab sql` and the page use a process with limits (docs/security.md).
+        """
+        from strategy_profiles.tables.sql import run_query  # DuckDB: only who asks pays for it
+
+        return run_query(self, query)
+
+    def summary(self, *, gains: bool = False) -> dict[str, Any]:
+        """The run in one JSON-ready mapping; see `strategy_profiles.analysis.summary`.
+
+        Args:
+          gains: predict by a replay what a step would gain without each finding.
+        """
+        if not gains:
+            return summarize(self)
+        from strategy_profiles.replay.finding_gain import gain_of
+
+        return summarize(self, lambda finding: gain_of(self, finding))
+
+    def _repr_html_(self) -> str:
+        """The report, as a notebook shows a profile that is the last value of a cell.
+
+        A frame keeps the report's styles and scripts apart from the notebook: sandboxed, it reaches
+        neither the notebook nor the network.
+        """
+        from html import escape
+
+        from strategy_profiles.exports.html import report
+
+        return (
+            f'<iframe title="Report of {escape(self.name)}" sandbox="allow-scripts '
+            f'allow-downloads" style="width:100%;height:{_FRAME_HEIGHT_PX}px;border:0" '
+            f'srcdoc="{escape(report(self))}"></iframe>'
+        )
+
+
+load = AnalysedProfile.load

@@ -1,0 +1,118 @@
+"""Where did the time of the loop go? Each millisecond is in one row.
+
+    program = before training + loop + after it
+    loop    = first step + steps + between steps
+    steps   = tracing + phases of the replicas, or what the samples say without captures
+    compute = ops by layer and type
+
+Steps and gaps are measured. The phases are those of the typical captured steps, scaled to all. What
+happens between steps, and in the first one, is sampled (`regions`). Without samples, as in runs of
+earlier versions, it is the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.account.regions import Regions, regions_of
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.account.sampled import sampled_rows
+from strategy_profiles.analysis.account.step_time import step_rows
+from strategy_profiles.analysis.cost import Cost, Source
+from strategy_profiles.analysis.steps import step_times
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+
+@dataclass(frozen=True)
+class Account:
+    """The rows of a segment; empty without a step."""
+
+    segment: int
+    num_steps: int
+    """Of the loop, with those of the first call."""
+    rows: tuple[Row, ...]
+    num_first: int = 0
+    """Steps of the first call; 0 in an imported profile."""
+
+    def row(self, path: str) -> Row | None:
+        return next((row for row in self.rows if row.row == path), None)
+
+    def children(self, path: str) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if row.parent == path)
+
+    @property
+    def loop_ms(self) -> float | None:
+        loop = self.row("loop")
+        return loop.total_ms if loop else None
+
+    def share(self, row: Row) -> float:
+        """Share of the loop; of a row outside of it, relative to the loop."""
+        loop_ms = self.loop_ms
+        return row.total_ms / loop_ms if loop_ms else 0.0
+
+    def share_of_usual(self, row: Row) -> float:
+        """Share of the loop without its first step."""
+        return row.total_ms / self.usual_ms if self.usual_ms else 0.0
+
+    def ms_per_step(self, row: Row) -> float:
+        return row.total_ms / self.num_steps
+
+    @property
+    def usual_ms(self) -> float:
+        """Length of the loop after its first step; of the whole loop if that was its only one."""
+        rows = (self.row("loop/steps"), self.row("loop/between"))
+        return sum(row.total_ms for row in rows if row) or self.loop_ms or 0.0
+
+    def cost(self, total_ms: float, source: Source, num_steps: int = 0) -> Cost | None:
+        """What takes so long in all, in terms of the loop; None without a loop."""
+        if not self.loop_ms or not self.num_steps:
+            return None
+        return Cost(
+            total_ms / self.num_steps,
+            total_ms / self.loop_ms,
+            total_ms / self.usual_ms,
+            source,
+            num_steps,
+        )
+
+    @property
+    def is_sampled(self) -> bool:
+        return any(row.source == "sampled" for row in self.rows)
+
+
+def account(profile: Profile, segment: SegmentOpened) -> Account:
+    """Divide the time of the lowest worker's loop, as `steps` are its."""
+    return profile.once(("account", segment.segment), lambda: _account(profile, segment))
+
+
+def _account(profile: Profile, segment: SegmentOpened) -> Account:
+    steps = step_times(profile, segment.segment)
+    found = regions_of(profile, segment.segment)
+    if found is None:
+        return Account(segment.segment, 0, ())
+    rows = [] if len(profile.segments) > 1 else [*_outside(found)]
+    rows.append(Row("loop", "loop", found.loop_ms, "measured"))
+    if steps.num_warm_up:
+        rows.append(Row("loop/first", "first", found.first_ms, "measured"))
+        rows += sampled_rows("loop/first", found, found.is_first, found.first_ms)
+    rows.append(Row("loop/steps", "steps", found.steps_ms, "measured"))
+    rows += step_rows(profile, segment, found)
+    rows.append(Row("loop/between", "between", found.between_ms, "measured"))
+    rows += sampled_rows("loop/between", found, found.is_between, found.between_ms)
+    return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
+
+
+def _outside(found: Regions) -> Iterator[Row]:
+    if found.program_ms is not None:
+        yield Row("program", "program", found.program_ms, "measured")
+    if found.before_ms is not None:
+        yield Row("program/before", "before", found.before_ms, "measured")
+        yield from sampled_rows("program/before", found, found.is_before, found.before_ms)
+    if found.after_ms is not None:
+        yield Row("program/after", "after", found.after_ms, "measured")
+        yield from sampled_rows("program/after", found, found.is_after, found.after_ms)

@@ -1,0 +1,100 @@
+"""Divides the computation of captured steps by layer and type of op."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from strategy_profiles.analysis.model_graph.scopes import layer_of, models, scoped
+from strategy_profiles.analysis.steps import typical_captured_steps
+from strategy_profiles.run.loop_scope import loop_in, plain
+from strategy_profiles.run.tensorflow_names import type_as_written
+from strategy_profiles.tables.columns import of_segment, of_steps
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+_Of = tuple[str | None, bool, str | None]
+"""Line, whether it is trained, and loop of an op."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpTime:
+    """What one type of op takes in one layer."""
+
+    layer: str | None
+    op: str
+    share: float
+    """Of the time of all ops of replicas that compute."""
+    line: str | None = None
+    """File and line of the program that made the longest of the ops, as in the placement table."""
+    trains: bool = False
+    """Whether they are gradients, or gradients of their layer are computed."""
+    loop: str | None = None
+    """The loop of the graph that the longest of the ops belong to, as `loop_in` names it."""
+
+
+def op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+    """The ops of the typical captured steps, the longest first; empty without captures."""
+    return profile.once(("op-times", segment), lambda: _op_times(profile, segment))
+
+
+def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
+    steps = set(typical_captured_steps(profile, segment).tolist())
+    columns = ("segment", "step", "replica", "name", "op", "category", "duration_ns")
+    rows = of_segment(of_steps(profile.columns("spans", columns), steps), segment)
+    is_own = pc.and_(
+        pc.equal(rows["category"].cast(pa.string()), "compute"), rows["replica"].is_valid()
+    )
+    rows = rows.filter(is_own)
+    if not rows.num_rows:
+        return ()
+    rows = rows.set_column(0, "name", rows["name"].cast(pa.string())).select([0, 4, 6])
+    grouped = (
+        pa.table({"name": rows[0], "op": rows[1].cast(pa.string()), "ns": rows[2]})
+        .group_by(["name", "op"])
+        .aggregate([("ns", "sum")])
+    )
+    names, ops = grouped["name"].to_pylist(), grouped["op"].to_pylist()
+    lengths = grouped["ns_sum"].to_pylist()
+    paths = [scoped(name) for name in names]
+    of_models = models(paths)
+    line_of = lines_of_ops(profile, segment)
+    layers = [layer_of(path, of_models) for path in paths]
+    trained = {layer for layer, path in zip(layers, paths, strict=True) if path.is_gradient}
+    found: dict[tuple[str | None, str], Counter[_Of]] = defaultdict(Counter)
+    for name, layer, op, length in zip(names, layers, ops, lengths, strict=True):
+        kind = type_as_written(op or "")
+        named = None if layer is not None and layer.startswith(kind) else layer
+        of = line_of.get(name), layer is not None and layer in trained, loop_in(name)
+        found[named, kind][of] += length
+    whole = float(sum(lengths)) or 1.0
+    times = [_one(*key, parts, whole) for key, parts in found.items()]
+    return tuple(sorted(times, key=lambda time: -time.share))
+
+
+def _one(layer: str | None, op: str, parts: Counter[_Of], whole: float) -> OpTime:
+    return OpTime(layer, op, float(parts.total()) / whole, *parts.most_common(1)[0][0])
+
+
+def lines_of_ops(profile: Profile, segment: int) -> dict[str, str]:
+    """The line that made each op, by the op's name."""
+    return profile.once(("op-lines", segment), lambda: _lines(profile, segment))
+
+
+def _lines(profile: Profile, segment: int) -> dict[str, str]:
+    placed = profile.columns("placement", ("segment", "name", "source_line"))
+    rows = of_segment(placed, segment)
+    rows = rows.filter(rows["source_line"].is_valid())
+    return dict(zip(rows["name"].to_pylist(), rows["source_line"].to_pylist(), strict=True))
+
+
+def line_of_loop(lines: Mapping[str, str], loop: str) -> str | None:
+    """The line that made most ops of a loop, which is named as `loop_in` names it."""
+    of_loop = Counter(line for name, line in lines.items() if plain(name).startswith(f"{loop}/"))
+    return of_loop.most_common(1)[0][0] if of_loop else None

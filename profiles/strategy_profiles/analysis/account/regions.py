@@ -1,0 +1,227 @@
+"""Divides the time of the thread that trains: before the loop, its steps, between them, after it.
+
+Where steps begin and end is measured. What happens elsewhere is sampled: each region's length is
+known, and its samples say what it was spent on. The intervals between samples are random, so the
+share of samples is an unbiased estimate of the share of time.
+
+The loop of a program begins before its first step: with the making of the iterator, and with what
+Keras's `fit` does before. A sample belongs to the loop if it is in the outermost `for` or `while`
+statement around the line that does the steps, or on that line itself (`model.fit(...)`). Of two
+segments in one loop the earlier one has the time until the later one begins.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.run.event_parts import Loop, StackPlace
+from strategy_profiles.run.layout import worker_folders
+from strategy_profiles.run.stacks import NO_STACKS, Stacks, read_stacks
+from strategy_profiles.tables.columns import Bools, Ints
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+Line = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Begin and end of the loop, and which samples are where. Times are in ms."""
+
+    stacks: Stacks
+    over_ns: int
+    """End of the loop, by the wall clock."""
+    program_ms: float | None
+    """From the start of the process to the last sample; None if nothing was sampled."""
+    before_ms: float | None
+    loop_ms: float
+    after_ms: float | None
+    first_ms: float
+    """The first call, and the loop before it."""
+    steps_ms: float
+    gap: Ints
+    """By sample the number of the step that began last before it; -1 before the first one."""
+    is_before: Bools
+    is_first: Bools
+    is_step: Bools
+    is_between: Bools
+    is_after: Bools
+
+    @property
+    def usual_ms(self) -> float:
+        """The loop after its first step."""
+        return self.steps_ms + self.between_ms
+
+    @property
+    def between_ms(self) -> float:
+        return max(0.0, self.loop_ms - self.first_ms - self.steps_ms)
+
+
+def regions_of(profile: Profile, segment: int) -> Regions | None:
+    """The regions of a segment, by its steps and the samples of the lowest worker; None without a
+    step."""
+    return profile.once(("regions", -1), lambda: _by_segment(profile)).get(segment)
+
+
+def _by_segment(profile: Profile) -> dict[int, Regions]:
+    stacks, opened = _stacks(profile), sorted(profile.segments, key=lambda each: each.segment)
+    found: dict[int, Regions] = {}
+    over_ns: int | None = None
+    for each, later in itertools.pairwise([*opened, None]):
+        assert each is not None
+        until_ns = later.started_ns if later else None
+        own = regions(step_times(profile, each.segment), stacks, over_ns, until_ns)
+        if own is not None:
+            found[each.segment], over_ns = own, own.over_ns
+    return found
+
+
+def _stacks(profile: Profile) -> Stacks:
+    """The samples of the lowest worker's last process."""
+    folders = list(worker_folders(profile.path)) if profile.path.is_dir() else []
+    lowest = min((folder.worker for folder in folders), default=0)
+    found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == lowest)
+    return next((stacks for stacks in found if stacks.count), NO_STACKS)
+
+
+def regions(
+    steps: StepTimes, stacks: Stacks, from_ns: int | None = None, until_ns: int | None = None
+) -> Regions | None:
+    """Divide the time around the steps of a segment; None without a step.
+
+    Its loop begins and ends between these two times, if they are given and its steps do.
+    """
+    if not steps.count:
+        return None
+    end_ns = steps.start_ns + (steps.wall_ms * 1e6).astype(np.int64)
+    num_first = steps.num_warm_up  # 0 in an imported profile, which begins while steps go on
+    begin_ns, over_ns = int(steps.start_ns[0]), int(end_ns.max())
+    first_end_ns = int(end_ns[:num_first].max()) if num_first else begin_ns
+    is_in_step = _inside(stacks.at_ns, steps.start_ns, end_ns)
+    belongs = _belongs(stacks, is_in_step)
+    first_ns = _extended(stacks.at_ns, belongs, begin_ns, forward=False)
+    begin_ns = min(begin_ns, max(first_ns, from_ns or first_ns))
+    is_freed = np.array([place.doing == "python" for place in stacks.places], bool)
+    if stacks.count:  # what the loop made is freed once it is over, at its own line
+        ended = np.flatnonzero(belongs & ~is_freed[stacks.place])
+        belongs &= np.arange(stacks.count) <= (ended[-1] if len(ended) else -1)
+    last_of_loop_ns = _extended(stacks.at_ns, belongs, over_ns, forward=True)
+    over_ns = max(over_ns, min(last_of_loop_ns, until_ns or last_of_loop_ns))
+    steps_ms = _union_ms(steps.start_ns[num_first:], end_ns[num_first:])
+    last_ns = int(stacks.at_ns[-1]) if stacks.count else None
+    at = stacks.at_ns
+    is_first = (at >= begin_ns) & (at < first_end_ns)
+    is_later = (at >= first_end_ns) & (at < over_ns)
+    began_ns = stacks.program_ns
+    return Regions(
+        stacks=stacks,
+        over_ns=over_ns,
+        program_ms=None if began_ns is None or last_ns is None else (last_ns - began_ns) / 1e6,
+        before_ms=None if began_ns is None else max(0, begin_ns - began_ns) / 1e6,
+        loop_ms=(over_ns - begin_ns) / 1e6,
+        after_ms=None if last_ns is None else max(0, last_ns - over_ns) / 1e6,
+        first_ms=(first_end_ns - begin_ns) / 1e6,
+        steps_ms=steps_ms,
+        gap=np.searchsorted(steps.start_ns, at, side="right") - 1,
+        is_before=at < begin_ns,
+        is_first=is_first,
+        is_step=is_later & is_in_step,
+        is_between=is_later & ~is_in_step,
+        is_after=at >= over_ns,
+    )
+
+
+def _union_ms(start_ns: Ints, end_ns: Ints) -> float:
+    """Length of intervals by their begins, in order; workers of parameter servers overlap."""
+    if not len(start_ns):
+        return 0.0
+    over_ns = np.maximum.accumulate(end_ns)
+    begin_ns = np.maximum(start_ns, np.concatenate([start_ns[:1], over_ns[:-1]]))
+    return float((over_ns - begin_ns).clip(min=0).sum() / 1e6)
+
+
+def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
+    """Which times are within one of the intervals, whose begins are in order."""
+    place = np.searchsorted(start_ns, at_ns, side="right") - 1
+    over_ns = np.maximum.accumulate(end_ns)
+    found: Bools = (place >= 0) & (at_ns < over_ns[place.clip(min=0)])
+    return found
+
+
+def samples_of_loop(stacks: Stacks, start_ns: Ints, end_ns: Ints) -> Bools:
+    """Which samples are in the loop that does these steps, whose begins are in order."""
+    return _belongs(stacks, _inside(stacks.at_ns, start_ns, end_ns))
+
+
+def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
+    """Which samples are in the loop that does the steps, by the program's lines."""
+    used = set(stacks.place[is_in_step].tolist())
+    lines = {line for place in used for line in _lines(stacks.places[place])}
+    loops = [loop for loop in stacks.loops if any(_is_in(line, loop) for line in lines)]
+    inside = [_is_of(place, loops, lines) for place in stacks.places]
+    found: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
+    return found
+
+
+def _is_of(place: StackPlace, loops: Sequence[Loop], lines: Collection[Line]) -> bool:
+    own = _lines(place)
+    if any(_is_in(line, loop) for line in own for loop in loops):
+        return True
+    if loops or place.doing == "python":  # at such a line, `fit` has returned
+        return False
+    return any(line in lines for line in own)
+
+
+def _lines(place: StackPlace) -> list[Line]:
+    return [(frame.file, frame.line) for frame in place.frames]
+
+
+def _is_in(line: Line, loop: Loop) -> bool:
+    return loop.file == line[0] and loop.first <= line[1] <= loop.last
+
+
+def _extended(at_ns: Ints, belongs: Bools, edge_ns: int, *, forward: bool) -> int:
+    """Move an end of the loop outwards over the samples next to it that belong to it."""
+    outside = np.flatnonzero(at_ns > edge_ns if forward else at_ns < edge_ns)
+    for place in outside if forward else outside[::-1]:
+        if not belongs[place]:
+            break
+        edge_ns = int(at_ns[place])
+    return edge_ns
+
+
+class Part(NamedTuple):
+    """The part of a length that passed at one place."""
+
+    place: StackPlace
+    ms: float
+    num_samples: int
+    gaps: frozenset[int]
+    """Numbers of the steps after which it was seen, -1 before the first."""
+
+
+def split(found: Regions, chosen: Bools, total_ms: float) -> list[Part]:
+    """Divide a length among the places of the chosen samples."""
+    stacks = found.stacks
+    place, num_places = stacks.place[chosen], len(stacks.places)
+    weights = np.bincount(place, stacks.for_ms[chosen], minlength=num_places)
+    whole = float(weights.sum())
+    if not whole:
+        return []
+    gaps = found.gap[chosen]
+    return [
+        Part(
+            stacks.places[number],
+            float(weights[number]) * total_ms / whole,
+            int((place == number).sum()),
+            frozenset(gaps[place == number].tolist()),
+        )
+        for number in np.unique(place)
+    ]

@@ -1,0 +1,149 @@
+"""Rows of a part of the loop that was sampled: by kind, then by line of the program."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from strategy_profiles.analysis.account.regions import Part, Regions, split
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.run.event_parts import StackPlace
+from strategy_profiles.tables.columns import Bools
+
+MOST_LINES = 6
+"""Lines of the program that a kind of row is divided by; the others are one row."""
+LONGEST_INTERVAL_MS, LONG_MS, FEW = 125.0, 1000.0, 0.2
+"""Mean time between two samples at most; a length in which a fifth of them must be there."""
+SMALLEST = 0.002
+"""Share of the loop below which a line has no row of its own."""
+_OWN = frozenset({"op", "call", "python"})
+_VALIDATES = re.compile(
+    r"(?:^|[^a-z])(?:val|valid|validate|validation|eval|evaluate|test)(?=[^a-z]|$)"
+)
+_PREDICTS = re.compile(r"(?:^|[^a-z])(?:predict|prediction|infer|inference)(?=[^a-z]|$)")
+_SAVES = re.compile(r"(?:^|[^a-z])(?:save|checkpoint)(?=[^a-z]|$)")
+_NAMED = {"validation": _VALIDATES, "predict": _PREDICTS, "checkpoint": _SAVES}
+"""What a loop of the program's own does, by the names of its functions: `val_step(batch)`."""
+_CALL_FUNCTIONS = {"validation", "predict"}
+"""Parts of the loop in which Keras calls a function that it has made for them."""
+Where = Literal["first", "steps", "between"]
+
+
+def sampled_rows(parent: str, found: Regions, chosen: Bools, total_ms: float) -> Iterator[Row]:
+    """Rows that add up to a length; the rest if no sample was taken in it."""
+    where: Where = "first" if parent.endswith("first") else "between"
+    parts = split(found, chosen, total_ms)
+    held_ms = _held_ms(found, parts, total_ms) if where == "between" else 0.0
+    if held_ms:
+        parts = split(found, chosen, total_ms - held_ms)
+        yield Row(f"{parent}/lock-held", "own-lines", held_ms, "derived")
+    elif not parts and total_ms > 0:
+        yield Row(f"{parent}/rest", "rest", total_ms, "rest")
+    yield from rows_of(parent, parts, found, where)
+
+
+def _held_ms(found: Regions, parts: Sequence[Part], total_ms: float) -> float:
+    """The part of a length in which the sampler could not run, 0 if it ran as it should.
+
+    It needs Python's lock: where it is kept waiting, the program runs code that keeps the lock,
+    such as a garbage collection. At which line is not known.
+    """
+    sampled_ms = sum(part.num_samples for part in parts) * LONGEST_INTERVAL_MS
+    is_held = found.stacks.count and total_ms >= LONG_MS and sampled_ms < FEW * total_ms
+    return total_ms - sampled_ms if is_held else 0.0
+
+
+def rows_of(parent: str, parts: Sequence[Part], found: Regions, where: Where) -> Iterator[Row]:
+    """Rows of these parts by kind, the longest first, each followed by its lines."""
+    starts = _starting_lines(found.stacks.places)
+    kinds: dict[tuple[str, str], list[Part]] = defaultdict(list)
+    for part in parts:
+        kinds[_kind(part.place, starts, where)].append(part)
+    for (kind, name), members in sorted(kinds.items(), key=lambda item: -_ms(item[1])):
+        path = f"{parent}/{kind}:{name}" if name else f"{parent}/{kind}"
+        row = _row(path, kind, members, call=name or None)
+        lines = list(by_line(path, kind, members, SMALLEST * found.loop_ms))
+        if len(lines) == 1:
+            row, lines = replace(lines[0], row=path, call=row.call or lines[0].call), []
+        yield row
+        yield from lines
+
+
+def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tuple[str, str]:
+    """Kind of row, and the name that tells it from others of the kind."""
+    if place.doing == "tracing" and place.within in _CALL_FUNCTIONS:
+        return "tracing", ""  # once per function: not what each validation takes
+    if place.within:
+        return place.within, place.call if place.within == "callback" else ""
+    if where == "between" and (named := _named(place)):
+        return named, ""
+    if place.doing == "python" and _line_of(place) in starts:
+        return "epoch-start", ""  # freeing the last iterator has no frame of its own
+    return _plain_kind(place, where), ""
+
+
+def _plain_kind(place: StackPlace, where: Where) -> str:
+    if where != "between" and place.doing == "function":
+        return "running"
+    if where == "steps" and place.doing in ("op", "call"):
+        return "eager"
+    if place.doing in _OWN:
+        return "own-lines" if place.frames else "rest"
+    return place.doing
+
+
+def _named(place: StackPlace) -> str | None:
+    """What the program's own loop does, if a function or the line itself is named after it."""
+    if place.doing in ("tracing", "recording", "import"):
+        return None
+    names = [frame.function.lower() for frame in place.frames]
+    names += [frame.text.lower() for frame in place.frames[-1:]]
+    return next((kind for kind, pattern in _NAMED.items() if any(map(pattern.search, names))), None)
+
+
+def _starting_lines(places: Iterable[StackPlace]) -> set[tuple[str, int]]:
+    """The lines that make iterators, as `for batch in dataset` and `model.fit` do."""
+    return {_line_of(place) for place in places if place.doing == "epoch-start" and place.frames}
+
+
+def _line_of(place: StackPlace) -> tuple[str, int]:
+    return (place.frames[-1].file, place.frames[-1].line) if place.frames else ("", 0)
+
+
+def by_line(parent: str, kind: str, members: Sequence[Part], smallest_ms: float) -> Iterator[Row]:
+    """A row for each of the longest lines, then one for the others."""
+    lines: dict[tuple[str, int], list[Part]] = defaultdict(list)
+    for member in members:
+        lines[_line_of(member.place)].append(member)
+    ordered = sorted(lines.items(), key=lambda item: -_ms(item[1]))
+    others: list[Part] = []
+    for number, ((file, line), parts) in enumerate(ordered):
+        if not file or (len(ordered) > 1 and (number >= MOST_LINES or _ms(parts) < smallest_ms)):
+            others += parts
+            continue
+        longest = max(parts, key=lambda part: part.ms).place
+        row = _row(f"{parent}/{number}", kind, parts, call=longest.call or None)
+        yield replace(row, file=file, line=line, text=longest.frames[-1].text or None)
+    if others:
+        yield _row(f"{parent}/others", kind, others)
+
+
+def whole_row(path: str, kind: str, members: Sequence[Part]) -> Row:
+    """One row of several parts, with their longest line."""
+    line = next(by_line("", kind, members, np.inf))
+    return replace(_row(path, kind, members), file=line.file, line=line.line, text=line.text)
+
+
+def _row(path: str, kind: str, members: Sequence[Part], call: str | None = None) -> Row:
+    gaps = frozenset[int]().union(*(part.gaps for part in members))
+    num_samples = sum(part.num_samples for part in members)
+    return Row(path, kind, _ms(members), "sampled", num_samples, len(gaps), call=call)
+
+
+def _ms(members: Iterable[Part]) -> float:
+    return sum(part.ms for part in members)

@@ -1,0 +1,99 @@
+"""Divides the time of the steps: tracing, the phases of the replicas, ops by layer and type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strategy_profiles.analysis.account.op_time import op_times
+from strategy_profiles.analysis.account.regions import Regions, split
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.account.sampled import SMALLEST, rows_of, whole_row
+from strategy_profiles.analysis.breakdown import step_breakdown
+from strategy_profiles.analysis.causes import held_up
+from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.tables.schema import CATEGORIES
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+MOST_OPS = 10
+_ASIDE = ("tracing", "recording")
+"""What a replica's phases do not include."""
+
+
+def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Iterator[Row]:
+    """Tracing and recording by samples, the rest by the phases of captured steps, or samples."""
+    parts = split(found, found.is_step, found.steps_ms)
+    left_ms = found.steps_ms
+    for kind in _ASIDE:
+        members = [part for part in parts if part.place.doing == kind and not part.place.within]
+        if members:
+            row = whole_row(f"loop/steps/{kind}", kind, members)
+            left_ms -= row.total_ms
+            yield row
+    breakdown = step_breakdown(profile, segment)
+    phases = {name: breakdown.mean_ms(name) or 0.0 for name in CATEGORIES}
+    if sum(phases.values()):
+        lengths = _scaled(phases, step_times(profile, segment.segment), left_ms)
+        for name, length in lengths.items():
+            if length > 0:
+                yield Row(f"loop/steps/{name}", name, length, "derived")
+        yield from _launches(profile, segment.segment, phases, lengths.get("idle", 0.0))
+        yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), found.loop_ms)
+        return
+    others = [part for part in parts if part.place.doing not in _ASIDE or part.place.within]
+    yield from rows_of("loop/steps", others, found, "steps")
+    if not others and left_ms > 0:
+        yield Row("loop/steps/rest", "rest", left_ms, "rest")
+
+
+def _launches(
+    profile: Profile, segment: int, phases: dict[str, float], idle_ms: float
+) -> Iterator[Row]:
+    """The part of the idle time of GPUs that passes until their next kernel is launched."""
+    launch_ms = held_up(profile, segment).launch_ms
+    if launch_ms and idle_ms:
+        share = min(1.0, launch_ms / phases["idle"])
+        yield Row("loop/steps/idle/launch", "launch", share * idle_ms, "derived")
+
+
+def _scaled(phases: dict[str, float], steps: StepTimes, left_ms: float) -> dict[str, float]:
+    """Scale the phases to all steps. The wait for batches is measured in each, if it is at all."""
+    later = steps.input_ms[steps.num_warm_up :]
+    fixed: dict[str, float] = {}
+    if len(later) and np.isfinite(later).all():
+        fixed = {"input": min(float(later.sum()), left_ms)}
+    scaled = {name: ms for name, ms in phases.items() if name not in fixed}
+    whole, to_scale_ms = sum(scaled.values()), left_ms - sum(fixed.values())
+    return {name: ms * to_scale_ms / whole for name, ms in scaled.items() if whole} | fixed
+
+
+def _place(place: str | None) -> dict[str, Any]:
+    """The file and line of a row, of `/home/me/train.py:12`."""
+    file, _, line = (place or "").rpartition(":")
+    return {"file": file, "line": int(line)} if file and line.isdecimal() else {}
+
+
+def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> Iterator[Row]:
+    times = op_times(profile, segment)
+    if not compute_ms or not times:
+        return
+    smallest = SMALLEST * loop_ms / compute_ms
+    shown = [time for time in times[:MOST_OPS] if time.share >= smallest]
+    for number, time in enumerate(shown):
+        yield Row(
+            f"loop/steps/compute/{number}",
+            "op",
+            time.share * compute_ms,
+            "derived",
+            **_place(time.line),
+            op=time.op,
+            layer=time.layer,
+        )
+    left = 1.0 - sum(time.share for time in shown)
+    if left > 1e-9:
+        yield Row("loop/steps/compute/others", "op", left * compute_ms, "derived")

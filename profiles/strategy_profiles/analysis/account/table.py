@@ -1,0 +1,46 @@
+"""The account as a table of the run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from strategy_profiles.analysis.account.account import Account, account
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.tables.schema import TABLES
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+
+def table(profile: Profile) -> pa.Table:
+    """Every row of every segment, parents before their children."""
+    rows = [
+        row_fields(found, row)
+        for found in (account(profile, segment) for segment in profile.segments)
+        for row in found.rows
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["account"])
+
+
+def row_fields(found: Account, row: Row) -> dict[str, Any]:
+    """A row with the names of the table's columns."""
+    return {
+        "segment": found.segment,
+        "row": row.row,
+        "parent": row.parent or None,
+        "kind": row.kind,
+        "ms_per_step": found.ms_per_step(row),
+        "total_ms": row.total_ms,
+        "share": found.share(row),
+        "source": row.source,
+        "num_samples": row.num_samples,
+        "num_times": row.num_times,
+        "file": row.file,
+        "line": row.line,
+        "text": row.text,
+        "call": row.call,
+        "op": row.op,
+        "layer": row.layer,
+    }

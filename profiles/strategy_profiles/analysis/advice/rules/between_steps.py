@@ -1,0 +1,108 @@
+"""The program's own code between steps takes a large part of the loop.
+
+## What it does
+
+Takes the time between steps in which the program runs its own lines, eager ops, or a `tf.function`
+that is not the step: 5 % of the loop or more, with the line that takes most of it. Says so if the
+gaps grow: the median of each quarter of the run is longer than that of the one before, and the last
+twice the first. Of a run without samples it says how long the gaps are, not what fills them.
+
+## Why is this slow
+
+No replica has anything to do until the next step begins, and no step time includes this.
+
+## What to do
+
+Move work on data into the input pipeline (`map`, in parallel), put several eager ops into one
+`tf.function`, do the rest every few steps or in another thread. If the gaps grow, each step works
+on all that the steps before it left, such as a list of losses: keep a running sum or a metric.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.rows import (
+    at_line,
+    cost_of,
+    how_long,
+    large_rows,
+    main_line,
+)
+from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.reporting import units
+
+KEY = "between-steps"
+ROWS = (
+    "loop/between/own-lines",
+    "loop/between/lock-held",
+    "loop/between/function",
+    "loop/between/rest",
+)
+NO_GAIN = "What runs between the steps is not an op of the replayed step."
+FEWEST_GAPS = 20
+GROWTH_TIMES = 2.0
+"""The last quarter of the gaps over the first, at least, for gaps that grow."""
+_SUBJECT = {
+    "own-lines": "Between steps the program's own code",
+    "function": "Between steps a tf.function that is not the step",
+    "rest": "Between steps something that was not sampled",
+}
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    for kind, subject in _SUBJECT.items():
+        if kind == "rest" and facts.account.is_sampled:
+            continue  # so short that no sample fell into it
+        for row in large_rows(facts, kind):
+            grown = _growth(facts)
+            yield finding(
+                facts,
+                KEY,
+                f"{subject} takes {how_long(facts, row)}{at_line(facts, row)}.{_grows(grown)}",
+                f"{_advice(main_line(facts, row))}{_KEEP_A_SUM if grown else ''}",
+                cost_of(facts, row),
+                grows_ms=list(grown) if grown else None,
+                place=main_line(facts, row).place,
+            )
+
+
+_KEEP_A_SUM = (
+    " Look for what each step adds to, such as a list of losses, and keep a running sum or a "
+    "metric instead."
+)
+
+
+def _advice(line: Row) -> str:
+    if line.kind == "function":
+        return "Call it every few steps, or make it a part of the step."
+    if line.call:
+        return (
+            f"The line calls {line.call}: put ops that run one by one into a tf.function, do work "
+            "on data in the dataset's map(), and the rest every few steps."
+        )
+    return "Do it every few steps, in the dataset's map(), or in another thread."
+
+
+def _grows(grown: tuple[float, float] | None) -> str:
+    if grown is None:
+        return ""
+    first, last = map(units.milliseconds, grown)
+    return f" It grows: {first} in the first quarter of the steps, {last} in the last."
+
+
+def _growth(facts: Facts) -> tuple[float, float] | None:
+    """Median gap of the first and of the last quarter; None if the gaps do not grow."""
+    gaps_ms = facts.between.gaps_ms
+    if len(gaps_ms) < FEWEST_GAPS:
+        return None
+    quarters = [float(np.median(part)) for part in np.array_split(gaps_ms, 4)]
+    # One jump, such as another program that starts, is no growth: each quarter must be longer.
+    is_longer = all(after > before for before, after in itertools.pairwise(quarters))
+    if not is_longer or quarters[-1] < GROWTH_TIMES * quarters[0]:
+        return None
+    return quarters[0], quarters[-1]

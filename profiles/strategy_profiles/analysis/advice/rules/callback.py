@@ -1,0 +1,48 @@
+"""A Keras callback takes a large part of the loop.
+
+## What it does
+
+Takes the time of each callback's methods, by class: 5 % of the loop or more.
+
+## Why is this slow
+
+Keras calls callbacks in the thread that trains, and no replica trains meanwhile.
+
+## What to do
+
+Let the callback do less, or only every few steps or epochs: `save_freq` of `ModelCheckpoint`,
+`histogram_freq` and `update_freq` of `TensorBoard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
+from strategy_profiles.analysis.facts import Facts, Finding, finding
+
+KEY = "callback"
+ROWS = ("loop/between/callback",)
+NO_GAIN = "What runs between the steps is not an op of the replayed step."
+
+
+_OF_KERAS = {
+    "ModelCheckpoint": "Save less often (`save_freq`), or `save_weights_only=True`.",
+    "BackupAndRestore": "Save less often: `save_freq`.",
+    "TensorBoard": "Write less: `histogram_freq=0`, `update_freq='epoch'`, no `profile_batch`.",
+    "ProgbarLogger": "Print less: `verbose=2` prints one line an epoch.",
+}
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    for row in large_rows(facts, "callback"):
+        name = row.call or "a callback"
+        yield finding(
+            facts,
+            KEY,
+            f"The callback {name} takes {how_long(facts, row)}{at_line(facts, row)}.",
+            _OF_KERAS.get(name, f"Let {name} do less, or only every few steps or epochs."),
+            cost_of(facts, row),
+            place=row.place,
+            callback=name,
+        )

@@ -1,0 +1,35 @@
+"""Saving takes a large part of the loop.
+
+## What it does
+
+Takes the time between steps in which the program saves or loads weights or a model: 5 % of the loop
+or more.
+
+## Why is this slow
+
+The training thread writes, and no replica trains meanwhile.
+
+## What to do
+
+Save less often, save weights instead of the whole model, or write in another thread
+(`tf.train.CheckpointOptions(enable_async=True)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.facts import Facts, Finding
+
+KEY = "checkpoint"
+ROWS = ("loop/between/checkpoint",)
+NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Save less often, save weights instead of the whole model, or save in another thread: "
+    "tf.train.CheckpointOptions(enable_async=True)."
+)
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    return rows_as_findings(facts, KEY, "checkpoint", "Saving takes", ADVICE)

@@ -1,0 +1,102 @@
+"""Communication is not hidden behind computation.
+
+## What it does
+
+Compares the transfer of a typical step with its length: at least 25 % of the step moves tensors
+while no replica computes.
+
+## Why is this slow
+
+A collective that nothing overlaps adds its whole length to the step. Its bytes depend on the
+variables, not on the batch.
+
+## What to do
+
+Raise the batch per replica, try another cross-device algorithm, or use fewer replicas; with
+parameter servers, spread the variables over more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from strategy_profiles.analysis.communication import Traffic
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.analysis.removal import Removal
+
+KEY = "communication-exposed"
+ROWS = ("loop/steps/wait", "loop/steps/transfer")
+EXPOSED_SHARE = 0.25
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    wall, transfer = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("transfer")
+    if not wall or transfer is None or transfer / wall < EXPOSED_SHARE:
+        return
+    moved, advice = _moved(facts)
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, transfer, wall)} {moved} while nothing is computed.",
+        advice,
+        per_step(facts, transfer, wall),
+        transfer_ms=transfer,
+        bytes_per_step=facts.communication.collective_bytes,
+    )
+
+
+def _moved(facts: Facts) -> tuple[str, str]:
+    """What the transfers are, and what to do about them."""
+    if _only_copies(facts):
+        advice = (
+            "Find the copies on the Timeline page: keep what each step uses on the device, and "
+            "hand a batch over while the step before it computes."
+        )
+        return "copies tensors within a device or between it and its host", advice
+    if facts.is_imported:
+        remedy = "start it earlier, so that computation hides it, or use fewer replicas."
+    elif facts.breakdown.is_in_sync:
+        remedy = "try another cross-device algorithm, or use fewer replicas."
+    else:
+        remedy = "or spread the variables over more parameter servers."
+    advice = f"Raise the batch per replica (the bytes stay the same), {remedy}"
+    if facts.lacks_ranks:
+        return "waits for other ranks or moves tensors between them", advice
+    return "moves tensors between devices", advice
+
+
+def _only_copies(facts: Facts) -> bool:
+    """Whether every transfer of every replica stays on its device and that device's host.
+
+    With a known algorithm between replicas, a copy to the host may be a part of a reduction there.
+    """
+    known, parts, segment = facts.communication, facts.breakdown, facts.segment
+    if known.collectives or (segment.num_replicas > 1 and segment.cross_device_ops):
+        return False
+    was_captured = parts.source == "measured" and not parts.from_marks
+    return was_captured and all(map(_is_copy, known.traffic))
+
+
+def _is_copy(moved: Traffic) -> bool:
+    ends = {moved.send_device, moved.recv_device}
+    return len(ends) == 1 or len({"CPU" in end for end in ends}) == 2
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Twice the batch: the bytes stay, the computation doubles."""
+    batch = facts.segment.global_batch_size
+    if not batch or not facts.breakdown.is_in_sync or _only_copies(facts):
+        return {}
+    return {"global_batch_size": 2 * batch}
+
+
+def removal(_facts: Facts, _found: Finding) -> Removal:
+    """With collectives and transfers that take no time: the most that any remedy can save."""
+    return Removal("free-ops", kind_of_op="communication", is_bound=True)

@@ -1,0 +1,94 @@
+"""The computation itself takes most of the time, and one part of it most of that.
+
+## What it does
+
+Takes the time in which replicas run their own ops, and names the type of op, the layer and the line
+of the program that take most of it. It ranks by that part: a remedy elsewhere that gains more comes
+first.
+
+## Why is this slow
+
+It is the work that the program asks for.
+
+## What to do
+
+Where the op belongs to the model, more replicas or faster devices help. Where it does not, such as
+a metric over all candidates, do it less often.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from strategy_profiles.analysis.account.op_time import OpTime
+from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.errors import shortened
+from strategy_profiles.reporting import units
+from strategy_profiles.run.tensorflow_names import PYTHON_OPS
+
+KEY = "computation"
+NO_GAIN = "The computation is what the step is for."
+SHARE = 0.1
+"""Of the loop without its first step."""
+MOST = 3
+MOST_OF_A_NAME = 48
+"""Characters: the names of kernels have their template arguments."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    row = facts.account.row("loop/steps/compute")
+    if row is None or facts.account.share_of_usual(row) < SHARE or not facts.ops:
+        return
+    types = _by_type(facts.ops)[:MOST]
+    if not types:
+        return
+    of_loop, shares = facts.account.share(row), [_share(parts) for parts in types]
+    named = "; ".join(
+        f"{_named(parts)}, {units.share(share * of_loop)}"
+        for parts, share in zip(types, shares, strict=True)
+    )
+    yield finding(
+        facts,
+        KEY,
+        f"Its computation limits it: the replicas' ops take {units.share(of_loop)} of the loop: "
+        f"{named}.",
+        "If an op is needed only for a metric, compute it less often. Else more replicas, a faster "
+        "device or less work per step help.",
+        facts.account.cost(row.total_ms * shares[0], "derived", facts.held_up.num_steps),
+        ops=[_named(parts) for parts in types],
+        trains=_share([op for op in types[0] if op.trains]) > shares[0] / 2,
+    )
+
+
+def _by_type(ops: Sequence[OpTime]) -> list[list[OpTime]]:
+    """The ops of each type, the type that takes most first, without those that run Python."""
+    types: dict[str, list[OpTime]] = defaultdict(list)
+    for op in ops:
+        if op.op not in PYTHON_OPS:
+            types[op.op].append(op)
+    return sorted(types.values(), key=_share, reverse=True)
+
+
+def _share(parts: Sequence[OpTime]) -> float:
+    return sum(op.share for op in parts)
+
+
+def _line(parts: Sequence[OpTime]) -> str:
+    """` at train.py:12` if most of the op's time is of one line."""
+    lines: dict[str | None, float] = defaultdict(float)
+    for op in parts:
+        lines[op.line] += op.share
+    line = max(lines, key=lines.__getitem__)
+    if line is None or 2 * lines[line] < sum(lines.values()):
+        return ""
+    return f" at {line.rpartition('/')[2]}"
+
+
+def _named(parts: Sequence[OpTime]) -> str:
+    name = shortened(parts[0].op, MOST_OF_A_NAME)
+    layers = [op.layer for op in parts if op.layer is not None]
+    if not layers:
+        return f"`{name}`{_line(parts)}"
+    among = "" if len(set(layers)) == 1 else " and others"
+    return f"`{name}` of `{layers[0]}`{among}{_line(parts)}"

@@ -1,0 +1,51 @@
+"""The step runs op by op, without a `tf.function`.
+
+## What it does
+
+Looks for captured steps without an op of a graph, of which calls into TensorFlow take half or more,
+in a program that ran at least four kinds of ops as graphs of their own.
+
+## Why is this slow
+
+Every op is a call from Python, and replicas run in turn where a graph would run them side by side.
+Nothing is fused or pruned.
+
+## What to do
+
+Put the whole step, `strategy.run` included, into a `tf.function`. In Keras, do not compile with
+`run_eagerly=True`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_profiles.reporting import units
+
+KEY = "eager-step"
+ROWS = ("loop/steps",)
+NO_GAIN = "As a graph the step would run other ops than the recorded ones."
+CALLS_SHARE = 0.5
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """A program whose step is no graph."""
+    found = facts.op_by_op
+    if found is None or not found.wall_ms or found.held_ms / found.wall_ms < CALLS_SHARE:
+        return
+    at = f", most of them at {found.place}" if found.place else ""
+    share = found.held_ms / found.wall_ms
+    yield finding(
+        facts,
+        KEY,
+        f"The step runs op by op, not as a graph: of a captured step of "
+        f"{units.milliseconds(found.wall_ms)}, {units.milliseconds(found.held_ms)} "
+        f"({units.share(share)}) pass in calls into TensorFlow{at}.",
+        "Put the whole step, strategy.run included, into a tf.function; in Keras, do not compile "
+        "with run_eagerly=True.",
+        per_step(facts, found.held_ms, found.wall_ms),
+        place=found.place,
+        held_ms=found.held_ms,
+        num_ops=found.num_ops,
+    )

@@ -1,0 +1,82 @@
+"""The step computes in float64.
+
+## What it does
+
+Looks at the element type of each op of the recorded graph, and adds up the time in which a replica
+runs ops that compute in float64: 10 % of a captured step or more. Names the op that takes longest.
+Ops whose type is not on record do not count, such as those in a function that XLA compiles.
+
+## Why is this slow
+
+A CPU computes half as many numbers of 64 bits as of 32 bits per instruction, and moves twice the
+bytes to memory and between devices. GPUs lose at least as much, and those not made for data centres
+far more. NumPy makes float64 where a program does not say otherwise, and TensorFlow keeps it.
+
+## What to do
+
+Give arrays a type (`np.random.rand(...).astype("float32")`, `dtype=`), or cast in the dataset's
+`map` (`tf.cast(features, tf.float32)`), and make variables as float32, too. In Keras, leave
+`keras.config.floatx()` at `"float32"`. It is no fault where the program needs the precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.element_types import ComputedIn
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.errors import shortened
+from strategy_profiles.reporting import units
+
+KEY = "float64"
+ROWS = ("loop/steps/compute",)
+NO_GAIN = "A replay does not know how long an op takes with another element type."
+LEAST_SHARE = 0.1
+"""Of a captured step, in ops that compute in float64."""
+MOST_OF_A_NAME = 56
+"""Characters of an op's name, beside the dots for those left out."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Their time, with the op that takes longest."""
+    yield from in_type(
+        facts,
+        KEY,
+        "float64",
+        facts.float64,
+        "Unless the program needs the precision, use float32: cast in the dataset's map, give "
+        "NumPy arrays and variables dtype float32, and in Keras leave floatx at float32.",
+    )
+
+
+def in_type(
+    facts: Facts, key: str, title: str, found: ComputedIn | None, advice: str
+) -> Iterator[Finding]:
+    """The finding on the ops that compute in an element type, if they take long enough."""
+    wall = facts.breakdown.mean_ms("wall")
+    if not wall or found is None or found.ms / wall < LEAST_SHARE:
+        return
+    compute_ms = facts.breakdown.mean_ms("compute")
+    of_compute = min(found.ms / compute_ms, 1.0) if compute_ms else None
+    part = f", {units.share(of_compute)} of the computation" if of_compute else ""
+    op = f"{found.op} ({shortened(found.name, MOST_OF_A_NAME)})"
+    yield finding(
+        facts,
+        key,
+        f"{of_a_step(facts, found.ms, wall)} is spent in ops that compute in {title}{part}; "
+        f"the longest of them, {op}, takes {units.milliseconds(found.op_ms)}.",
+        advice,
+        per_step(facts, found.ms, wall),
+        op=found.op,
+        name=found.name,
+        op_ms=found.op_ms,
+        computed_ms=found.ms,
+        share_of_compute=of_compute,
+        num_ops=found.num_ops,
+    )

@@ -1,0 +1,120 @@
+"""No replica runs an op, and nothing recorded says why.
+
+## What it does
+
+Takes tracing, Python, calls and the runtime's start of ops off the time of a typical captured step
+in which no replica runs anything, and the time by which the step is longer than the median step
+without a capture, which is the capture's own: 30 % of the rest of the step or more is left. Without
+captures, the mean of the replicas' idle times counts instead. The rule `short-steps` covers steps
+below 4 ms, twice the interval of the samples of Python.
+
+## Why is this slow
+
+The devices wait for something that the run does not record.
+
+## What to do
+
+Record full captures; look at the ops before and after the gap on the Timeline page; run the
+program under py-spy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+
+KEY = "idle"
+ROWS = ("loop/steps/idle",)
+NO_GAIN = "What the devices wait for was not recorded."
+RECORDS_NO = "this run does not record"
+IDLE_SHARE = 0.3
+SAMPLED_MS = 4.0
+"""Twice the interval of the samples of Python, which do not say what holds shorter steps up."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """What is left of the idle time once every known cause of it is taken off."""
+    wall, idle_ms = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("idle")
+    if not wall or idle_ms is None:
+        return
+    if not facts.breakdown.is_in_sync:
+        if idle_ms / wall >= IDLE_SHARE:
+            yield _without_closure(facts, idle_ms, wall)
+        return
+    if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
+        return
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
+    known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches
+    wall -= (extra_ms := _only_when_captured_ms(facts, wall))
+    if (idle_ms - known_ms - extra_ms) / wall < IDLE_SHARE:
+        return
+    # Replicas that run one after the other are idle by turns, each of them for longer than all.
+    all_idle_ms = facts.all_idle_ms
+    left_ms = (idle_ms if all_idle_ms is None else all_idle_ms) - known_ms - extra_ms
+    if left_ms / wall < IDLE_SHARE:
+        return
+    none_runs = "no replica runs an op"
+    if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
+        none_runs = "a replica on average runs no op"
+    who = "the profile does not tell" if facts.is_imported else RECORDS_NO
+    yield finding(
+        facts,
+        KEY,
+        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that {who}.",
+        _record_next(facts),
+        per_step(facts, left_ms, wall, "derived"),
+        idle_ms=idle_ms,
+        unknown_ms=left_ms,
+    )
+
+
+def _only_when_captured_ms(facts: Facts, wall_ms: float) -> float:
+    """By how much captured steps are longer than the others: the profiler starts or ends in them.
+
+    0 if every step was captured, or none.
+    """
+    steps = facts.steps
+    usual = steps.wall_ms[steps.timed & ~steps.captured]
+    if facts.breakdown.source != "measured" or not usual.size:
+        return 0.0
+    return max(0.0, wall_ms - float(np.median(usual)))
+
+
+def _without_closure(facts: Facts, idle_ms: float, wall: float) -> Finding:
+    return finding(
+        facts,
+        KEY,
+        f"For {of_a_step(facts, idle_ms, wall)}, it has no closure to run: its last result is "
+        "being delivered, or the coordinator has no closure ready.",
+        "Give each step more work, or use only as many workers as the coordinator can keep busy.",
+        per_step(facts, idle_ms, wall),
+        idle_ms=idle_ms,
+    )
+
+
+def _record_next(facts: Facts) -> str:
+    if facts.breakdown.source != "measured":
+        return (
+            "Record full captures of some steps (capture.overhead_budget above 0): they show "
+            "what Python and tf.data do in this time."
+        )
+    if facts.is_imported:
+        return (
+            "Open a captured step on the Timeline page and look at the ops before and after the "
+            "gap, and at the host's threads meanwhile."
+        )
+    return (
+        "Open a captured step on the Timeline page and look at the ops before and after the "
+        "gap. To see threads that TensorFlow does not run, run the program under py-spy for a "
+        "minute."
+    )

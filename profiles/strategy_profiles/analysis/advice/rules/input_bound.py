@@ -1,0 +1,211 @@
+"""The step waits for its batch.
+
+## What it does
+
+Compares the wait for the batch with the step: more than 15 %, from the host's clock on every
+step, else from captured steps. Names the stage of the input pipeline that is at work for at least
+half of the wait, prefetched or not, and the op that runs Python for most of that. Without such a
+stage, a wait of less than 2 ms is the call of the iterator, not the input; less than 20 ms, if
+stages were at work for a smaller part, or those by which tf.distribute hands batches to devices.
+Neither holds if a collective runs while the program asks for the batch: then workers wait for each
+other there, in each step.
+
+## Why is this slow
+
+No replica can begin before its batch is there.
+
+## What to do
+
+Prepare batches ahead (`prefetch`, parallel `map`, `cache`). A Python generator is not helped by
+`prefetch` if it is slower than the step. Workers that ask each other whether a batch is left stop
+doing so if the dataset repeats without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.causes import Cause
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.analysis.input_share import INPUT_BOUND_SHARE
+from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.reporting import units
+
+KEY = "input-bound"
+ROWS = ("loop/steps/input",)
+MOST_OF_WAIT = 0.5
+"""A stage limits if it is at work for this part of the wait for a batch."""
+FEWEST_STEPS = 3
+SHORTEST_MS = 2.0
+"""To take a prefetched batch for two replicas takes 0.5 to 1.2 ms of Python on a quiet machine."""
+SHORTEST_BESIDE_STAGES_MS = 20.0
+"""While other programs used the cores, that took 2.3 ms to 5.5 ms, and 11 ms at a load of 7 on two
+cores, with stages of tf.data at work for less than half of it, or only those of tf.distribute."""
+
+_RUN_AHEAD = (
+    "Prepare batches ahead: dataset.prefetch(tf.data.AUTOTUNE), a parallel map, or cache()."
+)
+
+_AGREES = (
+    " No stage of the input takes as long: with each batch the workers agree, by an all-reduce, "
+    "whether any has one left."
+)
+_REPEAT = (
+    "Let the dataset repeat() without end, and count the steps of an epoch: then nothing has to be "
+    "agreed on. Or call next() inside of the tf.function, where it costs less."
+)
+_STAGES = {
+    "Generator": (
+        "the Python generator (from_generator, PyDataset)",
+        (
+            "It makes one batch at a time under Python's GIL, so prefetch cannot speed it up. "
+            "Do less in it, interleave several generators (workers of a PyDataset), or replace it "
+            "with tf.data operations."
+        ),
+    ),
+    "Map": (
+        "the function of map()",
+        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+    ),
+    "MapAndBatch": (
+        "the function of map(), with batch()",
+        "Call map() with num_parallel_calls=tf.data.AUTOTUNE, and do less in its function.",
+    ),
+    "ParallelMap": ("the function of map()", "Do less in its function, or cache() its output."),
+    "Shuffle": ("shuffle()", "Use a smaller buffer."),
+    "Batch": ("batch()", "Call batch() with num_parallel_calls=tf.data.AUTOTUNE."),
+    "TFRecord": ("reading TFRecord files", "Read several files at once: interleave()."),
+}
+"""Name of a stage in a program and advice on it, by tf.data's name of the stage."""
+
+_IN_PYTHON = (
+    "It runs Python under the GIL, one example at a time, so a parallel map does not speed it up. "
+    "Replace py_function or numpy_function with TensorFlow ops, or do the work once and cache() it."
+)
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """From the host's own clock on every step; else from captured steps, where the program asks for
+    its batch inside the step, where only the trace sees it."""
+    stages = facts.held_up.of_kind("input-stage")
+    stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
+    waited_ms = facts.breakdown.mean_ms("input")
+    if waited_ms is None:
+        waited_ms = facts.input.mean_ms or 0.0
+    if stage is not None and stage.held_ms < MOST_OF_WAIT * waited_ms:
+        stage = None  # it is not what the step waits for
+    shortest_ms = 0.0
+    if stage is None:
+        shortest_ms = SHORTEST_BESIDE_STAGES_MS if stages else SHORTEST_MS
+    agrees = stage is None and _agrees(facts)
+    if agrees:
+        shortest_ms = 0.0
+    if facts.input.share is not None:  # on every step: what captured ones add is the stage
+        is_bound = facts.input.is_input_bound and facts.input.num_steps >= FEWEST_STEPS
+        if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
+            yield _measured_by_host(facts, stage, agrees=agrees)
+        return
+    wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
+    if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE or waited < shortest_ms:
+        return
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, waited, wall)} is spent waiting for the batch, which the program "
+        f"reads inside the step (as Keras fit does).{_limit(stage)}{_python(facts, stage)}",
+        _advice(facts, stage),
+        per_step(facts, waited, wall),
+        mean_ms=waited,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _agrees(facts: Facts) -> bool:
+    """Whether workers agree on each batch: it is taken from Python, outside of the graph."""
+    has_workers = facts.segment.num_workers > 1 and facts.input.is_input_bound
+    return has_workers and (facts.input_collectives or 0.0) >= MOST_OF_WAIT
+
+
+def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Finding:
+    """Medians beside the median step; where only some steps wait, the sum beside all steps."""
+    found = facts.input
+    if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
+        sentence = (
+            f"The median step waits {units.milliseconds(found.median_ms)} for its batch, "
+            f"{units.share(found.median_share)} of it."
+        )
+        cost = per_step(facts, found.median_ms or 0.0, found.median_wall_ms or 0.0)
+    else:
+        mean_ms = found.mean_ms or 0.0
+        sentence = (
+            f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
+            f"batch, {units.seconds(mean_ms * found.num_steps / 1000)} in all: "
+            f"{units.share(found.share)} of the time of all {found.num_steps:,}."
+        )
+        cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)
+    return finding(
+        facts,
+        KEY,
+        f"{sentence}{_AGREES if agrees else _limit(stage)}{_python(facts, stage)}",
+        _REPEAT if agrees else _advice(facts, stage),
+        cost,
+        mean_ms=found.mean_ms,
+        median_ms=found.median_ms,
+        stage=stage.name if stage else None,
+        stage_ms=stage.each_ms if stage else None,
+    )
+
+
+def _limit(stage: Cause | None) -> str:
+    if stage is None or stage.each_ms is None:
+        return ""
+    known = _STAGES.get(_kind(stage))
+    named = f"{known[0]}, " if known else ""
+    path = stage.name.removeprefix("Iterator::Root::").replace("::", " > ")
+    each = units.milliseconds(stage.each_ms)
+    return (
+        f" The limiting stage is {named}{path}: {each} for each element in captured steps (mean)."
+    )
+
+
+def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:
+    """The op that runs Python in the stage; a generator is known to be Python."""
+    if stage is None or _kind(stage) == "Generator":
+        return None
+    found = facts.held_up.of_kind("input-python")
+    is_most = bool(found) and found[0].held_ms >= MOST_OF_WAIT * stage.held_ms
+    return found[0] if is_most else None
+
+
+def _python(facts: Facts, stage: Cause | None) -> str:
+    op = _python_of(facts, stage)
+    if op is None or stage is None:
+        return ""
+    share = units.share(min(op.held_ms / stage.held_ms, 1.0))
+    return f" In it, Python runs for {share} of that time ({op.detail})."
+
+
+def _advice(facts: Facts, stage: Cause | None) -> str:
+    if _python_of(facts, stage) is not None:
+        return _IN_PYTHON
+    known = _STAGES.get(_kind(stage)) if stage else None
+    return known[1] if known else _RUN_AHEAD
+
+
+def _kind(stage: Cause) -> str:
+    """`Iterator::Root::Prefetch::ParallelMapV2` is a `ParallelMap`."""
+    last = stage.name.rpartition("::")[2].partition("[")[0]
+    return last.rstrip("0123456789").removesuffix("V")
+
+
+def removal(_facts: Facts, _found: Finding) -> Removal:
+    """With a batch that is there when the step asks for it."""
+    return Removal("free-input")

@@ -1,0 +1,123 @@
+"""Many small collectives that are not packed.
+
+## What it does
+
+Looks for a kind of collective with 8 or more calls a step that move at most 1 MB each; of several
+kinds, the most frequent.
+
+## Why is this slow
+
+Each call has a cost of its own (launch, agreement of the group, latency of the link) beside its
+bytes.
+
+## What to do
+
+Pack the gradients (`bytes_per_pack`, `num_packs`), or use an algorithm that packs them. How
+depends on the cross-device algorithm. In a training loop of your own, pass all gradients to one
+call of `all_reduce`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.reporting import units
+
+KEY = "many-small-collectives"
+SMALL_CALL_BYTES = 1_000_000
+
+MANY_CALLS = 8
+MOST_LAYERS = 2
+OTHER_OPS = "With other packs of this algorithm other ops run than the recorded ones."
+
+_PACKING = {
+    "collective-ring": "Pack the gradients: set bytes_per_pack, so that fewer, larger tensors are "
+    "reduced.",
+    "nccl": "Pack the gradients: lower num_packs, or set bytes_per_pack, so that fewer, larger "
+    "tensors are reduced.",
+    "hierarchical-copy": "Pack the gradients: lower num_packs, so that fewer, larger tensors are "
+    "reduced.",
+    "reduction-to-one-device": (
+        "Tensors are reduced one by one: try an algorithm that packs them (hierarchical-copy, "
+        "collective-ring), or fewer and larger variables."
+    ),
+}
+"""How to make each cross-device algorithm reduce fewer, larger tensors."""
+
+_NO_PACKING = (
+    "Give each step more work, so that communication is a smaller share, or use fewer and "
+    "larger variables."
+)
+_OF_LAYERS = (
+    "Let these layers synchronise less: BatchNormalization(synchronized=False), or fewer "
+    "synchronized layers. Reduce values of several layers in one call where they are your own."
+)
+_OF_A_LOOP = (
+    "Pass all gradients to one call, which packs them: replica_context.all_reduce('sum', "
+    "gradients), as Keras's optimizer.apply_gradients does. Otherwise use fewer and larger "
+    "variables, or give each step more work."
+)
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """The most frequent of them; the others have the same reason."""
+    frequent = sorted(facts.communication.collectives, key=lambda use: -use.per_step)
+    for use in frequent:
+        size = use.bytes_per_call
+        if use.per_step < MANY_CALLS or size is None or size > SMALL_CALL_BYTES:
+            continue
+        wall = facts.breakdown.mean_ms("wall")
+        yield finding(
+            facts,
+            "many-small-collectives",
+            f"{use.per_step:.0f} {use.op} calls a step move {units.size(size)} each"
+            f"{_of_layers(use.layers)}: replicas wait for each other and start a call as often, "
+            "which costs more than transferring the bytes.",
+            _OF_LAYERS if use.layers else _advice(facts),
+            per_step(facts, (use.wait_ms or 0.0) + use.transfer_ms, wall)
+            if use.transfer_ms and wall
+            else None,
+            calls_per_step=use.per_step,
+            bytes_per_call=size,
+            layers=list(use.layers),
+        )
+        return
+
+
+def _of_layers(layers: Sequence[str]) -> str:
+    if not layers:
+        return ""
+    shown = [f"`{layer}`" for layer in layers[:MOST_LAYERS]]
+    if others := len(layers) - len(shown):
+        shown.append(units.counted(others, "other layer"))
+    return f", most of them for {units.listed(shown)}"
+
+
+def _advice(facts: Facts) -> str:
+    if not facts.segment.is_of_lab and facts.segment.has_central_copy is False:
+        return _OF_A_LOOP
+    return _PACKING.get(facts.segment.cross_device_ops, _NO_PACKING)
+
+
+_EDITS: dict[str, dict[str, Any]] = {
+    "collective-ring": {"bytes_per_pack": 32_000_000},
+    "nccl": {"bytes_per_pack": 32_000_000},
+    "hierarchical-copy": {"num_packs": 1},
+    "reduction-to-one-device": {"cross_device_ops": "collective-ring"},
+}
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Packs of 32 MB, or an algorithm that packs."""
+    return _EDITS.get(facts.segment.cross_device_ops, {})
+
+
+def removal(facts: Facts, _found: Finding) -> Removal | str:
+    """With packs of 32 MB (`collective-ring`)."""
+    changes = _EDITS.get(facts.segment.cross_device_ops, {})
+    if "bytes_per_pack" not in changes:
+        return OTHER_OPS
+    return Removal("spec", changes=changes)

@@ -1,0 +1,61 @@
+"""The captures do not show what makes the steps long.
+
+## What it does
+
+Compares a typical captured step with the median step: less than half of it.
+
+## Why is this slow
+
+Early captures see full input buffers; what a usual step waits for is not in them.
+
+## What to do
+
+Record more steps, or capture every step (`capture.every_step`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_profiles.reporting import units
+
+KEY = "not-captured"
+ROWS = ("loop/steps",)
+NO_GAIN = "The captured steps are unlike the others, so their replay says little."
+UNLIKE_THE_OTHERS = 0.5
+"""Captured steps that take less than this part of the median step say little of it."""
+
+
+def _not_captured(facts: Facts, wall: float, median: float) -> Finding:
+    return finding(
+        facts,
+        KEY,
+        f"A typical captured step took {units.milliseconds(wall)}, the median step "
+        f"{units.milliseconds(median)}: the captures do not show why other steps take longer.",
+        "Record more steps, or capture every step (capture.every_step): the first window is "
+        "early, when the input's buffers may still be full.",
+        per_step(facts, median - wall, median, "derived"),
+        captured_ms=wall,
+        median_ms=median,
+    )
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Captured steps that are much shorter than the others."""
+    wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
+    if wall and median and captures_are_unlike(facts):
+        yield _not_captured(facts, wall, median)
+
+
+def captures_are_unlike(facts: Facts) -> bool:
+    """Whether the captured steps say little of the others."""
+    wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
+    is_captured = facts.breakdown.is_in_sync and facts.breakdown.source == "measured"
+    return bool(is_captured and wall and median and wall / median < UNLIKE_THE_OTHERS)
+
+
+def edits(_facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Every step captured."""
+    return {"capture.every_step": True}

@@ -1,0 +1,34 @@
+"""Prediction takes a large part of the loop.
+
+## What it does
+
+Takes the time between steps that Keras's `predict` runs, or lines and functions named after it: 5 %
+of the loop or more.
+
+## Why is this slow
+
+No replica trains meanwhile, and each call of `predict` makes an iterator over its data.
+
+## What to do
+
+Predict less often. For one batch, call the model itself in a `tf.function`, or `predict_on_batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rows import rows_as_findings
+from strategy_profiles.analysis.facts import Facts, Finding
+
+KEY = "prediction"
+ROWS = ("loop/between/predict",)
+NO_GAIN = "What runs between the steps is not an op of the replayed step."
+ADVICE = (
+    "Predict less often. For one batch, call the model itself in a tf.function, or "
+    "predict_on_batch(): predict() makes an iterator over its data each time."
+)
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    return rows_as_findings(facts, KEY, "predict", "Prediction takes", ADVICE)

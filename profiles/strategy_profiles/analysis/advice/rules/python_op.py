@@ -1,0 +1,77 @@
+"""An op runs Python inside the graph.
+
+## What it does
+
+Adds up the time in which any replica runs a `py_function` or `numpy_function` op: 10 % of a step
+or more. The lab's own delay is left out.
+
+## Why is this slow
+
+The op holds the GIL and runs on the host: replicas run it one after the other, and on an
+accelerator its tensors travel there and back.
+
+## What to do
+
+Replace it with TensorFlow ops, or move its work to the input pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.run.injected_delay import is_injected
+from strategy_profiles.run.replica_scope import without_replica
+
+KEY = "python-op"
+ROWS = ("loop/steps/compute", "loop/steps/wait")
+HELD_SHARE = 0.1
+"""A cause of idling is named from this share of a step on."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Ops that leave the graph to run Python."""
+    wall = facts.breakdown.mean_ms("wall")
+    every = [
+        cause
+        for cause in facts.held_up.of_kind("python-op")
+        if not is_injected(cause.name, "PyFunc")
+    ]
+    if not wall or not every:
+        return
+    held_ms = min(wall, sum(cause.held_ms for cause in every))
+    if held_ms / wall < HELD_SHARE:
+        return
+    longest = max(every, key=lambda cause: (cause.each_ms or 0.0) * cause.count)
+    line = facts.line_of.get(longest.name)
+    at = f" at {line.rpartition('/')[2]}" if line else ""
+    others = " and others" if len({without_replica(cause.name) for cause in every}) > 1 else ""
+    in_turn = (
+        ", in one replica after the other" if len({each.replica for each in every}) > 1 else ""
+    )
+    yield finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, held_ms, wall)} runs Python inside the graph{in_turn}: the op "
+        f"{longest.name} ({longest.detail}){others}{at}.",
+        "Replace py_function or numpy_function with TensorFlow ops, or move its work to "
+        "the input pipeline.",
+        per_step(facts, held_ms, wall),
+        op=longest.name,
+        line=line,
+        held_ms=held_ms,
+    )
+
+
+def removal(facts: Facts, found: Finding) -> Removal:
+    """With Python ops of this type that take no time: the most that TensorFlow ops can save."""
+    known = {cause.name: cause.detail for cause in facts.held_up.of_kind("python-op")}
+    op = found.evidence["op"]
+    return Removal("free-ops", kind_of_op=known.get(op) or op, is_bound=True)

@@ -1,0 +1,138 @@
+"""A `tf.function` is traced again and again.
+
+## What it does
+
+Looks for two or more steps after the first in which a function is traced again, and names the
+argument that changed, or the line that makes a new function for each call. Between steps it looks
+for tracing that comes back, with its line: 5 % of the loop or more.
+
+## Why is this slow
+
+Tracing runs the Python of the function and builds a new graph, often a hundred times as long as a
+step.
+
+## What to do
+
+Create each `tf.function` once, pass changing numbers as tensors, and give changing shapes an
+`input_signature`. Build and compile a Keras model once: `compile` throws its functions away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.advice.rows import at_line, how_long, large_rows, main_line
+from strategy_profiles.analysis.cost import Cost
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    over_all_steps,
+    per_step,
+)
+from strategy_profiles.reporting import units
+from strategy_profiles.run.events import COMPILED_AGAIN, MADE_AGAIN
+
+KEY = "retracing"
+ROWS = ("loop/steps/tracing", "loop/steps", "loop/between/tracing")
+NO_GAIN = "Steps that trace are left out of a replay."
+FEWEST_RETRACES = 2
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """A function that is traced again and again; the first step's tracing is no fault."""
+    between = next((row for row in large_rows(facts, "tracing") if _comes_back(row)), None)
+    in_steps = _in_steps(facts)
+    if in_steps is None and between is None:
+        return
+    argument = facts.retracing.argument if in_steps else None
+    said, name, cost, building_ms = in_steps or ("", "", None, None)
+    place = None
+    if between is not None:
+        place = main_line(facts, between).place
+        subject = (
+            "Tracing between steps" if in_steps else "Functions are traced again between steps: it"
+        )
+        said = (
+            f"{said} {subject} takes {how_long(facts, between)}{at_line(facts, between)}.".strip()
+        )
+        cost = _sum(facts, cost, between)
+    yield finding(
+        facts,
+        KEY,
+        said,
+        _about_tracing(argument, is_known=in_steps is not None),
+        cost,
+        place=place,
+        function=name or None,
+        num_steps=len(facts.retracing.steps),
+        argument=argument,
+        building_ms=building_ms,
+    )
+
+
+def _comes_back(row: Row) -> bool:
+    return (row.num_times or 0) >= FEWEST_RETRACES
+
+
+def _sum(facts: Facts, cost: Cost | None, between: Row) -> Cost | None:
+    in_steps_ms = cost.ms * facts.account.num_steps if cost else 0.0
+    return facts.account.cost(in_steps_ms + between.total_ms, "sampled")
+
+
+def _in_steps(facts: Facts) -> tuple[str, str, Cost | None, float | None] | None:
+    """What is said of the steps in which a function is traced again, its name, what it costs, and
+    the building of its graph in a captured step; None if there are not enough."""
+    traced, steps = facts.retracing, facts.steps
+    captured = facts.held_up.of_kind("tracing")
+    wall, building_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("tracing")
+    name = traced.function or (captured[0].name if captured else "")
+    if len(traced.steps) >= FEWEST_RETRACES:
+        count = (
+            f"{len(traced.steps):,} of the {units.counted(steps.count - 1, 'step')} after the first"
+        )
+    elif captured and captured[0].num_steps >= FEWEST_RETRACES:
+        count = (
+            f"{captured[0].num_steps} of {units.counted(facts.held_up.num_steps, 'captured step')}"
+        )
+    else:
+        return None
+    why = f": {traced.argument}" if traced.argument else ""
+    said = f"{name} is traced again in {count}{why}."
+    if not building_ms or not wall:
+        return said, name, _longer_than_the_others(facts), None
+    said = f"{said} Building its graph takes {of_a_step(facts, building_ms, wall)}."
+    return said, name, per_step(facts, building_ms, wall), building_ms
+
+
+def _longer_than_the_others(facts: Facts) -> Cost | None:
+    """What the traced steps took beyond the median of the others; None if all are traced."""
+    steps = facts.steps
+    is_traced = np.isin(steps.step, facts.retracing.steps)
+    others = ~is_traced & (np.arange(steps.count) >= steps.num_warm_up)
+    if not is_traced.any() or not others.any():
+        return None
+    longer = steps.wall_ms[is_traced] - float(np.median(steps.wall_ms[others]))
+    return over_all_steps(facts, float(longer[longer > 0].sum()), "derived")
+
+
+def _about_tracing(argument: str | None, *, is_known: bool) -> str:
+    if argument == COMPILED_AGAIN or not is_known:
+        return (
+            "Build and compile the model once, before the loop: compile throws the functions of "
+            "fit, evaluate and predict away. A new learning rate needs no compile: assign "
+            "model.optimizer.learning_rate. Create each tf.function once, outside the loop."
+        )
+    if argument is None or argument.startswith(MADE_AGAIN):
+        return (
+            "Create each tf.function once, outside the loop, and pass it tensors: it is "
+            "traced again for a new Python value or shape."
+        )
+    return (
+        "Pass changing numbers as tensors (tf.constant, tf.Variable). For changing shapes, "
+        "give the tf.function an input_signature or reduce_retracing=True."
+    )

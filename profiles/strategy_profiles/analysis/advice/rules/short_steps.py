@@ -1,0 +1,96 @@
+"""Short steps that are started one at a time.
+
+## What it does
+
+Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
+typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
+is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
+cause, counts as the step's start. As `dispatch` does, names Python in the input pipeline.
+
+## Why is this slow
+
+Each step is a call from Python. Its cost does not shrink with the step.
+
+## What to do
+
+Run several steps in one call: `compile(steps_per_execution=...)` in Keras, a loop inside the
+`tf.function` otherwise; or give each step a larger batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from strategy_profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
+from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
+from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.analysis.removal import Removal
+
+KEY = "short-steps"
+ROWS = ("loop/steps/idle",)
+SHORT_MS = 10.0
+OTHERS = ("python", "read-back", "tracing")
+"""Causes of idling that have findings of their own."""
+_RUN_MORE_AT_ONCE = (
+    "Run several steps in one call (steps_per_execution in Keras, a loop inside the tf.function "
+    "otherwise), or raise the global batch size."
+)
+NO_BATCH = "The global batch of this segment was not recorded."
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Short steps, unless the captures say nothing of a usual one."""
+    wall, median = facts.breakdown.mean_ms("wall"), facts.steps.median_ms
+    if not wall or not median or median > SHORT_MS or not facts.breakdown.is_in_sync:
+        return
+    if facts.is_imported:
+        return
+    calls_ms = facts.held_up.held_ms("call")
+    starts = "the Python that starts it"
+    if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
+        idle_ms = facts.all_idle_ms
+        if idle_ms is None:
+            idle_ms = facts.breakdown.mean_ms("idle") or 0.0
+        calls_ms = idle_ms - facts.held_up.held_ms(*OTHERS)
+        starts = "the Python and the runtime that start it"
+    elif calls_ms / wall >= IDLE_SHARE:
+        return
+    is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
+    if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
+        return
+    ahead = beside_calls(facts)
+    found = finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
+        f"{beside_sentence(facts, ahead) if ahead else ''}",
+        f"{ADVICE if ahead else ''}{_RUN_MORE_AT_ONCE}",
+        per_step(facts, calls_ms, wall),
+        median_ms=median,
+        held_ms=calls_ms,
+        input_op=ahead.name if ahead else None,
+        input_op_ms=ahead.held_ms if ahead else None,
+    )
+    yield replace(found, caused_by=behind_calls(facts))
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Twice the batch: half as many calls for as many examples."""
+    batch = facts.segment.global_batch_size
+    return {"global_batch_size": 2 * batch} if batch else {}
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """With the proposed batch, per example."""
+    return Removal("spec", changes=edits(facts, found)) if edits(facts, found) else NO_BATCH

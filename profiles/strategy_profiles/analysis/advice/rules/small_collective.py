@@ -1,0 +1,139 @@
+"""A collective of few bytes takes long.
+
+## What it does
+
+Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
+10 % of the step or more; waiting for a replica that is late is left to that finding. The lab's own
+gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so;
+if they wait for threads to run on (`inter-op-threads`), it comes after that finding.
+
+## Why is this slow
+
+Its bytes take microseconds: the time is latency, or waiting until the last replica has entered
+it.
+
+## What to do
+
+If it is waiting, look at what the replicas do before they enter it. If it is latency, reduce
+every few steps, or together with another tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from strategy_profiles.analysis.advice import few_threads
+from strategy_profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
+from strategy_profiles.analysis.advice.rules.straggler import injected_sentence
+from strategy_profiles.analysis.communication import CollectiveUse
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.capture.reductions import LAB_MARKS
+from strategy_profiles.reporting import units
+from strategy_profiles.run.injected_delay import injected_delays
+
+KEY = "small-collective"
+ROWS = ("loop/steps/wait", "loop/steps/transfer")
+LATENCY_BYTES = 65_536
+"""A call that moves less costs latency and waiting: over 1 Gbit/s, its bytes take 0.5 ms."""
+
+BY_TURNS = "The replicas run one after the other, on fewer threads than they are: see that finding."
+WAITING = "Which ops make the replicas enter this collective late is not known."
+LATENCY_SHARE = 0.1
+"""Least share of a step of such calls."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Collectives of few bytes that take long: replicas enter them late, or each call is slow."""
+    if facts.lacks_ranks:
+        return  # whether it waits for a rank that was not recorded is not known
+    wall = facts.breakdown.mean_ms("wall")
+    late_ms = max((item.late_ms for item in facts.stragglers.late), default=0.0)
+    found: list[tuple[float, float, CollectiveUse]] = []
+    for use in facts.communication.collectives:
+        size, transfer_ms = use.bytes_per_call, use.transfer_ms
+        is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
+        is_small = is_small and use.op != LAB_MARKS
+        if is_small and use.wait_ms is not None and transfer_ms is not None:
+            # Waiting for a late replica is the cost of that one.
+            wait_ms = max(0.0, use.wait_ms - late_ms)
+            found.append((wait_ms + transfer_ms, wait_ms, use))
+    if not found or not wall:
+        return
+    spent_ms, wait_ms, use = max(found, key=lambda item: item[0])
+    if spent_ms / wall < LATENCY_SHARE:
+        return
+    also = [
+        f"{_named(other)} {units.milliseconds(ms)}"
+        for ms, _, other in found
+        if other is not use and ms / wall >= LATENCY_SHARE
+    ]
+    takes = f", and {units.listed(also)}" if also else ""
+    waits = _is_waiting(wait_ms, spent_ms - wait_ms)
+    delays_ms = injected_delays(facts.segment) if waits else {}
+    injected = f" {injected_sentence(delays_ms)}" if delays_ms else ""
+    few = few_threads.few_threads(facts) if waits and not delays_ms else None
+    found_use = finding(
+        facts,
+        KEY,
+        f"{of_a_step(facts, spent_ms, wall)} passes in {_named(use)}: "
+        f"{units.milliseconds(wait_ms)} until the last replica has entered it, "
+        f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
+        f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
+        BY_TURNS if few else _advice(waits, is_injected=bool(delays_ms)),
+        per_step(facts, spent_ms, wall),
+        op=use.op,
+        bytes_per_call=use.bytes_per_call,
+        wait_ms=wait_ms,
+        transfer_ms=spent_ms - wait_ms,
+    )
+    yield replace(found_use, caused_by=few_threads.KEY if few else None)
+
+
+def edits(facts: Facts, found: Finding) -> dict[str, Any]:
+    """No injected delay, if there is one and the replicas wait."""
+    waits = _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"])
+    return {"inject": []} if waits and injected_delays(facts.segment) else {}
+
+
+def _named(use: CollectiveUse) -> str:
+    """`the all-reduce of 24 B`; of several calls a step, `2 all-reduces of 47.5 kB on average`."""
+    size = units.size(use.bytes_per_call)
+    if round(use.per_step, 1) <= 1:
+        return f"the {use.op} of {size}"
+    return f"{use.per_step:.3g} {use.op}s a step, of {size} on average"
+
+
+def _advice(waits: bool, *, is_injected: bool) -> str:
+    if is_injected:
+        return "Remove the injected delay to measure the program without it."
+    if waits:
+        return (
+            "On the Timeline page, look at what the replicas do before they enter it: they do not "
+            "arrive together. Replicas that share cores run in turn."
+        )
+    return "Reduce it every few steps, or together with another tensor."
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """Without the injected delay, if there is one and the replicas wait; with communication that
+    takes no time, if the cost is latency: the most that any remedy can save.
+    """
+    if edits(facts, found):
+        return Removal("no-delay")
+    if _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"]):
+        return WAITING
+    return Removal("free-ops", kind_of_op="communication", is_bound=True)
+
+
+def _is_waiting(wait_ms: float, transfer_ms: float) -> bool:
+    """Whether the replicas spend more time waiting for each other than in the transfer."""
+    return wait_ms > transfer_ms

@@ -1,0 +1,97 @@
+"""Many small ops: to start them takes longer than to run them.
+
+## What it does
+
+Adds up the time in which the runtime executes a function and no replica runs a recorded op: 20 % of
+a typical captured step or more. Each replica runs 300 ops or more, and half of them or more are of
+the loop that is named, and 0.03 ms or less pass for each: longer gaps are waits for a core. Or the
+graph has a loop whose ops are too short to be recorded. The ops of the loop that were recorded are
+a part of its cost.
+
+## Why is this slow
+
+TensorFlow's runtime takes some microseconds to start an op, on a GPU for each kernel as well. Ops
+that run for less, such as those of a loop over the time steps of an RNN or over the examples of a
+batch, spend more time waiting for their start than at work. A faster device does not help.
+
+## What to do
+
+Compile what a replica does, or the loop alone, with `tf.function(jit_compile=True)`: XLA makes a
+few kernels of many ops. Let each iteration work on more: whole tensors instead of their rows
+(`tf.vectorized_map`), and a Keras RNN with `unroll=True` if its sequences are short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.account.op_time import line_of_loop
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.facts import (
+    Facts,
+    Finding,
+    finding,
+    of_a_step,
+    per_step,
+)
+from strategy_profiles.errors import shortened
+
+KEY = "small-ops"
+ROWS = ("loop/steps/idle", "loop/steps/compute")
+NO_GAIN = "With fewer and larger ops, other ops would run than the recorded ones."
+LEAST_SHARE = 0.2
+LEAST_SAID = 0.01
+MOST_OF_A_NAME = 56
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """The time between the ops, with the loop that runs most of them."""
+    wall, held_ms = facts.breakdown.mean_ms("wall"), facts.held_up.held_ms("between-ops")
+    if not wall or not facts.held_up.has_many_ops or held_ms / wall < LEAST_SHARE:
+        return
+    if captures_are_unlike(facts):
+        return
+    causes = facts.held_up.of_kind("between-ops")
+    num_ops, loop = sum(cause.count for cause in causes), facts.held_up.loop or ""
+    of_step = of_a_step(facts, held_ms, wall)
+    line = line_of_loop(facts.line_of, loop) if loop else None
+    named = _named(loop, line)
+    if num_ops:
+        where = f", most of them in the loop {named}" if loop else ""
+        sentence = (
+            f"Each replica runs {num_ops:,.0f} ops in a step{where}. For {of_step}, no replica "
+            "runs an op because the runtime has not started the next one."
+        )
+    else:
+        sentence = (
+            f"For {of_step}, TensorFlow's runtime executes ops that are too short to be recorded, "
+            f"such as those of the loop {named}: starting each takes longer than running it."
+        )
+    ran_ms = _ran_ms(facts, loop)
+    if ran_ms / wall >= LEAST_SAID:
+        sentence += f" The loop's longer ops run for {of_a_step(facts, ran_ms, wall)}."
+    yield finding(
+        facts,
+        KEY,
+        sentence,
+        "Compile what a replica does with tf.function(jit_compile=True), so that XLA makes a few "
+        "kernels of many ops, or let each iteration work on more: whole tensors, "
+        "tf.vectorized_map, a Keras RNN with unroll=True.",
+        per_step(facts, held_ms + ran_ms, wall),
+        num_ops=num_ops or None,
+        loop=loop or None,
+        line=line,
+        held_ms=held_ms,
+        ran_ms=ran_ms,
+    )
+
+
+def _named(loop: str, line: str | None) -> str:
+    name = shortened(loop, MOST_OF_A_NAME)
+    return f"at {line.rpartition('/')[2]} ({name})" if line else name
+
+
+def _ran_ms(facts: Facts, loop: str) -> float:
+    """How long a replica runs recorded ops of a loop, per typical captured step."""
+    compute_ms = facts.breakdown.mean_ms("compute") or 0.0
+    return compute_ms * sum(op.share for op in facts.ops if loop and op.loop == loop)

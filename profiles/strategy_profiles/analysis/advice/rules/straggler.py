@@ -1,0 +1,224 @@
+"""A replica is late, and the others wait for it.
+
+## What it does
+
+Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
+otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
+whether its own work takes longer or it begins later, unless a loop's ops were too short to be
+recorded. If another finding makes it late (`detour`,
+`variable-off-device`, `inter-op-threads`), names that, and comes after it.
+
+## Why is this slow
+
+A synchronous step ends when its slowest replica does.
+
+## What to do
+
+Remove an injected delay. If its work takes longer, compare its ops with those of another replica
+on the Timeline page. If its batch comes later, check its part of the input. If it begins later,
+check how long results take to reach it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strategy_profiles.analysis.advice import few_threads
+from strategy_profiles.analysis.advice.late_because import (
+    copies_behind,
+    cost_of_lateness,
+    detour_behind,
+)
+from strategy_profiles.analysis.advice.rules import detour, variable_off_device
+from strategy_profiles.analysis.captured_steps import is_unlike
+from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.analysis.late_replicas import (
+    expected_by_delay,
+    explained_by_delay,
+    lateness_of,
+    who_waits,
+)
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.analysis.stragglers import ReplicaLateness
+from strategy_profiles.errors import shortened
+from strategy_profiles.reporting import units
+from strategy_profiles.run.events import IN_TURNS
+from strategy_profiles.run.injected_delay import injected_delays
+
+KEY = "straggler"
+ROWS = ("loop/steps/wait", "loop/steps/delay")
+FEWEST_CAPTURED, LARGE_LATENESS = 5, 0.25
+"""Typical captured steps that must tell it, without timestamps of other steps; unless the lateness
+is this part of the step. In three steps some replica is late by chance."""
+PART_OF_LATENESS = 0.25
+"""Least part of its lateness by which a replica's work is longer, for its work to be the reason.
+Captured steps, which have the lengths of the ops, may be half as long as the others, or twice."""
+NOTICEABLE_SLOWDOWN = 1.02
+"""What a run gains without a late replica's own work, at least, for that work to be the reason."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Every late replica, the latest first, with what the lab itself injected."""
+    late, usual_ms = facts.stragglers.late, facts.steps.median_ms
+    wall_ms = facts.stragglers.step_ms
+    if not late or not usual_ms or not wall_ms or IN_TURNS in facts.noted:
+        return
+    is_large = late[0].late_ms >= LARGE_LATENESS * wall_ms
+    is_rare = facts.stragglers.source == "measured" and facts.held_up.num_steps < FEWEST_CAPTURED
+    if is_rare and not is_large:
+        return
+    steps = "steps"
+    if facts.stragglers.source == "measured":
+        took = f", which took {units.milliseconds(wall_ms)}" if is_unlike(wall_ms, usual_ms) else ""
+        steps = f"captured steps{took}"
+    worst, delays_ms = late[0], injected_delays(facts.segment)
+    because = explained_by_delay(facts.stragglers, delays_ms)
+    parts = [lateness_of(item, because.get(item.replica)) for item in late]
+    awaited = "it" if len(late) == 1 else worst.name
+    sentence = (
+        f"{units.listed(parts).capitalize()}: {who_waits(facts.stragglers)} for {awaited} in "
+        f"{units.share(worst.last_share)} of the {steps}"
+    )
+    for before, item in itertools.pairwise(late):
+        others = units.share(item.last_share)
+        sentence += f", and would wait for {item.name} in {others} without {before.name}"
+    injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
+    cause = _finding_behind(facts, worst)
+    found = finding(
+        facts,
+        KEY,
+        f"{sentence}.{injected}",
+        cause[1] if cause else _advice(facts, late, delays_ms),
+        cost_of_lateness(facts, worst),
+        replica=worst.replica,
+        worker=worst.worker,
+        late_ms=worst.late_ms,
+        input_longer_ms=_input_behind(facts, worst),
+        last_share=worst.last_share,
+        slowdown=worst.slowdown,
+        late={str(item.replica): item.late_ms for item in late},
+        injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
+    )
+    yield replace(found, caused_by=cause[0] if cause else None)
+
+
+def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | None:
+    """The key of the finding that makes the replica late, and the sentence that refers to it."""
+    if ops := detour_behind(facts, late):
+        if ops.replica == late.replica:
+            where = detour.short(ops.device)
+            return detour.KEY, f"It waits for {ops.name}, which runs on {where}: see that finding."
+        sentence = f"Its device runs {ops.name} for replica {ops.replica}: see that finding."
+        return detour.KEY, sentence
+    if copied := copies_behind(facts, late):
+        sentence = variable_off_device.copies_of(facts, copied, late.replica)
+        return variable_off_device.KEY, f"{sentence}: see that finding."
+    if few_threads.few_threads(facts) and not works_longer(facts, late):
+        return few_threads.KEY, "It waits for a thread to run its ops on: see that finding."
+    return None
+
+
+def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, float]) -> str:
+    because = explained_by_delay(facts.stragglers, delays_ms)
+    unexplained = [item for item in late if item.replica not in because]
+    if not unexplained:
+        return "Remove the injected delay to measure the program without it."
+    lead = ""
+    if delays_ms:
+        names = units.listed([item.name for item in unexplained])
+        lead = f"The injected delay does not explain {names}. "
+    worst = unexplained[0]
+    expected_ms = expected_by_delay(facts.stragglers, delays_ms).get(worst.replica, 0.0)
+    if 0.0 < expected_ms < worst.late_ms:
+        part, whole = map(units.milliseconds, (expected_ms, worst.late_ms))
+        lead = (
+            f"The injected delay explains {part} of the {whole} by which {worst.name} is late: "
+            "remove it to measure the rest. "
+        )
+    elif len(unexplained) > 1:
+        lead += f"{worst.name[0].upper()}{worst.name[1:]} is the latest. "
+    longer_ms = _input_behind(facts, worst)
+    if longer_ms is not None:
+        return (
+            f"{lead}Its batch takes {units.milliseconds(longer_ms)} longer than those of the "
+            "others. Check its part of the input: how much data its shard has, where it reads it "
+            "from, and how many cores prepare it."
+        )
+    slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
+    loop = facts.held_up.unrecorded_loop
+    if loop is not None:
+        return (
+            f"{lead}Whether it has more work is not known, as the ops of {shortened(loop, 56)} are "
+            "too short to be recorded. Compare the data of the replicas, such as the lengths of "
+            "their sequences, then check its input pipeline."
+        )
+    if (slowdown or 0.0) < NOTICEABLE_SLOWDOWN or not works_longer(facts, worst):
+        return (
+            f"{lead}It does no more work than the others but starts each step later. Check its "
+            "input pipeline, record full captures of it, and check how long results take to "
+            "reach it."
+        )
+    what = "the captured steps" if facts.stragglers.source == "measured" else "the run"
+    return (
+        f"{lead}Its own work takes longer. On the Timeline page, compare its ops with those of "
+        "another replica: it may have more data or a slower device. With every replica on time, "
+        f"{what} would be {slowdown:.2f} times as fast."
+    )
+
+
+def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
+    """How much longer its batch takes than those on time; None if that does not make it late."""
+    all_late = {item.replica for item in facts.stragglers.late}
+    waits_ms = {item.replica: item.input_ms for item in facts.breakdown.replicas}
+    own_ms = waits_ms.get(late.replica)
+    on_time = [ms for r, ms in waits_ms.items() if r not in all_late and ms is not None]
+    if own_ms is None or not on_time:
+        return None
+    longer_ms = own_ms - statistics.median(on_time)
+    return longer_ms if longer_ms >= late.late_ms / 2 else None
+
+
+def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
+    """Whether its own ops take so much longer on average than those of the replicas on time that
+    this may make it late.
+
+    The slowdown adds up the steps in which they do: two replicas whose work varies, but is the same
+    on average, have one as well. True if the work of the replicas is not known.
+    """
+    all_late = {item.replica for item in facts.stragglers.late}
+    work_ms = {
+        item.replica: item.compute_ms + (item.delay_ms or 0.0)
+        for item in facts.breakdown.replicas
+        if item.compute_ms is not None
+    }
+    on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
+    if late.replica not in work_ms or not on_time or facts.held_up.unrecorded_loop is not None:
+        return True
+    longer_ms = work_ms[late.replica] - statistics.median(on_time)
+    return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """No injected delay, if there is one."""
+    return {"inject": []} if injected_delays(facts.segment) else {}
+
+
+def injected_sentence(delays_ms: dict[int, float]) -> str:
+    """`The lab injected 60.0 ms into replica 0 and 30.0 ms into replica 2.`"""
+    parts = [f"{units.milliseconds(ms)} into replica {r}" for r, ms in sorted(delays_ms.items())]
+    return f"The lab injected {units.listed(parts)}."
+
+
+def removal(facts: Facts, found: Finding) -> Removal | str:
+    """Without the injected delay if it explains every late replica, else with the latest replica
+    as fast as the others; not if copies of variables make it late."""
+    late, delays_ms = facts.stragglers.late, injected_delays(facts.segment)
+    if len(explained_by_delay(facts.stragglers, delays_ms)) == len(late):
+        return Removal("no-delay")
+    if found.caused_by == variable_off_device.KEY:
+        return variable_off_device.NO_GAIN
+    return Removal("average-replica")

@@ -1,0 +1,77 @@
+"""The first step, which traces, is a large part of the run.
+
+## What it does
+
+Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
+for the first batch, says so.
+
+## Why is this slow
+
+The first step builds and compiles the program, and waits for the first batch: a shuffle buffer is
+filled before. A program that divides the time of all steps by their number counts it as a step; the
+numbers of the lab do not include it.
+
+## What to do
+
+Record more steps: its share falls. If the first batch comes late, make the shuffle buffer smaller,
+or do less for each of its elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from strategy_profiles.analysis.facts import Facts, Finding, finding, over_all_steps
+from strategy_profiles.reporting import units
+
+KEY = "tracing"
+ROWS = ("loop/first",)
+NO_GAIN = "The first step is left out of a replay."
+LONG_FIRST_STEP = 0.2
+"""Share of the time of all steps."""
+MOST_OF_STEP = 0.5
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    first, total = facts.steps.first_step_ms, facts.total_ms
+    if (
+        not facts.steps.num_warm_up
+        or facts.steps.count < 2
+        or first is None
+        or not total
+        or first / total < LONG_FIRST_STEP
+    ):
+        return
+    num_steps = facts.steps.num_warm_up
+    what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
+    waited_ms = float(np.nan_to_num(facts.steps.input_ms[0]))
+    why = ", because it includes what is done only once, such as tracing and compiling."
+    advice = "Record more steps: a long first step is normal, and its share falls."
+    if waited_ms >= MOST_OF_STEP * first:
+        why = (
+            f": {units.seconds(waited_ms / 1e3)} of it until the first batch was there. In the "
+            "rest it traces and compiles the program."
+        )
+        advice = (
+            "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
+            "smaller one, or shuffle file names or indices before the work of map()."
+        )
+    yield finding(
+        facts,
+        KEY,
+        f"{what} took {units.seconds(first / 1e3)}, {units.share(first / total)} of the time of "
+        f"{facts.all_steps}{why} Other numbers do not include it.",
+        advice,
+        over_all_steps(facts, first),
+        first_step_ms=first,
+        first_batch_ms=waited_ms,
+        waits=waited_ms >= MOST_OF_STEP * first,
+    )
+
+
+def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+    """Ten times as many steps."""
+    return {"steps": 10 * facts.steps.count}

@@ -1,0 +1,226 @@
+"""Breaks a replica's step down into phases, which add up to its wall time.
+
+From full captures where the segment has any, else from the light marks of every step. Means over
+the middle half of those steps by wall time: one hiccup moves them little, and they add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_profiles.analysis.no_capture import LOST, capture_problems
+from strategy_profiles.analysis.served_phases import served_phases
+from strategy_profiles.analysis.steps import StepTimes, step_times, typical_steps
+from strategy_profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note
+from strategy_profiles.run.topology import has_servers, worker_of
+from strategy_profiles.tables.columns import (
+    Floats,
+    distinct,
+    floats,
+    ints,
+    mean,
+    of_segment,
+)
+from strategy_profiles.tables.mark_phases import fill_step
+from strategy_profiles.tables.schema import CATEGORIES
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
+NO_OPS = "its captures hold no op of a replica's graph"
+NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaBreakdown:
+    """Mean milliseconds of each phase of a replica's step; None if not recorded."""
+
+    replica: int
+    worker: int
+    device: str | None
+    num_steps: int
+    """Steps in the means."""
+    wall_ms: float | None
+    compute_ms: float | None
+    delay_ms: float | None
+    wait_ms: float | None
+    transfer_ms: float | None
+    input_ms: float | None
+    idle_ms: float | None
+    source: str | None = None
+    """`measured` by a capture, `derived` if its steps are, or `marks`: in a cluster only the leader
+    is captured."""
+
+    def phase_ms(self, category: str) -> float | None:
+        """The phase named as in `schema.CATEGORIES`."""
+        value: float | None = getattr(self, f"{category}_ms")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class StepBreakdown:
+    """Every replica's breakdown in a segment."""
+
+    segment: int
+    replicas: tuple[ReplicaBreakdown, ...]
+    source: Literal["measured", "marks"] | None
+    """`measured` where any replica was captured; each replica names its own."""
+    reason: str | None
+    """Why it, or a part of it, is not known."""
+    is_in_sync: bool = True
+    """Whether all replicas do a step together; else each does steps of its own."""
+
+    @property
+    def from_marks(self) -> tuple[int, ...]:
+        """Replicas whose times come from marks beside the captures of others."""
+        if self.source != "measured":
+            return ()
+        return tuple(item.replica for item in self.replicas if item.source == "marks")
+
+    @property
+    def has_derived_steps(self) -> bool:
+        """Whether nothing recorded where a step begins: an import has found it out."""
+        return any(item.source == "derived" for item in self.replicas)
+
+    def mean_ms(self, category: str) -> float | None:
+        """A phase (or `wall`) over all replicas."""
+        known = [value for r in self.replicas if (value := r.phase_ms(category)) is not None]
+        return sum(known) / len(known) if known else None
+
+
+class Split(Protocol):
+    """A replica or a core with its phases."""
+
+    def phase_ms(self, category: str) -> float | None:
+        """The phase named as in `schema.CATEGORIES`."""
+
+
+def shown_phases(rows: Iterable[Split]) -> tuple[str, ...]:
+    """The phases to show of these rows: the injected delay only if the lab injected any."""
+    has_delay = any(row.phase_ms("delay") for row in rows)
+    return tuple(phase for phase in CATEGORIES if phase != "delay" or has_delay)
+
+
+def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
+    """The breakdown of a segment, its tracing step left out."""
+    if has_servers(segment):
+        return _of_served(profile, segment)
+    steps = step_times(profile, segment.segment)
+    captured = without_warm_up(
+        of_segment(profile.table("replica_steps"), segment.segment), segment, steps
+    )
+    reason = why_waits_unknown(profile, segment)
+    problems = capture_problems(profile, segment.segment)
+    if captured.num_rows:
+        found = captured_breakdown(captured)
+        if reason is not None:
+            found = tuple(replace(item, wait_ms=None, transfer_ms=None) for item in found)
+        return StepBreakdown(segment.segment, found, "measured", reason)
+    marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
+    marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
+    if marks.num_rows:
+        why = reason or next(iter(problems), None)
+        return StepBreakdown(segment.segment, _from_marks(marks, steps), "marks", why)
+    if profile.is_lost("replica_steps"):
+        return StepBreakdown(segment.segment, _unknown(segment), None, LOST)
+    is_captured = bool(steps.captured.any())
+    if problems:
+        return StepBreakdown(segment.segment, _unknown(segment), None, problems[0])
+    reason = profile.unknown.get("replicas", _no_ops(profile, segment) if is_captured else NO_DATA)
+    return StepBreakdown(segment.segment, _unknown(segment), None, reason)
+
+
+def _no_ops(profile: Profile, segment: SegmentOpened) -> str:
+    """Why the captures hold no op of a replica, as far as the recorder has noted it."""
+    for note in profile.events(Note):
+        why = note.fields.get(WHY_NO_OPS)
+        if isinstance(why, str) and note.fields.get(NO_OPS_IN) == segment.segment:
+            return f"{NO_OPS}, because {why}"
+    return NO_OPS
+
+
+def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:
+    """Why waits between workers are unknown; None if the records of all workers exist."""
+    absent = profile.absent_workers(segment)
+    if not absent:
+        return None
+    names = ", ".join(map(str, absent))
+    return f"replicas wait for those of all workers, and the records of worker {names} are missing"
+
+
+def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
+    """Workers of parameter servers have only closures, each of one worker."""
+    found = tuple(
+        ReplicaBreakdown(**asdict(phases), source="marks")
+        for phases in served_phases(profile, segment)
+    )
+    if not found:
+        return StepBreakdown(segment.segment, _unknown(segment), None, NO_PARTS, is_in_sync=False)
+    return StepBreakdown(segment.segment, found, "marks", None, is_in_sync=False)
+
+
+def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
+    """The rows of steps that count: those that trace are left out."""
+    step = ints(rows, "step")
+    counts = (step >= segment.first_step) & ~np.isin(step, steps.step[~steps.typical])
+    return rows.filter(pa.array(counts))
+
+
+def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
+    """The breakdown in rows of `replica_steps`, or in those of one core in `core_steps`."""
+    values = {name: floats(rows, f"{name}_ms") for name in ("wall", *CATEGORIES)}
+    return _by_replica(rows, values)
+
+
+def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...]:
+    """Phases come from marks, input and wall time from the step, the delay from the spec."""
+    place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
+    if not steps.count:
+        return ()
+    # A phase of a step whose length is unknown is unknown too: else the means would not add up.
+    wall = np.where(steps.step[place] == ints(rows, "step"), steps.wall_ms[place], np.nan)
+    waited = np.nan_to_num(steps.input_ms[place])
+    names = ("compute_ms", "delay_ms", "wait_ms", "reduce_ms")
+    compute, delay, wait, reduce = (floats(rows, name) for name in names)
+    between = compute, delay, wait, reduce
+    phases = fill_step(wall, waited, between, np.minimum, np.maximum)
+    return _by_replica(rows, {**dict(zip(CATEGORIES, phases, strict=True)), "wall": wall})
+
+
+def _by_replica(rows: pa.Table, values: dict[str, Floats]) -> tuple[ReplicaBreakdown, ...]:
+    """Means per replica of columns as long as `rows`, over the typical steps."""
+    typical = np.isin(ints(rows, "step"), typical_steps(ints(rows, "step"), values["wall"]))
+    rows = rows.filter(pa.array(typical))
+    values = {name: column[typical] for name, column in values.items()}
+    replicas, workers = ints(rows, "replica"), ints(rows, "worker")
+    is_told = "source" in rows.column_names
+    found = []
+    for replica in distinct(replicas)[0]:
+        chosen = replicas == replica
+        first = int(np.argmax(chosen))
+        found.append(
+            ReplicaBreakdown(
+                replica=int(replica),
+                worker=int(workers[first]),
+                device=rows["device"][first].as_py(),
+                num_steps=int(chosen.sum()),
+                **{f"{name}_ms": mean(column[chosen]) for name, column in values.items()},
+                source=rows["source"][first].as_py() if is_told else "marks",
+            )
+        )
+    return tuple(found)
+
+
+def _unknown(segment: SegmentOpened) -> tuple[ReplicaBreakdown, ...]:
+    """The replicas that are known to be there, with nothing known about their time."""
+    return tuple(
+        ReplicaBreakdown(replica, worker_of(segment, replica), device, 0, *[None] * 7)
+        for replica, device in enumerate(segment.replica_devices)
+    )

@@ -1,0 +1,240 @@
+"""A comparison in sentences: the same for the page and the command line."""
+
+from __future__ import annotations
+
+import math
+
+from strategy_profiles.analysis.compare.comparison import Comparison, TimedRun
+from strategy_profiles.analysis.compare.metrics import MetricChange
+from strategy_profiles.analysis.compare.repetitions import (
+    DIFFERENCE,
+    PILOT_RUNS,
+    POWER,
+    runs_assumed,
+    runs_needed,
+)
+from strategy_profiles.analysis.compare.run_comparison import RunComparison
+from strategy_profiles.analysis.compare.run_spread import ASSUMED_SPREAD
+from strategy_profiles.analysis.compare.run_time import RunTime
+from strategy_profiles.reporting import units
+
+SQRT_2 = 2**0.5
+_EQUAL = 5e-4
+SAME_BATCH = 0.01
+"""Greatest difference in examples per step that a smaller last batch may cause."""
+TOO_MANY = 100
+"""Runs a side that are more than anyone records: the advice is another one then."""
+_AIM, _SURE, _ASSUMED = (f"{100 * share:g} %" for share in (DIFFERENCE, POWER, ASSUMED_SPREAD))
+LONG_S = 30.0
+"""Steady steps to aim for. Measured on a busy machine with two cores: the medians of stretches of
+one run varied by 16 % (standard deviation) if these lasted 1 s, by 10 % for 11 s, by 8 % for 33 s,
+by 2 % for 83 s; runs of 60 steps of 9 ms differed by 20 %."""
+STATISTIC = "the median of its steady steps: without warm-up, traced and captured steps"
+
+
+def answer(compared: RunComparison) -> tuple[str, str]:
+    """Return the verdict in a few words, and the sentence with its evidence that continues it.
+
+    If the batches differ, a second sentence compares the throughput. A known explanation follows.
+    """
+    verdict, rest = _of_step_times(compared)
+    explained = f" {compared.explanation}" if compared.explanation else ""
+    return verdict, rest + _of_throughput(compared.times) + explained
+
+
+def _of_throughput(times: Comparison) -> str:
+    a, b = times.a_rate, times.b_rate
+    if not a or not b or abs(times.ratio * b / a - 1) < SAME_BATCH:
+        return ""
+    change = f"{units.share(abs(b / a - 1))} {'more' if b > a else 'fewer'}"
+    return (
+        f" The batches differ: B trains {change} examples per second than A, {b:,.0f} against "
+        f"{a:,.0f}."
+    )
+
+
+def _of_step_times(compared: RunComparison) -> tuple[str, str]:
+    times = compared.times
+    if compared.is_with_itself:
+        which = f"segment {compared.a_segment} of {compared.a[0].name}"
+        return "A and B are the same", f": {which} is compared with itself."
+    difference = f"{_differs(times.ratio)}, {_lengths(times)}"
+    if times.unit == "step":
+        which = "segments of one run" if compared.is_one_run else "runs"
+        return f"{_capital(_differs(times.ratio))} in these two {which}", f": {_lengths(times)}."
+    if times.is_different:
+        return times.verdict, f": {difference} ({_interval(times)})."
+    if times.low is None:
+        return "Cannot tell which is faster", f": {times.reason}. {_capital(difference)}."
+    if times.reason:
+        return (
+            "Cannot tell which is faster",
+            f": {times.reason}. {_capital(difference)} ({_interval(times)}).",
+        )
+    return "Cannot tell which is faster", f": {difference}, but {_interval(times)}."
+
+
+def evidence(compared: RunComparison) -> tuple[str, ...]:
+    """What the answer rests on and what would make it better, a sentence or two each."""
+    times = compared.times
+    if compared.is_with_itself:
+        return ("Name another run, or another segment of this one.",)
+    found = [counted(times), longer_runs(compared)]
+    if times.unit == "step":
+        found.append(_between_runs(compared))
+        found.append(_within_runs(compared.a[0].timed, compared.b[0].timed))
+    elif times.pair_spread is not None:
+        found.append(_power(times))
+    return tuple(text for text in found if text)
+
+
+def change_text(item: MetricChange) -> str:
+    """Return the change as `+4.2 %`, or as a factor if it exceeds ten."""
+    if item.change is None or item.a is None or item.b is None:
+        return units.MISSING
+    return units.change_between(item.a, item.b)
+
+
+def change_interval(item: MetricChange) -> str:
+    """Return the 95 % interval of the change, `+1.0 to +7.4 %`; empty with too few runs.
+
+    Also empty if it has no width, as of bytes that are the same in every run.
+    """
+    if item.interval is None or abs(item.change or 0.0) >= units.AS_FACTOR:
+        return ""
+    low, high = (f"{100 * end:+.1f}" for end in item.interval)
+    return "" if low == high else f"{low} to {high} %"
+
+
+def longer_runs(compared: RunComparison) -> str:
+    """Return the advice to record longer runs; empty if these are long, or differ little anyway."""
+    times, shortest = compared.times, min(_run_times(compared), key=lambda time: time.length_s)
+    if shortest.length_s >= LONG_S or compared.is_one_run:
+        return ""
+    spread = None if times.pair_spread is None else times.pair_spread / SQRT_2
+    if compared.spread is not None:
+        spread = compared.spread.spread
+    if spread is not None and spread < DIFFERENCE:
+        return ""
+    differ = "may differ" if spread is None else f"differ by {units.share(spread)}"
+    steps = math.ceil(LONG_S * 1e3 / shortest.median_ms / 100) * 100
+    makes = f"--steps {steps} makes" if compared.has_specs else f"{steps:,} steps make"
+    return (
+        f"Record longer runs first: the shortest has {units.seconds(shortest.length_s)} of steady "
+        f"steps, and runs that short {differ} because a slow spell of the machine outlasts them. "
+        f"More repetitions help little then; {makes} them about {LONG_S:g} s long."
+    )
+
+
+def _run_times(compared: RunComparison) -> list[RunTime]:
+    return [run.timed.time for run in (*compared.a, *compared.b)]
+
+
+def counted(times: Comparison) -> str:
+    """The statistic, its unit and how many there are."""
+    if times.unit == "step":
+        return (
+            f"Of each run: {STATISTIC} ({times.num_steps[0]:,} steps of A, "
+            f"{times.num_steps[1]:,} of B)."
+        )
+    text = (
+        f"Each run counts once, by {STATISTIC}. Of a side: the geometric mean of its "
+        f"{_numbers(times)} runs."
+    )
+    if times.pairs:
+        text += f" The interval comes from {len(times.pairs)} pairs of consecutive runs."
+    if times.num_left_out:
+        text += f" {units.counted(times.num_left_out, 'run')} without such a neighbour is left out."
+    return text
+
+
+def _numbers(times: Comparison) -> str:
+    if times.pairs:
+        return str(len(times.pairs))
+    a, b = times.num_runs
+    return str(a) if a == b else f"{a} and {b}"
+
+
+def _between_runs(compared: RunComparison) -> str:
+    times, spread = compared.times, compared.spread
+    if spread is None and not compared.has_specs:
+        return (
+            "How much two runs of one program differ on this machine is not known. One run a side "
+            f"cannot tell which is faster. Record each program {PILOT_RUNS} times or more, in "
+            "turns (strategy-lab trace -o A-1 program.py), and compare all runs: "
+            "strategy-lab compare A-1 A-2 --against B-1 B-2"
+        )
+    if spread is None:
+        return (
+            "How much two runs of one spec differ on this machine is not known: this folder has "
+            "too few other runs of these specs since the machine started. One run a side cannot "
+            "tell which is faster. Repeat them in turns: strategy-lab run A.yaml --interleave "
+            f"B.yaml --repeat auto. It records {PILOT_RUNS} runs of each, and then as many as find "
+            f"{_AIM} with {_SURE} probability with the difference seen: "
+            f"{runs_assumed(SQRT_2 * ASSUMED_SPREAD)} if runs differ by {_ASSUMED}, as is usual "
+            "beside other programs."
+        )
+    number = runs_needed(spread.pair_spread, spread.freedom)
+    usual = units.share(spread.usual_difference)
+    is_small = abs(times.ratio - 1) <= spread.usual_difference
+    return (
+        f"{spread.num_runs} other runs of these specs on this machine differ by "
+        f"{units.share(spread.spread)} (standard deviation), so 97 of 100 pairs of runs with "
+        f"equal specs differ by less than {usual}: this difference is "
+        f"{'within' if is_small else 'larger than'} that. {_repeat(number)}"
+    )
+
+
+def _repeat(number: int) -> str:
+    """Return the advice on how many runs find the difference that repetitions are planned for."""
+    if number > TOO_MANY:
+        return (
+            f"To find {_AIM} with {_SURE} probability would take {number:,} runs of each. "
+            "First find out why runs of one spec differ so much."
+        )
+    return (
+        f"To find {_AIM} with {_SURE} probability, repeat each {number} times, in turns: "
+        f"strategy-lab run A.yaml --interleave B.yaml --repeat {number}"
+    )
+
+
+def _within_runs(a: TimedRun, b: TimedRun) -> str:
+    ranges = (
+        f"{units.milliseconds(run.time.p10_ms)} to {units.milliseconds(run.time.p90_ms)} in {side}"
+        for side, run in (("A", a), ("B", b))
+    )
+    return f"Within the runs, 80 % of the steady steps took {' and '.join(ranges)}."
+
+
+def _power(times: Comparison) -> str:
+    assert times.runs_needed is not None
+    number = len(times.pairs) or min(times.num_runs)
+    found = (
+        f"{number} runs a side find a difference of {units.share(times.difference_found)} with "
+        f"{_SURE} probability"
+    )
+    if times.runs_needed <= number:
+        return f"{found}."
+    return f"{found}. To find {_AIM}, repeat each {times.runs_needed:,} times, in turns."
+
+
+def _differs(ratio: float) -> str:
+    if abs(ratio - 1) < _EQUAL:
+        return "a step takes equally long in A and B"
+    size = units.share(abs(ratio - 1))
+    return f"a step takes {size} {'longer' if ratio > 1 else 'less'} in B than in A"
+
+
+def _lengths(times: Comparison) -> str:
+    return f"{units.milliseconds(times.b_ms)} against {units.milliseconds(times.a_ms)}"
+
+
+def _interval(times: Comparison) -> str:
+    assert times.low is not None
+    assert times.high is not None
+    low, high = (units.change(end - 1) for end in (times.low, times.high))
+    return f"the 95 % confidence interval is {low} to {high}"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

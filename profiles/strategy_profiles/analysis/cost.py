@@ -1,0 +1,49 @@
+"""What a finding costs: milliseconds of each step of the loop, and their share of the loop.
+
+A rule says how long what it found takes, of a step or in all (`facts.per_step`, `over_all_steps`).
+The account of the loop makes a cost of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strategy_profiles.reporting import units
+
+Source = Literal["measured", "sampled", "derived", "rest"]
+FEW_STEPS = 10
+"""With fewer typical captured steps behind a share, their number is said beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A known cost, in terms of the account."""
+
+    ms: float
+    """Per step of the loop."""
+    share: float
+    """Of the wall time of the loop."""
+    share_of_usual: float
+    """Of the loop without its first step, which a longer run does not repeat: findings are ranked
+    by it."""
+    source: Source
+    num_steps: int = 0
+    """Captured steps that it is derived from; 0 if it rests on all steps."""
+
+    @property
+    def share_text(self) -> str:
+        """`38 % of the loop`."""
+        return f"{units.share(self.share)} of the loop"
+
+    @property
+    def detail_text(self) -> str:
+        """`31.8 ms a step, derived from 3 captured steps`."""
+        few = 0 < self.num_steps < FEW_STEPS
+        behind = f" from {units.counted(self.num_steps, 'captured step')}" if few else ""
+        return f"{units.milliseconds(self.ms)} a step, {self.source}{behind}"
+
+
+def cost_text(cost: Cost | None) -> str:
+    """`38 % of the loop (31.8 ms a step, derived)`, or that it is unknown."""
+    return "cost unknown" if cost is None else f"{cost.share_text} ({cost.detail_text})"

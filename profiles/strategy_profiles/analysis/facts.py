@@ -1,0 +1,307 @@
+"""The results of all analyses of one segment, and what a finding is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from strategy_profiles.analysis.account.account import Account, account
+from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
+from strategy_profiles.analysis.all_idle import all_idle_ms
+from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
+from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
+from strategy_profiles.analysis.capture_cost import CaptureCost, capture_cost
+from strategy_profiles.analysis.causes import SegmentCauses, held_up
+from strategy_profiles.analysis.communication import Communication, communication
+from strategy_profiles.analysis.cost import Cost, Source
+from strategy_profiles.analysis.element_types import (
+    FLOAT16,
+    FLOAT64,
+    ComputedIn,
+    computed_in,
+)
+from strategy_profiles.analysis.epoch_ends import EpochEnds, epoch_ends
+from strategy_profiles.analysis.failures.of_run import failed_in
+from strategy_profiles.analysis.input_collectives import input_collectives
+from strategy_profiles.analysis.input_share import InputShare, input_share
+from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
+from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
+from strategy_profiles.analysis.memory import DeviceMemory, memory_use
+from strategy_profiles.analysis.op_by_op import OpByOp, op_by_op
+from strategy_profiles.analysis.overlap import Overlap, overlaps
+from strategy_profiles.analysis.placed import Placed, placed
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.analysis.retracing import Retracing, retracing
+from strategy_profiles.analysis.side_by_side import side_by_side
+from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.reporting import units
+from strategy_profiles.run.events import (
+    FETCHED_EACH,
+    IMPORTED,
+    IN_TURNS,
+    NO_OPS_IN,
+    WHOLE_BATCH_EACH,
+    Environment,
+    Failed,
+    Note,
+)
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What a step would gain without a finding: predicted, with the error of the prediction."""
+
+    step_ms: float
+    """Length of the step then."""
+    low_ms: float
+    """Lower end of the interval of the prediction: medians of another run with the change."""
+    high_ms: float
+    measured_ms: float
+    """Length of the captured steps as they are."""
+    error: float
+    """Relative error of the replay of the step as it is."""
+    times_examples: float
+    """Examples of a step then, over those of a step now; 1 unless the batch is changed."""
+    is_bound: bool
+    """Whether no remedy can gain more."""
+    is_within_error: bool
+    """Whether the interval of the recorded steps holds the step as it is: the prediction names no
+    gain then."""
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. `cost` is None if it is not known."""
+
+    key: str
+    segment: int
+    sentence: str
+    advice: str
+    cost: Cost | None
+    evidence: dict[str, Any]
+    caused_by: str | None = None
+    """Key of the finding that this one follows from; None if it has a cause of its own."""
+    edits: dict[str, Any] = field(default_factory=dict)
+    """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
+    removal: Removal | str = ""
+    """The change of a step that a replay predicts the gain from; a reason if there is none."""
+    gain: Gain | None = None
+    """None if nothing predicted it."""
+    why_no_gain: str = ""
+    """A sentence if a prediction was asked for and there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The results of all analyses of one segment."""
+
+    segment: SegmentOpened
+    environment: Environment | None
+    account: Account
+    """The time of the loop, divided once: what a finding costs is a part of it."""
+    pace: LoopPace
+    steps: StepTimes
+    between: BetweenSteps
+    epoch_ends: EpochEnds
+    breakdown: StepBreakdown
+    communication: Communication
+    stragglers: Stragglers
+    input: InputShare
+    capture: CaptureCost
+    held_up: SegmentCauses
+    retracing: Retracing
+    ops: tuple[OpTime, ...]
+    """The computation of the typical captured steps, by layer and type of op."""
+    line_of: Mapping[str, str]
+    """File and line of the program that made an op, by the op's name; ops of unknown lines are
+    left out."""
+    op_by_op: OpByOp | None
+    """How the step runs op by op; None if it is a graph, or was not captured."""
+    placed: Placed
+    float16: ComputedIn | None
+    """None if no op of a typical captured step is known to compute in float16."""
+    float64: ComputedIn | None
+    """The same of float64."""
+    memory: tuple[DeviceMemory, ...]
+    load: MachineLoad | None
+    """None if the CPUs were not sampled while it trained."""
+    num_hosts: int
+    """Machines that the run's processes named; 0 if none did."""
+    read_overlaps: Callable[[], tuple[Overlap, ...]]
+    read_all_idle_ms: Callable[[], float | None]
+    read_input_collectives: Callable[[], float | None]
+    read_side_by_side: Callable[[], float | None]
+    noted: Mapping[str, str]
+    """Lines of the program at which the recorder saw something, by the field of its note."""
+    is_one_of_several: bool
+    """Whether the run has other segments: what is said of all steps then names this one."""
+    failure: str | None = None
+    """Why the run failed, of its last segment; None if it did not."""
+    failed: Failed | None = None
+    """The event that has this reason; None if no worker wrote one."""
+    lacks_ranks: bool = False
+    """Whether an imported program has ranks that its profile has not: waiting for them looks like
+    transfer."""
+    framework: str | None = None
+    """`PyTorch` if its profiler recorded the run; None for TensorFlow."""
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program recorded it: nothing is known of Python and of the runtime."""
+        return self.segment.strategy == IMPORTED
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether replicas compute on GPUs."""
+        return any("device:GPU" in device for device in self.segment.replica_devices)
+
+    @property
+    def overlaps(self) -> tuple[Overlap, ...]:
+        """Read when first asked for: runs of earlier versions need all spans for it."""
+        return self.read_overlaps()
+
+    @property
+    def all_idle_ms(self) -> float | None:
+        """Time of a typical captured step in which no replica runs anything; None without captures.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_all_idle_ms()
+
+    @property
+    def input_collectives(self) -> float | None:
+        """Collectives per typical captured step that taking the batch waits for; None without
+        captured input.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_input_collectives()
+
+    @property
+    def side_by_side(self) -> float | None:
+        """Of the time in which any replica of a process computes, the share in which two or more
+        do; None if none has two captured replicas.
+
+        Read when first asked for, as it needs all spans.
+        """
+        return self.read_side_by_side()
+
+    @property
+    def all_steps(self) -> str:
+        """`all steps`, or in a run with other segments `all steps of segment 1`."""
+        which = f" of segment {self.segment.segment}" if self.is_one_of_several else ""
+        return f"all steps{which}"
+
+    @property
+    def total_ms(self) -> float:
+        """The time of all steps, the first one and what the capture windows took included."""
+        return float(np.nansum(self.steps.wall_ms)) + self.capture.between_ms
+
+
+def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
+    number = segment.segment
+    return Facts(
+        segment=segment,
+        environment=profile.environment,
+        account=account(profile, segment),
+        pace=loop_pace(profile, number),
+        steps=step_times(profile, number),
+        between=between_steps(profile, number),
+        epoch_ends=epoch_ends(profile, number),
+        breakdown=step_breakdown(profile, segment),
+        communication=communication(profile, segment),
+        stragglers=stragglers(profile, number),
+        input=input_share(profile, number),
+        capture=capture_cost(profile, number),
+        held_up=held_up(profile, number),
+        retracing=retracing(profile, number),
+        ops=op_times(profile, number),
+        line_of=lines_of_ops(profile, number),
+        op_by_op=op_by_op(profile, number),
+        placed=placed(profile, segment),
+        float16=_computed_in(FLOAT16, profile, number),
+        float64=_computed_in(FLOAT64, profile, number),
+        memory=memory_use(profile),
+        load=machine_load(profile, number),
+        num_hosts=len({item.host.name for item in profile.events(Environment) if item.host.name}),
+        read_overlaps=lambda: profile.once(("overlaps", number), lambda: overlaps(profile, number)),
+        read_all_idle_ms=lambda: profile.once(
+            ("all-idle", number), lambda: all_idle_ms(profile, number)
+        ),
+        read_input_collectives=lambda: profile.once(
+            ("input-collectives", number), lambda: input_collectives(profile, number)
+        ),
+        read_side_by_side=lambda: profile.once(
+            ("side-by-side", number), lambda: side_by_side(profile, number)
+        ),
+        noted=_noted(profile, number),
+        is_one_of_several=len(profile.segments) > 1,
+        failure=(failure := _failure(profile, segment)),
+        failed=None if failure is None else failed_in(profile),
+        lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),
+        framework=profile.framework,
+    )
+
+
+def _noted(profile: Profile, segment: int) -> dict[str, str]:
+    return {
+        field: place
+        for note in profile.events(Note)
+        if note.fields.get(NO_OPS_IN) == segment
+        for field in (IN_TURNS, FETCHED_EACH, WHOLE_BATCH_EACH)
+        if isinstance(place := note.fields.get(field), str)
+    }
+
+
+def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None:
+    return profile.once((dtype, segment), lambda: computed_in(dtype, profile, segment))
+
+
+def _failure(profile: Profile, segment: SegmentOpened) -> str | None:
+    is_last = segment.segment == profile.segments[-1].segment
+    return profile.status.message if is_last and profile.status.state == "failed" else None
+
+
+def finding(
+    facts: Facts, key: str, sentence: str, advice: str, cost: Cost | None, **evidence: Any
+) -> Finding:
+    return Finding(key, facts.segment.segment, sentence, advice, cost, evidence)
+
+
+def per_step(facts: Facts, ms: float, step_ms: float, source: Source = "measured") -> Cost | None:
+    """The cost of what takes `ms` of each usual step of `step_ms`."""
+    steps = facts.account.row("loop/steps")
+    if not step_ms or steps is None:
+        return None
+    captured = facts.held_up.num_steps if facts.breakdown.source == "measured" else 0
+    return facts.account.cost(ms / step_ms * steps.total_ms, source, captured)
+
+
+def over_all_steps(facts: Facts, ms: float, source: Source = "measured") -> Cost | None:
+    """The cost of what takes `ms` in all."""
+    return facts.account.cost(ms, source)
+
+
+def of_a_step(facts: Facts, part_ms: float, wall_ms: float) -> str:
+    """`45 % of a typical captured step (4.84 of 10.8 ms)`: a part beside the whole that it is of.
+
+    Both are means over the typical steps of the breakdown. A worker's own step at parameter servers
+    is longer than the time from result to result.
+    """
+    lengths = f"{units.number(part_ms)} of {units.milliseconds(wall_ms)}"
+    return f"{units.share(part_ms / wall_ms)} of {_step_of_breakdown(facts)} ({lengths})"
+
+
+def _step_of_breakdown(facts: Facts) -> str:
+    if not facts.breakdown.is_in_sync:
+        return "a worker's step"
+    return "a captured step" if facts.breakdown.source == "measured" else "a step"

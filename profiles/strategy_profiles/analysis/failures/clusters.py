@@ -1,0 +1,79 @@
+"""Errors of devices, strategies and clusters of several processes."""
+
+from __future__ import annotations
+
+from strategy_profiles.analysis.failures.entry import known
+
+CLUSTERS = (
+    known(
+        "no-device",
+        r"Could not satisfy (?:explicit )?device specification",
+        "the program names a device that this process does not have",
+        "Look at tf.config.list_logical_devices(). Leave out the devices, and "
+        "MirroredStrategy() takes all GPUs.",
+    ),
+    known(
+        "device-twice",
+        r"No duplicates allowed in `devices` argument",
+        "the strategy was given one device twice",
+        "Name each device once. tf.config.set_logical_device_configuration divides one device "
+        "into several.",
+    ),
+    known(
+        "devices-late",
+        r"(?:Virtual|Visible) devices cannot be modified after being initialized|"
+        r"cannot be modified after initialization",
+        "devices, or their threads, were set after TensorFlow had started",
+        "Move the call of tf.config before the first tensor, strategy and model.",
+    ),
+    known(
+        "collectives-late",
+        r"Collective ops must be configured at program startup",
+        "MultiWorkerMirroredStrategy was made after TensorFlow had started",
+        "Make it before the first tensor, dataset and model, and only once in a process.",
+    ),
+    known(
+        "tf-config",
+        r"tfconfig_cluster_resolver\.py.*JSONDecodeError|`task_id` \d+ exceeds the maximum id|"
+        r"`task_type` '\w+' not found in cluster_spec|Disallowed task type found in cluster spec|"
+        r"When `cluster_spec` is given, you must also specify `task_type`",
+        "the environment variable TF_CONFIG does not describe this process and its cluster",
+        'Write it as JSON: {"cluster": {"worker": ["host:port", ...]}, "task": {"type": '
+        '"worker", "index": 0}}. The cluster is the same in all processes; the index counts '
+        "from 0 and differs.",
+        is_of_traceback=True,
+    ),
+    known(
+        "no-servers",
+        r"There must be at least one (?:ps|worker)|Cluster spec must be non-empty",
+        "ParameterServerStrategy needs parameter servers and workers, and its cluster has none",
+        'Name them in the cluster of TF_CONFIG as "ps" and "worker", and start '
+        "tf.distribute.Server in each of these processes.",
+    ),
+    known(
+        "coordinator-strategy",
+        r"Strategy' object has no attribute '_cluster_coordinator'",
+        "ClusterCoordinator was given another strategy than ParameterServerStrategy",
+        "Make it with a tf.distribute.ParameterServerStrategy; other strategies need no "
+        "coordinator: call strategy.run.",
+    ),
+    known(
+        "port-in-use",
+        r"Could not start gRPC server",
+        "the port of this process is used by another one, or is not allowed",
+        "Choose a free port in TF_CONFIG; end processes that an earlier run left behind.",
+    ),
+    known(
+        "no-tpu",
+        r"Please provide a TPU Name to connect to|TPUs not found in the cluster",
+        "the program wants a TPU, and this machine is not connected to one",
+        "Give TPUClusterResolver the name of the TPU, or tpu='local' on a TPU VM. Strategy "
+        "Lab can emulate TPU cores on CPUs.",
+    ),
+    known(
+        "lost-worker",
+        r"\bUnavailableError\b",
+        "another process of the cluster could not be reached",
+        "Look at the record of the process that ended first.",
+    ),
+)

@@ -1,0 +1,104 @@
+"""The cause of a failed run: what failed, on which replica, in which layer, line and step."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from strategy_profiles.analysis.failures.entry import Known
+from strategy_profiles.analysis.failures.known import KNOWN
+from strategy_profiles.analysis.model_graph.scopes import scoped
+from strategy_profiles.run.events import Failed
+
+_NODE = re.compile(r"\{\{node ([^}]+)\}\}")
+_REPLICA = re.compile(r"(?:^|/)replica_(\d+)/")
+_UNKNOWN = "Look at what is different in this step: the size of its batch, a shape, a value."
+_LONGEST = 300
+_HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"
+_FRAMES = re.compile(r"\ATraceback \(most recent call last\):\n(?: .*\n)*")
+"""The calls before the error, with their source lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Why a run failed."""
+
+    key: str | None
+    """Of the entry in `KNOWN`; None if the error is not known."""
+    sentence: str
+    advice: str
+    replica: int | None
+    layer: str | None
+    place: str
+    """The program's line, such as `train.py:12`; empty if it is unknown."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The explanation as it is printed behind the program's own traceback."""
+        return tuple(line for line in (self.sentence, self.advice) if line)
+
+
+def explain(failed: Failed, step: int | None, num_replicas: int = 1) -> Explained:
+    """Explain an error that came in a step, or before the first one, which is None."""
+    known = next(iter(matching(failed)), None)
+    node = next(iter(_NODE.findall(_last(failed.detail))), "")
+    replica = _replica(node, num_replicas)
+    layer = _layer(node)
+    return Explained(
+        known.key if known else None,
+        _sentence(failed, known, step, replica, layer),
+        known.remedy if known else "" if step is None else _UNKNOWN,
+        replica,
+        layer,
+        failed.place,
+    )
+
+
+def matching(failed: Failed) -> list[Known]:
+    """The entries that match, the one that counts first.
+
+    An error that another one was handled by is not searched for: a loop that ends by the end of its
+    data may be followed by something else that fails.
+    """
+    whole = f"{failed.message}\n{_last(failed.detail)}"
+    own = f"{failed.message}\n{_FRAMES.sub('', _last(failed.detail), count=1)}"
+    return [each for each in KNOWN if each.pattern.search(whole if each.is_of_traceback else own)]
+
+
+def _last(detail: str) -> str:
+    """The traceback of the error itself, which follows those that were being handled."""
+    return detail.rpartition(_HANDLED)[2]
+
+
+def _layer(node: str) -> str | None:
+    """The innermost scope that is not named after an op, as `add/Add` and `Log/CheckNumerics` are.
+
+    Only functions of TensorFlow name a scope after an op.
+    """
+    *path, op = scoped(node).path
+    while path and (path[-1][0].isupper() or path[-1].replace("_", "") in op.lower()):
+        path.pop()
+    return path[-1] if path else None
+
+
+def _replica(node: str, num_replicas: int) -> int | None:
+    """The replica of a node; the names of replica 0 have no prefix, nor have those of others."""
+    if not node or num_replicas < 2:
+        return None
+    found = _REPLICA.search(node)
+    return int(found[1]) if found else None
+
+
+def _sentence(
+    failed: Failed, known: Known | None, step: int | None, replica: int | None, layer: str | None
+) -> str:
+    when = "before its first step" if step is None else f"in step {step}"
+    where = f" at {failed.place}" if failed.place else ""
+    inside = f", in `{layer}`" if layer else ""
+    who = "a replica" if replica is None else f"replica {replica}"
+    message = failed.message[:_LONGEST].rstrip(".")
+    if known is None:
+        of = "" if replica is None else f" on replica {replica}"
+        return f"The run failed {when}{of}{where}{inside}: {message}."
+    because = known.cause.format(who=who)
+    return f"The run failed {when}{where}{inside} because {because} ({message})."

@@ -1,0 +1,17 @@
+"""The errors that are known by what causes them.
+
+Each has a program in `tests/failures/programs.py` that fails by it. Nothing but TensorFlow's text
+tells errors apart, and a release may change it: an error that no entry matches is shown as
+TensorFlow wrote it, with its replica, layer, line and step. The first entry that matches counts.
+"""
+
+from __future__ import annotations
+
+from strategy_profiles.analysis.failures.clusters import CLUSTERS
+from strategy_profiles.analysis.failures.contexts import CONTEXTS
+from strategy_profiles.analysis.failures.graphs import GRAPHS
+from strategy_profiles.analysis.failures.inputs import INPUTS
+from strategy_profiles.analysis.failures.models import MODELS
+from strategy_profiles.analysis.failures.shapes import SHAPES
+
+KNOWN = (*INPUTS, *SHAPES, *CONTEXTS, *GRAPHS, *MODELS, *CLUSTERS)

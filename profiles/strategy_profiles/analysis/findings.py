@@ -1,0 +1,169 @@
+"""Why is it slow? Each finding is one sentence with its cost, its evidence, and what to try.
+
+A finding comes from a rule (`advice`), a function of the facts of a segment. Its cost is a part of
+the rows of the account that its rule names, and no two findings have the same milliseconds. The
+order is by cost, the largest first; the first finding is the headline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.advice.pytorch import REMEDIES
+from strategy_profiles.analysis.advice.registry import RULES
+from strategy_profiles.analysis.facts import Facts, Finding, Gain, gather_facts
+
+__all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
+
+ASIDE = ("costly-capture", "unsteady")
+"""Findings that do not say why a usual step takes as long as it does: they come last."""
+WRONG = (
+    "failure",
+    "shared-collective-key",
+    "xla-across-devices",
+    "variables-in-first-step",
+    "loss-lost",
+    "memory-growth",
+)
+"""Findings that say that the run itself is of no use; they come first."""
+STRUCTURAL = ("replicas-in-turns", "workers-in-turns", "whole-batch")
+"""Findings on how the program hands work to replicas or workers: other costs follow from it."""
+GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch")
+"""Findings on a phase as a whole."""
+ONCE = "tracing"
+"""The finding on the first step, which a longer run does not repeat."""
+LEFT_OVER = "computation"
+"""The finding on what is left if no remedy gains much."""
+MOST_OF_LOOP, LONG_FIRST_STEP_MS = 0.5, 6000.0
+"""Least share of the loop, and length, for the first step to be the headline. A longer run has a
+smaller share of it, and most models take seconds to be traced."""
+LONG_WAIT = 0.25
+"""Least share of the loop for a first step that mostly waits for its batch: that can be mended."""
+WORTH_SAYING = 0.1
+"""Least share of the usual loop that a finding must explain to be named in a headline."""
+_TOLD_BY_OTHERS = 0.1
+"""A finding of whose time less than this part is left is not said a second time."""
+_TOO_SMALL = 3
+"""Tier of the findings that are no headline."""
+Predict = Callable[[Finding], Gain | str]
+"""What a step would gain without a finding; a sentence if that is not known."""
+Claim = tuple[tuple[str, ...], Finding]
+"""A finding with the rows of the account that its cost is a part of."""
+
+
+def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...]:
+    """What is wrong with this segment, then what costs time, the largest cost first.
+
+    Args:
+      predict: adds to each finding what a step would gain without it.
+    """
+    claims = [(rule.rows, item) for rule in RULES for item in rule.findings(facts)]
+    found = ranked(within_rows(facts.account, claims))
+    if facts.framework == "PyTorch":
+        found = tuple(replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in found)
+    return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
+
+
+def _with_gain(item: Finding, gain: Gain | str) -> Finding:
+    if isinstance(gain, str):
+        return replace(item, why_no_gain=gain)
+    return replace(item, gain=gain)
+
+
+def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
+    """Limit each cost to what its rows have left, the largest cost first.
+
+    So two findings never have the same time, and none has more than the account knows of.
+    """
+    left = {row.row: row.total_ms for row in account.rows if row.row.count("/") == 2}
+    ordered = sorted(claims, key=lambda claim: (_turn(claim[1].key), _order(claim[1])))
+    found = [_limited(account, left, rows, item) for rows, item in ordered]
+    return [item for item in found if item is not None]
+
+
+def _limited(
+    account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
+) -> Finding | None:
+    """The finding with the cost that is left for it; None if others have told nearly all of it."""
+    own = [path for path in left if any(path == row or path.startswith(f"{row}/") for row in rows)]
+    if item.cost is None or not own:
+        return item
+    claimed_ms = item.cost.ms * account.num_steps
+    available_ms = sum(left[path] for path in own)
+    taken_ms = min(claimed_ms, available_ms)
+    for path in own:
+        left[path] -= taken_ms * left[path] / available_ms if available_ms else 0.0
+    if claimed_ms <= available_ms:
+        return item
+    if taken_ms < _TOLD_BY_OTHERS * claimed_ms and item.caused_by is None:
+        return None
+    return replace(item, cost=account.cost(taken_ms, item.cost.source, item.cost.num_steps))
+
+
+def _turn(key: str) -> int:
+    """When a finding takes its time out of the account: what the program does wrong as a whole
+    comes before what follows from it, what is said of a phase as a whole after its causes, and the
+    computation that is left comes last."""
+    if key in STRUCTURAL:
+        return 0
+    return 3 if key == LEFT_OVER else 2 if key in GENERAL else 1
+
+
+def _order(item: Finding) -> float:
+    return 1.0 if item.cost is None else -item.cost.share
+
+
+def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Sort: what is wrong with the run itself, what is worth saying by cost, the computation that
+    is left, then the others by cost, unknown cost last.
+
+    A finding that follows from another one comes after it, whatever they cost.
+    """
+    costs: dict[tuple[int, str], float] = {}
+    for item in found:
+        key = item.segment, item.key
+        costs[key] = max(_rank(item), costs.get(key, -math.inf))
+
+    def order(item: Finding) -> tuple[int, float, bool]:
+        cause = costs.get((item.segment, item.caused_by or ""), -math.inf)
+        return _tier(item), -max(_rank(item), cause), item.caused_by is not None
+
+    return tuple(sorted(found, key=order))
+
+
+def _tier(item: Finding) -> int:
+    if item.key in WRONG:
+        return 0
+    if is_worth_saying(item):
+        return 1
+    return 2 if item.key == LEFT_OVER else _TOO_SMALL
+
+
+def _rank(item: Finding) -> float:
+    """Share of the loop; half of it for what happens once, and for the ops of layers that are
+    trained: the program is there for these, while another finding of that size can be mended."""
+    if item.cost is None or item.key in ASIDE:
+        return -1.0
+    is_half = item.key == ONCE or (item.key == LEFT_OVER and item.evidence.get("trains"))
+    return item.cost.share / 2 if is_half else item.cost.share
+
+
+def is_worth_saying(item: Finding) -> bool:
+    """Whether it explains so much of the loop that it may be the headline."""
+    if item.cost is None or item.key in ASIDE:
+        return False
+    if item.key == ONCE:
+        if item.evidence.get("waits"):
+            return item.cost.share >= LONG_WAIT
+        is_long = item.evidence.get("first_step_ms", 0.0) >= LONG_FIRST_STEP_MS
+        return is_long and item.cost.share >= MOST_OF_LOOP
+    return item.cost.share_of_usual >= WORTH_SAYING
+
+
+def main_finding(facts: Facts) -> Finding | None:
+    """Return the first finding; None if it is too small to be the headline."""
+    found = findings(facts)
+    return found[0] if found and _tier(found[0]) < _TOO_SMALL else None

@@ -1,0 +1,157 @@
+"""A segment in a sentence or two: what was run, how fast, and what limits it."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.captured_steps import unlike_others_ms
+from strategy_profiles.analysis.epoch_ends import is_mostly_validation
+from strategy_profiles.analysis.findings import Facts, main_finding
+from strategy_profiles.analysis.headline_segment import prefix_of
+from strategy_profiles.analysis.late_replicas import (
+    explained_by_delay,
+    lateness_of,
+    who_waits,
+)
+from strategy_profiles.analysis.loop_pace import LoopPace, newest_pace
+from strategy_profiles.analysis.steps import StepTimes
+from strategy_profiles.analysis.stragglers import Stragglers
+from strategy_profiles.analysis.stuck import stuck_sentence, stuck_workers
+from strategy_profiles.errors import shortened
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.palette import phase_name
+from strategy_profiles.run.events import EpochEnded, SegmentOpened
+from strategy_profiles.run.injected_delay import injected_delays
+from strategy_profiles.tables.schema import CATEGORIES
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+
+MOST_OF_A_STEP = 0.5
+"""Computation limits a step without a finding from this share on."""
+_SHORTEST_END_MS, _LONG_END = 1.0, 0.15
+"""An end of an epoch is said if it takes so long, and this share of the epoch."""
+MOST_OF_A_NAME = 56
+"""Characters of a workload's name, beside the dots for those left out."""
+
+
+class Bold(str):
+    """A part of a sentence to be emphasised."""
+
+    __slots__ = ()
+
+
+def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:
+    """The parts of the text in order; those of class `Bold` are emphasised."""
+    segment = facts.segment
+    first = _what_runs(
+        segment, segment.spec.get("workload") or (profile.spec or {}).get("workload")
+    )
+    if profile.is_imported:
+        size = segment.size if segment.replica_devices else "no known replica"
+        if 0 < len(segment.replica_devices) < (profile.num_ranks or 0):
+            size = f"{len(segment.replica_devices)} of {profile.num_ranks:,} ranks"
+        steps = "" if facts.steps.median_ms is not None else " and no known step"
+        first = ("The ", Bold("imported profile"), f" has {size}{steps}: ")
+    which = prefix_of(segment, len(profile.segments))
+    if facts.failure is not None and (main := main_finding(facts)) is not None:
+        return *which, *first, main.sentence
+    then = stuck_sentence(stuck_workers(profile)) or _limit(facts)
+    is_in_sync = facts.breakdown.is_in_sync
+    return *which, *first, *_pace(facts.pace, facts.steps, is_in_sync=is_in_sync, then=then)
+
+
+def newest_headline(
+    segment: SegmentOpened,
+    newest: StepTimes,
+    late: Stragglers,
+    *,
+    num_segments: int,
+    is_in_sync: bool,
+    last_epoch_end: tuple[EpochEnded, float] | None = None,
+) -> tuple[str, ...]:
+    """The same of the newest steps of a run that goes on. What limits it: a replica that is late,
+    or the last end of an epoch, which comes with its share of that epoch.
+
+    Other findings compare more than the newest steps: `headline` has them once the run is over.
+    """
+    waits = ""
+    if late.late and is_in_sync:
+        because = explained_by_delay(late, injected_delays(segment))
+        worst = late.late[0]
+        lateness = lateness_of(worst, because.get(worst.replica)).capitalize()
+        waits = f"{lateness}: {who_waits(late)} for it."
+    then = f"{waits} {_end_of_epoch(last_epoch_end)}".strip()
+    first = _what_runs(segment, segment.spec.get("workload"))
+    which = prefix_of(segment, num_segments)
+    pace = newest_pace(newest)
+    return *which, *first, *_pace(pace, newest, is_in_sync=is_in_sync, then=then)
+
+
+def _end_of_epoch(last: tuple[EpochEnded, float] | None) -> str:
+    """A sentence if the last end of an epoch took as long as a finding on such ends requires."""
+    if last is None or last[0].wall_ms < _SHORTEST_END_MS or last[1] < _LONG_END:
+        return ""
+    end, share = last
+    most = ", most of it validation" if is_mostly_validation(end) else ""
+    took = f"{units.seconds(end.wall_ms / 1e3)}, {units.share(share)} of the epoch"
+    return f"The end of the last epoch took {took}{most}."
+
+
+def workload_title(workload: object) -> str:
+    """A built-in workload's name; a file's without the folders before it. Long ones are cut."""
+    return shortened(PurePath(str(workload)).name, MOST_OF_A_NAME)
+
+
+def _what_runs(segment: SegmentOpened, workload: object) -> tuple[str, ...]:
+    runs = (" trains ", Bold(workload_title(workload))) if workload else (" runs",)
+    batch = segment.global_batch_size
+    sized = "" if batch is None else f", batch {batch:,}"
+    if segment.batch_sizes:
+        least, most = segment.batch_sizes
+        sized = f", batches of {least:,} to {most:,} examples, median {batch:,}"
+    compiled = ", compiled by XLA" if segment.spec.get("xla") else ""
+    return Bold(segment.strategy), f" on {segment.size}", *runs, f"{sized}{compiled}: "
+
+
+def _pace(pace: LoopPace, steps: StepTimes, *, is_in_sync: bool, then: str) -> tuple[str, ...]:
+    """The loop per step, then the step without its gaps; the step alone if that is all that is
+    known, or if workers step beside each other: there one's step takes longer."""
+    step_ms, loop_ms = steps.median_ms, pace.ms_per_step
+    if step_ms is None:
+        return (f"{steps.why_no_time}. {then}".rstrip(),)
+    if loop_ms is None or not is_in_sync:
+        taken = "a step takes " if is_in_sync else "a step is done every "
+        return taken, Bold(units.milliseconds(step_ms)), f". {then}".rstrip()
+    rate = pace.examples_per_second
+    also = "" if rate is None else f" ({units.rate(rate, 'examples')})"
+    alone = f"{also}, the step itself {units.milliseconds(step_ms)}. {then}".rstrip()
+    return "the loop takes ", Bold(f"{units.milliseconds(loop_ms)} a step"), alone
+
+
+def _limit(facts: Facts) -> str:
+    """The finding that explains the largest share; if all are small, where the step went."""
+    main = main_finding(facts)
+    if main is not None:
+        return main.sentence
+    if facts.steps.median_ms is None:
+        return ""  # why is the reason of the run's end, which is shown beside its status
+    wall = facts.breakdown.mean_ms("wall")
+    if not wall:
+        return f"What limits it is unknown: {facts.breakdown.reason}."
+    phases = [(facts.breakdown.mean_ms(name) or 0.0, name) for name in CATEGORIES]
+    phases.sort(key=lambda item: -item[0])
+    parts = [
+        f"{units.share(length / wall)} {phase_name(name)}"
+        for length, name in phases
+        if length / wall >= 0.05
+    ]
+    largest_ms, largest = phases[0]
+    captured_ms = unlike_others_ms(facts.breakdown, facts.steps.median_ms)
+    whole = f"the captured steps, which took {units.milliseconds(captured_ms)}"
+    if largest == "compute" and largest_ms / wall >= MOST_OF_A_STEP:
+        of_what = whole if captured_ms else "the step"
+        return f"Its computation limits it: of {of_what}, {', '.join(parts)}."
+    return f"Of {whole if captured_ms else 'it'}, {', '.join(parts)}." if parts else ""

@@ -1,0 +1,123 @@
+"""How much memory does each device use, and does it keep growing?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_profiles.reporting.device_names import in_order
+from strategy_profiles.tables.columns import (
+    Ints,
+    codes,
+    distinct,
+    first_of_each,
+    floats,
+    ints,
+)
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+PROCESS = "host"
+"""What a sample of a whole process has for its device."""
+COUNTED_BY = {
+    "tensorflow-allocator": "TensorFlow's allocator on the device",
+    "process-resident": "the system: resident memory of the process",
+}
+MIN_SAMPLES = 8
+GROWING_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMemory:
+    """One device, or a worker's process (`source` says which), over the whole run."""
+
+    worker: int
+    device: str
+    source: str
+    num_samples: int
+    last_bytes: int
+    peak_bytes: int
+    """The allocator's own peak where it keeps one, else the largest sample."""
+    growth_bytes_per_step: float | None
+    """Slope over the second half of the samples; None with fewer than 8 samples."""
+    is_growing: bool
+    """Over the second half, use grows by more than 5 % and nearly every sample rises."""
+
+
+def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
+    """Every sampled device, by worker and name."""
+    rows = profile.table("memory")
+    keys = rows_by_device(rows)
+    rank = {name: place for place, name in enumerate(in_order({name for _, name, _ in keys}))}
+    used, peaks, steps = (
+        floats(rows, "bytes_in_use"),
+        floats(rows, "peak_bytes"),
+        ints(rows, "step"),
+    )
+    return tuple(
+        _of_device(*key, used[members], peaks[members], steps[members].astype(float))
+        for key, members in sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
+    )
+
+
+def rows_by_device(rows: pa.Table) -> dict[tuple[int, str, str], Ints]:
+    """The rows of each worker, device and source, in the order in which they first appear."""
+    worker, (device, devices), (source, sources) = (
+        ints(rows, "worker"),
+        codes(rows, "device"),
+        codes(rows, "source"),
+    )
+    _, place = distinct(worker)
+    key = (place * len(devices) + device) * len(sources) + source
+    _, group = distinct(key)
+    first = first_of_each(key)
+    found = {}
+    for row in np.sort(first).tolist():
+        names = int(worker[row]), devices[device[row]], sources[source[row]]
+        found[names] = np.flatnonzero(group == group[row])
+    return found
+
+
+def counted_by(source: str) -> str:
+    """The source of a sample in words."""
+    return COUNTED_BY.get(source, source)
+
+
+def memory_of(worker: int, device: str, titles: Mapping[int, str]) -> str:
+    """Whose memory it is: `GPU:0`, `worker 1 GPU:0`, or the process itself, `worker 1`.
+
+    `device` is its short name, `titles` what the run's processes are called, by number.
+    """
+    title = titles.get(worker) if len(titles) > 1 else None
+    if device == PROCESS:
+        return title or "the process"
+    return device if title is None or device.startswith(title) else f"{title} {device}"
+
+
+def _of_device(
+    worker: int, device: str, source: str, used: np.ndarray, peaks: np.ndarray, steps: np.ndarray
+) -> DeviceMemory:
+    half_used, half_steps = used[len(used) // 2 :], steps[len(steps) // 2 :]
+    span = float(np.ptp(half_steps)) if len(half_steps) else 0.0
+    slope: float | None = None
+    is_growing = False
+    if len(used) >= MIN_SAMPLES and span > 0:
+        slope = float(np.polyfit(half_steps - half_steps[0], half_used, 1)[0])
+        rises = float(np.mean(np.diff(half_used) > 0))
+        is_growing = slope * span > GROWING_SHARE * float(half_used.mean()) and rises >= 0.8
+    known = peaks[np.isfinite(peaks)]
+    return DeviceMemory(
+        worker=worker,
+        device=device,
+        source=source,
+        num_samples=len(used),
+        last_bytes=int(used[-1]),
+        peak_bytes=int(max(known.max(initial=0), used.max())),
+        growth_bytes_per_step=slope,
+        is_growing=is_growing,
+    )

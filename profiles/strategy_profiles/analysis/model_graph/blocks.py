@@ -1,0 +1,176 @@
+"""Put every node of a graph into a block of the picture: a layer, its gradient, the optimizer."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from strategy_profiles.analysis.model_graph.model import Part
+from strategy_profiles.analysis.model_graph.read import GraphNodes
+from strategy_profiles.analysis.model_graph.scopes import Scoped, layer_of, models, scoped
+from strategy_profiles.capture.graph import RECEIVES, SENDS, category
+
+Key = tuple[Part, str]
+"""Part of the step, and the layer of a forward or gradient block."""
+
+ENDS = frozenset({"_Arg", "_Retval", "_DeviceArg", "_DeviceRetval"})
+"""Arguments and results of functions: no ops of the model."""
+_UPDATES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceSparseApply")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBlocks:
+    """The block of each node (None: not drawn), and the layers in the order of the data."""
+
+    block: list[Key | None]
+    layers: tuple[str, ...]
+    num_elsewhere: int
+    """Ops of other functions than the step's, such as those that make the dataset."""
+
+
+def find_blocks(nodes: GraphNodes) -> NodeBlocks:
+    """Find the block of every node."""
+    kinds = [category(name, op) for name, op in zip(nodes.name, nodes.op, strict=True)]
+    paths = {name: scoped(name) for name in set(nodes.name)}
+    of_step = _step_functions(nodes, paths)
+    drawn = [
+        op not in ENDS and (function in of_step or kind in {"input", "collective"})
+        for op, function, kind in zip(nodes.op, nodes.function, kinds, strict=True)
+    ]
+    inside = [place for place, is_drawn in enumerate(drawn) if is_drawn]
+    found = _by_name(nodes, kinds, paths, inside)
+    levels, order = _levels(nodes)
+    _by_flow(nodes, found, inside, order)
+    _ends_of_transfers(nodes, found, inside)
+    count = sum(op not in ENDS for op in nodes.op) - len(inside)
+    return NodeBlocks(found, _layers_in_order(nodes, found, levels), count)
+
+
+def _step_functions(nodes: GraphNodes, paths: dict[str, Scoped]) -> set[tuple[int, int]]:
+    """Return the functions that train: those with gradients; without any, all."""
+    rows = zip(nodes.name, nodes.function, strict=True)
+    found = {function for name, function in rows if paths[name].is_gradient}
+    return found or set(nodes.function)
+
+
+def _by_name(
+    nodes: GraphNodes, kinds: Sequence[str], paths: dict[str, Scoped], inside: Sequence[int]
+) -> list[Key | None]:
+    """Return the block of the nodes whose name or op tells it."""
+    names = {nodes.name[place] for place in inside}
+    of_models = models(paths[name] for name in names)
+    with_gradient = {path.path[0] for path in map(paths.__getitem__, names) if path.is_gradient}
+    of_optimizer = {
+        paths[nodes.name[place]].path[0] for place in inside if nodes.op[place].startswith(_UPDATES)
+    } - with_gradient
+    found: list[Key | None] = [None] * len(nodes)
+    for place in inside:
+        path = paths[nodes.name[place]]
+        layer = layer_of(path, of_models)
+        if kinds[place] == "input":
+            found[place] = ("input", "")
+        elif kinds[place] == "delay":
+            found[place] = ("delay", "")
+        elif kinds[place] == "collective":
+            found[place] = ("reduce", "")
+        elif path.is_gradient:
+            found[place] = ("gradient", layer or "")
+        elif path.path[0] in of_optimizer and with_gradient:
+            found[place] = ("optimizer", "")
+        elif layer is not None and (path.path[0] in with_gradient or not with_gradient):
+            found[place] = ("forward", layer)
+    layers = {key[1] for key in found if key is not None and key[0] == "forward"}
+    return [
+        ("gradient", "") if key and key[0] == "gradient" and key[1] not in layers else key
+        for key in found
+    ]
+
+
+def _levels(nodes: GraphNodes) -> tuple[list[int], list[int]]:
+    """Return the longest way from an argument to each node, and the nodes in such an order.
+
+    Nodes on a cycle, which only loops have, keep the level that they had reached.
+    """
+    consumers: list[list[int]] = [[] for _ in nodes.inputs]
+    waiting = [len(inputs) for inputs in nodes.inputs]
+    for place, inputs in enumerate(nodes.inputs):
+        for producer in inputs:
+            consumers[producer].append(place)
+    level = [0] * len(nodes)
+    order = [place for place, count in enumerate(waiting) if not count]
+    for place in order:  # grows while it is read
+        for consumer in consumers[place]:
+            level[consumer] = max(level[consumer], level[place] + 1)
+            waiting[consumer] -= 1
+            if not waiting[consumer]:
+                order.append(consumer)
+    return level, order
+
+
+def _by_flow(
+    nodes: GraphNodes, found: list[Key | None], inside: Sequence[int], order: Sequence[int]
+) -> None:
+    """Place nodes without a telling name: before the gradients the loss, after them the sums.
+
+    A sum that a gradient reads again belongs to that gradient.
+    """
+    is_gradient = [bool(key and key[0] == "gradient") for key in found]
+    after = list(is_gradient)
+    for place in order:
+        after[place] = after[place] or any(after[each] for each in nodes.inputs[place])
+    read_by: dict[int, Key] = {}
+    for place in inside:
+        key = found[place]
+        if key is not None and key[0] == "gradient":
+            for producer in nodes.inputs[place]:
+                if found[producer] is None:
+                    read_by[producer] = key
+    has_gradient = any(is_gradient)
+    for place in inside:
+        if found[place] is None and nodes.op[place] not in SENDS | RECEIVES:
+            if place in read_by:
+                found[place] = read_by[place]
+            elif not has_gradient:
+                found[place] = ("other", "")
+            else:
+                found[place] = ("reduce", "") if after[place] else ("loss", "")
+
+
+def _ends_of_transfers(nodes: GraphNodes, found: list[Key | None], inside: Sequence[int]) -> None:
+    """A send belongs to the block that makes its tensor, a receive to the one that reads it."""
+    readers: dict[int, list[int]] = defaultdict(list)
+    for place in inside:
+        for producer in nodes.inputs[place]:
+            readers[producer].append(place)
+    is_end = [nodes.op[place] in SENDS or nodes.op[place] in RECEIVES for place in inside]
+    for place, is_of_transfer in zip(inside, is_end, strict=True):
+        if is_of_transfer:
+            near = nodes.inputs[place] if nodes.op[place] in SENDS else readers[place]
+            found[place] = next((found[each] for each in near if found[each]), found[place])
+
+
+def _layers_in_order(
+    nodes: GraphNodes, found: Sequence[Key | None], levels: Sequence[int]
+) -> tuple[str, ...]:
+    """Order layers by the level at which their result leaves them, so by the flow of data."""
+    leaves: dict[str, list[int]] = defaultdict(list)
+    ends: dict[str, list[int]] = defaultdict(list)
+    for place, key in enumerate(found):
+        if key is not None and key[0] == "forward":
+            ends[key[1]].append(levels[place])
+        for producer in nodes.inputs[place]:
+            source = found[producer]
+            if source and source[0] == "forward" and source != key and _goes_on(key):
+                leaves[source[1]].append(levels[producer])
+    return tuple(sorted(ends, key=lambda layer: (max(leaves.get(layer) or ends[layer]), layer)))
+
+
+def _goes_on(key: Key | None) -> bool:
+    return key is not None and key[0] in {"forward", "loss"}
+
+
+def most_common_scope(names: Iterable[str]) -> str | None:
+    """Return the outermost scope that most of the names have."""
+    scopes = Counter(path[0] for path in (scoped(name).path for name in names) if len(path) > 1)
+    return scopes.most_common(1)[0][0] if scopes else None

@@ -1,0 +1,42 @@
+"""Why a run has no captured step, as timeline, step film and replay say it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strategy_profiles.run.events import WindowCaptured
+from strategy_profiles.tables.recorded import unconverted_captures
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+
+LOST = "the files of its captured steps are damaged or missing"
+
+
+def capture_problems(profile: Profile, segment: int) -> tuple[str, ...]:
+    """Return what the captures of a segment lack, once each, as their recording says."""
+    return tuple(
+        dict.fromkeys(
+            problem
+            for window in profile.events(WindowCaptured)
+            if window.segment == segment
+            for problem in window.problems
+        )
+    )
+
+
+def why_no_capture(profile: Profile) -> tuple[str, str]:
+    """Return why no step of a run is captured, and what to do or to expect."""
+    if not profile.status.is_over:
+        return "No step is captured yet.", "The first capture follows soon after the start."
+    if not any(len(source.steps) for source in profile.sources):
+        return "This run recorded no step.", "It ended before its first step. Run it again."
+    if unconverted := unconverted_captures(profile.path):
+        return "No capture of this run has been converted.", f"{unconverted}."
+    if profile.is_lost("replica_steps") or profile.is_lost("spans"):
+        return f"No captured step of this run can be read: {LOST}.", "Record the run again."
+    return (
+        "No step of this run was captured in full.",
+        "Turn on “Capture every step in full” in the Lab and run it again.",
+    )

@@ -1,0 +1,228 @@
+"""What the placement of a segment says of its variables and of sparse gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.capture.intervals import Intervals
+from strategy_profiles.run.replica_scope import replica_in
+from strategy_profiles.run.tensorflow_names import ARGUMENT, READ_VARIABLE
+from strategy_profiles.tables.columns import Bools, floats, ints, is_one_of, of_segment, texts
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+LARGE_BYTES = 65_536
+"""Smaller variables (counters, seeds, scalars) cost nothing wherever they are."""
+_OF_TRANSFERS = (
+    "segment", "step", "tensor", "bytes", "send_device", "recv_device", "start_ns", "duration_ms",
+)  # fmt: skip
+SCATTER_INTO_DENSE = ("UnsortedSegmentSum",)
+"""The op by which TensorFlow turns `IndexedSlices` into a dense tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedVariable:
+    """A variable on a device."""
+
+    name: str
+    device: str
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedVariables:
+    """Large variables that replicas copy from another device; empty if there are none."""
+
+    variables: tuple[PlacedVariable, ...] = ()
+    """The largest first."""
+    ms_of: Mapping[int, float] = field(default_factory=dict)
+    """By replica, the mean time per captured step in which it is sent them; empty if no copy was
+    captured."""
+
+    @property
+    def longest_ms(self) -> float | None:
+        """Of the replica that is sent them for the longest time; None if no copy was captured."""
+        return max(self.ms_of.values(), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseGradient:
+    """A sparse gradient that an op makes as large as the variable that it is of."""
+
+    op: str
+    device: str
+    bytes: float
+    ms: float | None
+    """Mean length of the op in captured steps; None if none was captured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Empty tuples also if no placement was recorded."""
+
+    off_device: CopiedVariables = field(default_factory=CopiedVariables)
+    """On a device that no replica has."""
+    lent: CopiedVariables = field(default_factory=CopiedVariables)
+    """On the device of one replica, and read by another one. Each has the name of the op that reads
+    it: the program may have made it outside of the strategy, which then does not know it."""
+    taken: CopiedVariables = field(default_factory=CopiedVariables)
+    """Tensors that the step takes from outside, as an argument or because its function captures
+    them, on the device of one replica, and copied to that of another one."""
+    dense_gradients: tuple[DenseGradient, ...] = ()
+    """The largest first."""
+
+
+def placed(profile: Profile, segment: SegmentOpened) -> Placed:
+    """Return what a segment's placement says; once per profile."""
+    return profile.once(("placed", segment.segment), lambda: _placed(profile, segment))
+
+
+def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
+    rows = of_segment(profile.table("placement"), segment.segment)
+    is_large = floats(rows, "bytes") >= LARGE_BYTES
+    is_variable = _is_in(rows, "kind", ("variable",))
+    variables = _variables(rows.filter(pa.array(is_large & is_variable)))
+    own = {*segment.replica_devices, *(d for cores in segment.core_devices or () for d in cores)}
+    away = {(each.device, each.bytes, each.name): each for each in variables}
+    off_device = sorted(
+        (each for each in away.values() if own and each.device not in own),
+        key=lambda each: (-each.bytes, each.name),
+    )
+    return Placed(
+        off_device=_off_device(profile, segment, off_device),
+        lent=_between_replicas(profile, segment, _names(rows, is_large, READ_VARIABLE)),
+        taken=_between_replicas(profile, segment, _arguments(rows, is_large)),
+        dense_gradients=_dense(
+            profile,
+            segment.segment,
+            rows.filter(pa.array(is_large & _is_in(rows, "op", SCATTER_INTO_DENSE))),
+            {(each.device, each.bytes) for each in variables},
+        ),
+    )
+
+
+def _is_in(rows: pa.Table, name: str, wanted: Sequence[str]) -> Bools:
+    """Which values of a text column are in `wanted`."""
+    found: Bools = pc.is_in(rows[name], pa.array(wanted)).to_numpy()
+    return found
+
+
+def _variables(rows: pa.Table) -> list[PlacedVariable]:
+    columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
+    return [
+        PlacedVariable(name or "", device, size)
+        for name, device, size in zip(*columns, strict=True)
+        if device
+    ]
+
+
+def _off_device(
+    profile: Profile, segment: SegmentOpened, variables: Sequence[PlacedVariable]
+) -> CopiedVariables:
+    """A copy of a variable is a transfer of its size from its device: transfers have the names of
+    ops, not of variables."""
+    if not variables:
+        return CopiedVariables()
+    rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
+    of_variable = {(each.device, each.bytes) for each in variables}
+    sent = zip(texts(rows, "send_device"), floats(rows, "bytes").tolist(), strict=True)
+    is_copy = np.fromiter((each in of_variable for each in sent), np.bool_, rows.num_rows)
+    return CopiedVariables(tuple(variables), _ms_of(profile, segment, rows, is_copy))
+
+
+def _names(rows: pa.Table, counts: Bools, op: str) -> set[str | None]:
+    return set(texts(rows.filter(pa.array(counts & _is_in(rows, "op", (op,)))), "name"))
+
+
+def _arguments(rows: pa.Table, is_large: Bools) -> set[str | None]:
+    """Tensors that the step takes; the bytes of a resource are those of a variable."""
+    names = _names(rows, is_large, ARGUMENT)
+    return {name for name in names if name and not name.endswith("_resource")}
+
+
+def _between_replicas(
+    profile: Profile, segment: SegmentOpened, tensors: set[str | None]
+) -> CopiedVariables:
+    """Which of these tensors are copied from the device of one replica to that of another."""
+    if not tensors or segment.num_replicas < 2:
+        return CopiedVariables()
+    replica_of = {device: number for number, device in enumerate(segment.replica_devices)}
+    for number, cores in enumerate(segment.core_devices or ()):
+        replica_of |= dict.fromkeys(cores, number)
+    rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
+    rows = rows.filter(pa.array(floats(rows, "bytes") >= LARGE_BYTES))  # most are small
+    found: set[PlacedVariable] = set()
+    is_copy = np.zeros(rows.num_rows, bool)
+    columns = (texts(rows, name) for name in ("tensor", "send_device", "recv_device"))
+    sizes = floats(rows, "bytes").tolist()
+    for at, (tensor, sender, receiver, size) in enumerate(zip(*columns, sizes, strict=True)):
+        owner, reader = replica_of.get(sender or ""), replica_of.get(receiver or "")
+        # What the owner itself reads is its own copy, whatever else the value is sent for.
+        is_own = owner is not None and replica_in(tensor or "") == owner
+        if tensor in tensors and None not in (owner, reader) and not is_own:
+            is_copy[at] = owner != reader
+            if is_copy[at]:
+                found.add(PlacedVariable(tensor or "", sender or "", size))
+    ordered = sorted(found, key=lambda each: (-each.bytes, each.name))
+    return CopiedVariables(tuple(ordered), _ms_of(profile, segment, rows, is_copy))
+
+
+def _ms_of(
+    profile: Profile, segment: SegmentOpened, rows: pa.Table, is_copy: Bools
+) -> dict[int, float]:
+    """By replica, the mean time per settled captured step of the transfers to its device."""
+    steps = step_times(profile, segment.segment)
+    starts, lengths = ints(rows, "start_ns"), floats(rows, "duration_ms")
+    copies = is_copy & np.isin(ints(rows, "step"), steps.step[steps.settled]) & (lengths >= 0)
+    if not copies.any():
+        return {}
+    num_steps = len(set(ints(rows, "step")[copies].tolist()))
+    ends = starts + (np.nan_to_num(lengths) * 1e6).astype(np.int64)
+    ms_of = {}
+    for replica, device in enumerate(segment.replica_devices):
+        there = copies & is_one_of(rows, "recv_device", (device,))
+        copied = Intervals.union((starts[there], ends[there]))
+        ms_of[replica] = float((copied.ends - copied.starts).sum()) / 1e6 / num_steps
+    return ms_of
+
+
+def _dense(
+    profile: Profile, segment: int, rows: pa.Table, sizes: set[tuple[str, float]]
+) -> tuple[DenseGradient, ...]:
+    """Only an output of exactly a variable's size on its device: other sums are the program's."""
+    columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
+    found = [
+        (name or "", device or "", size)
+        for name, device, size in zip(*columns, strict=True)
+        if (device or "", size) in sizes
+    ]
+    lengths = _lengths_ms(profile, segment) if found else {}
+    every = [DenseGradient(*each, lengths.get(each[:2])) for each in found]
+    return tuple(sorted(every, key=lambda each: (-each.bytes, each.device, each.op)))
+
+
+def _lengths_ms(profile: Profile, segment: int) -> dict[tuple[str, str], float]:
+    """Mean time per settled captured step of each of these ops, by name and device."""
+    wanted = ("segment", "step", "op", "name", "device", "duration_ns")
+    rows = of_segment(profile.columns("spans", wanted), segment)
+    rows = rows.filter(pa.array(is_one_of(rows, "op", SCATTER_INTO_DENSE)))
+    steps = step_times(profile, segment)
+    step = ints(rows, "step")
+    counts = np.isin(step, steps.step[steps.settled])
+    num_steps = len(set(step[counts].tolist()))
+    found: dict[tuple[str, str], float] = {}
+    columns = texts(rows, "name"), texts(rows, "device"), ints(rows, "duration_ns").tolist()
+    for name, device, length, is_counted in zip(*columns, counts.tolist(), strict=True):
+        if is_counted:
+            key = (name or "", device or "")
+            found[key] = found.get(key, 0.0) + length / 1e6 / num_steps
+    return found

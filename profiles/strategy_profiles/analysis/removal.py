@@ -1,0 +1,26 @@
+"""Which change of a captured step removes the cause of a finding, so that a replay can predict it.
+
+A rule names the change; `strategy_profiles.replay.finding_gain` makes it. Analyses do not import
+the replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Change = Literal["no-delay", "average-replica", "free-input", "free-ops", "spec"]
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The change of a step, by a word; the fields below it belong to one word each."""
+
+    change: Change
+    kind_of_op: str = ""
+    """Of `free-ops`: a type of op, `communication` or `tf.print`."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Of `spec`: values of RunSpec fields by dotted path."""
+    is_bound: bool = False
+    """Whether the change takes away more than any remedy can, so the gain is an upper bound."""

@@ -1,0 +1,41 @@
+"""Parameter servers in the summary of a segment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from strategy_profiles.analysis.parameter_server import parameter_serving
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+Json = dict[str, Any]
+
+
+def serving_summary(profile: Profile, segment: SegmentOpened) -> Json:
+    """`parameter_servers`: None, with its reason, where a segment has none."""
+    found = parameter_serving(profile, segment)
+    if found.reason:
+        return {"parameter_servers": None, "parameter_servers_reason": found.reason}
+    workers = []
+    for item in found.workers:
+        row = asdict(item)
+        phases = row.pop("phases_ms")
+        row |= {f"{name}_ms": value for name, value in phases.items()}
+        missing = [name for name, value in row.items() if value is None]
+        reason = "not recorded by this worker's steps, or the clocks cannot be compared"
+        workers.append(row | {f"{name}_reason": reason for name in missing})
+    return {
+        "parameter_servers": {
+            "workers": workers,
+            "servers": [asdict(item) for item in found.servers],
+            "variables": [asdict(item) for item in found.variables],
+            "absences": [asdict(item) for item in found.absences],
+            "feed": found.feed,
+            "most_queued": int(found.moments.queued.max()) if found.moments else None,
+            "most_in_flight": int(found.moments.in_flight.max()) if found.moments else None,
+            **({} if found.moments else {"most_queued_reason": found.moments_reason}),
+        }
+    }

@@ -1,0 +1,493 @@
+"""A run in one JSON-ready mapping: what `strategy-lab summary --json` prints.
+
+Milliseconds (`_ms`), integer nanoseconds (`_ns`), bytes, and 10^9 bytes per second (`_gbps`).
+A value that could not be had is None, and `<name>_reason` beside it says why. `steps.count`
+counts every step; times are of the `steps.timed` ones (see `steps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.account.table import row_fields
+from strategy_profiles.analysis.breakdown import (
+    ReplicaBreakdown,
+    StepBreakdown,
+    step_breakdown,
+)
+from strategy_profiles.analysis.captured_steps import unlike_others
+from strategy_profiles.analysis.clocks import ClockAnswer, worker_clocks
+from strategy_profiles.analysis.communication import (
+    NO_WINDOW,
+    UNKNOWN_USE,
+    CollectiveUse,
+    Communication,
+    communication,
+)
+from strategy_profiles.analysis.cores import NO_CORE_STEP, Core, cores
+from strategy_profiles.analysis.cost import cost_text
+from strategy_profiles.analysis.efficiency import efficiency
+from strategy_profiles.analysis.epoch_ends import EpochEnds
+from strategy_profiles.analysis.failures.of_run import explained_without_steps
+from strategy_profiles.analysis.findings import Facts, Finding, Predict, findings, gather_facts
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.analysis.input_stages import InputStages, input_stages
+from strategy_profiles.analysis.key_numbers import (
+    KeyNumber,
+    key_numbers,
+    why_no_examples,
+    why_no_loss,
+)
+from strategy_profiles.analysis.links import Link, Links, links
+from strategy_profiles.analysis.loop_pace import loop_pace
+from strategy_profiles.analysis.memory import memory_use
+from strategy_profiles.analysis.placement import Placement, placement
+from strategy_profiles.analysis.retracing import first_trace_note
+from strategy_profiles.analysis.serving_summary import serving_summary
+from strategy_profiles.analysis.step_memory import StepMemory, step_memory
+from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.analysis.stragglers import Stragglers, stragglers
+from strategy_profiles.analysis.tpu_check import tpu_check
+from strategy_profiles.analysis.xla import num_compiled
+from strategy_profiles.run.events import Environment, Note
+from strategy_profiles.tables.schema import CATEGORIES, SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+Json = dict[str, Any]
+NO_SIZES = "the size of what a step moves is not known"
+NO_COST = "the run does not show what this costs"
+NO_GAIN = "no prediction was asked for (`summary --gains`)"
+NO_OTHER_CAUSE = "no other finding explains this one"
+MOST_HOLDERS = 10
+"""Entries of what a device holds at the peak of a step."""
+NO_THREADS = "this run does not record the threads of TensorFlow"
+NEVER_STARTED = "the run ended before TensorFlow reported its devices"
+
+
+def summarize(profile: Profile, predict: Predict | None = None) -> Json:
+    """The summary of a run; see the module's text for its units and missing values.
+
+    Args:
+      predict: adds to each finding what a step would gain without it.
+    """
+    segments = [summarize_segment(profile, segment, predict) for segment in profile.segments]
+    environment = _environment(profile.environment)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": profile.name,
+        "path": str(profile.path),
+        "status": profile.status.state,
+        "status_message": profile.status.message,
+        "headline": _headline_without_steps(profile),
+        "created_ns": profile.identity.created_ns if profile.identity else None,
+        "environment": environment,
+        "segments": segments,
+        "clocks": [_clock(item) for item in worker_clocks(profile)],
+        "memory": [asdict(item) for item in memory_use(profile)],
+        "notes": _notes(
+            profile, [item["segment"] for item in segments if item["placement"]["ops"]]
+        ),
+    }
+
+
+def _headline_without_steps(profile: Profile) -> str | None:
+    """Why the run failed before its first step; segments have headlines of their own."""
+    explained = explained_without_steps(profile)
+    return " ".join(explained.lines) if explained else None
+
+
+def summarize_segment(
+    profile: Profile, segment: SegmentOpened, predict: Predict | None = None
+) -> Json:
+    """One entry of `segments` in the summary."""
+    facts = gather_facts(profile, segment)
+    found = efficiency(facts.breakdown)
+    unknown = profile.unknown
+    return {
+        "segment": segment.segment,
+        "strategy": segment.strategy,
+        "num_replicas": segment.num_replicas,
+        "num_workers": segment.num_workers,
+        **_explain(
+            {"global_batch_size": segment.global_batch_size},
+            unknown.get("batch", "the program reported none"),
+        ),
+        **({"batch_sizes": segment.batch_sizes} if segment.batch_sizes else {}),
+        "cross_device_ops": segment.cross_device_ops,
+        **_explain(
+            {"num_compiled": num_compiled(profile, segment.segment)},
+            "the graph of this segment was not recorded",
+        ),
+        "account": _account(facts.account),
+        "headline": "".join(headline(profile, facts)),
+        "key_numbers": [_key_number(item) for item in key_numbers(facts)],
+        "first_step": segment.first_step,
+        "moved": segment.moved,
+        **_explain(
+            {"parameter_bytes": segment.parameter_bytes},
+            unknown.get("parameters", "not recorded by the program"),
+        ),
+        "loop": _loop(profile, segment.segment),
+        "steps": _steps(facts.steps),
+        "epoch_ends": _epoch_ends(facts.epoch_ends),
+        "replicas": _replicas(facts.breakdown),
+        "cores": [_core(core) for core in cores(profile, segment).cores],
+        **_tpu_check(profile, segment),
+        **_explain({"replicas_source": facts.breakdown.source}, facts.breakdown.reason),
+        "collectives": [_collective(use) for use in facts.communication.collectives],
+        **_busbw(facts.communication),
+        "bytes_per_step": _bytes_per_step(facts.communication),
+        **_links(links(profile, segment)),
+        **serving_summary(profile, segment),
+        "placement": _placement(placement(profile, segment.segment)),
+        **_straggler(facts.stragglers),
+        "loss": _loss(facts.steps),
+        "input": _explain(
+            {
+                "mean_ms": facts.input.mean_ms,
+                "median_ms": facts.input.median_ms,
+                "share": facts.input.share,
+            },
+            facts.input.reason,
+        ),
+        "input_stages": _input_stages(input_stages(profile, segment.segment)),
+        "step_memory": _step_memory(step_memory(profile, segment.segment)),
+        "efficiency": _explain(
+            {
+                "load_balance": found.load_balance,
+                "communication": found.communication,
+                "orchestration": found.orchestration,
+                "parallel": found.parallel,
+            },
+            found.reason,
+        ),
+        "capture": _capture(facts),
+        **_explain(
+            {"machine_load": asdict(facts.load) if facts.load else None},
+            "no launcher sampled the CPUs while the segment trained",
+        ),
+        "findings": _findings(facts, predict),
+    }
+
+
+def segment_numbers(profile: Profile, segment: SegmentOpened) -> Json:
+    """The entries of `summarize_segment` that hold the metrics with short names (`compare`).
+
+    The other analyses are not run: of a comparison of many runs, they would be most of the time.
+    """
+    found = communication(profile, segment)
+    return {
+        "loop": _loop(profile, segment.segment),
+        "replicas": _replicas(step_breakdown(profile, segment)),
+        **_busbw(found),
+        "bytes_per_step": _bytes_per_step(found),
+        **_straggler(stragglers(profile, segment.segment)),
+        "loss": _loss(step_times(profile, segment.segment)),
+    }
+
+
+def _input_stages(found: InputStages) -> Json:
+    """Settings that a stage does not report are left out of its entry."""
+    stages = [
+        {key: value for key, value in asdict(stage).items() if value is not None}
+        for stage in found.stages
+    ]
+    limiting = found.limiting.path if found.limiting else None
+    return {
+        "sentence": found.sentence,
+        **_explain({"steps": found.num_steps or None}, found.reason),
+        **_explain({"limiting": limiting}, found.reason or "no stage held up the captured steps"),
+        **_explain({"stages": stages or None}, found.reason),
+    }
+
+
+def _step_memory(found: StepMemory) -> Json:
+    """Each device's peak over a step, and the largest of what it holds then."""
+    devices = [
+        {
+            "worker": item.worker,
+            "device": item.device,
+            "peak_bytes": item.peak_bytes,
+            "peak_at_ms": item.peak_at_ms,
+            **_explain({"variable_bytes": item.variable_bytes}, "not every size is recorded"),
+            "holders": [asdict(holder) for holder in item.holders[:MOST_HOLDERS]],
+            "num_holders": len(item.holders),
+        }
+        for item in found.devices
+    ]
+    known = {"step": found.step, "source": found.source, "devices": devices or None}
+    return _explain(known, found.reason)
+
+
+def _key_number(item: KeyNumber) -> Json:
+    return {"key": item.key, "label": item.label, "text": item.text, "note": item.note}
+
+
+def _environment(found: Environment | None) -> Json:
+    if found is None:
+        return _explain(
+            {"tensorflow": None, "devices": None, "host": None, "threads": None}, NEVER_STARTED
+        )
+    known = {
+        "tensorflow": found.tensorflow,
+        "python": found.python,
+        "devices": msgspec.to_builtins(found.devices),
+        "host": {k: v for k, v in msgspec.to_builtins(found.host).items() if v is not None},
+        "threads": msgspec.to_builtins(found.threads),
+    }
+    return _explain(known, NO_THREADS)
+
+
+def _account(found: Account) -> list[Json]:
+    """What a row does not have, such as a line, is left out of its entry."""
+    rows = [row_fields(found, row) for row in found.rows]
+    return [{key: value for key, value in row.items() if value is not None} for row in rows]
+
+
+def _loop(profile: Profile, segment: int) -> Json:
+    """The loop without its first step: what is between steps included."""
+    why = why_no_examples(step_times(profile, segment))
+    return _explain(asdict(loop_pace(profile, segment)), why)
+
+
+def _steps(steps: StepTimes) -> Json:
+    why = steps.why_no_time
+    wall = {
+        "median": steps.median_ms,
+        "p10": steps.quantile_ms(0.1),
+        "p90": steps.quantile_ms(0.9),
+        "mean": float(steps.timed_ms.mean()) if steps.timed_ms.size else None,
+    }
+    synced = {} if steps.synced_ms is None else {"synced_mean": steps.synced_ms}
+    rest = {
+        "examples_per_second": steps.examples_per_second,
+        "first_step_ms": steps.first_step_ms,
+    }
+    return {
+        "count": steps.count,
+        "warm_up": steps.num_warm_up,
+        "timed": int(steps.timed.sum()),
+        "wall_ms": _explain(wall, why) | synced,
+        **_explain(rest, why_no_examples(steps)),
+    }
+
+
+def _replicas(breakdown: StepBreakdown) -> list[Json]:
+    return [_replica(replica, breakdown) for replica in breakdown.replicas]
+
+
+def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
+    known: Json = {f"{name}_ms": replica.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    known["source"] = replica.source
+    return {
+        "replica": replica.replica,
+        "worker": replica.worker,
+        "device": replica.device,
+        "num_steps": replica.num_steps,
+        **_explain(known, breakdown.reason or "not recorded for this replica"),
+    }
+
+
+def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
+    """What a real TPU would do with the step; None, with a reason, if that was not checked."""
+    found = tpu_check(profile, segment)
+    known = {
+        "findings": msgspec.to_builtins(list(found.findings)),
+        "unchecked": list(found.unchecked),
+        "num_ops": found.num_ops,
+        "lookup_ms": found.lookup_ms,
+        "lowering_ms": found.lowering_ms,
+    }
+    return _explain({"tpu_check": None if found.reason else known}, found.reason)
+
+
+def _core(core: Core) -> Json:
+    """A core of a TPU; replicas of a single device have no such entries."""
+    phases = {f"{name}_ms": core.phase_ms(name) for name in ("wall", *CATEGORIES)}
+    return {
+        "replica": core.replica,
+        "core": core.core,
+        "worker": core.worker,
+        "device": core.device,
+        "num_steps": core.split.num_steps if core.split else 0,
+        **_explain(phases, NO_CORE_STEP),
+    }
+
+
+def _collective(use: CollectiveUse) -> Json:
+    known = asdict(use)
+    busbw = {"busbw_gbps": known.pop("busbw_gbps")}
+    return {**_explain(known, UNKNOWN_USE), **_explain(busbw, use.why_no_busbw)}
+
+
+def _busbw(found: Communication) -> Json:
+    main = found.main
+    known = {
+        "main_collective": main.op if main else None,
+        "busbw_gbps": main.busbw_gbps if main else None,
+    }
+    return _explain(known, found.why_no_busbw)
+
+
+def _bytes_per_step(found: Communication) -> Json:
+    return {
+        **_explain({"collective": found.collective_bytes}, found.reason or NO_WINDOW),
+        **_explain({"transfer": found.transfer_bytes}, found.why_no_transfers or NO_WINDOW),
+    }
+
+
+def _links(found: Links) -> Json:
+    """Return the entry `links`: bytes per step between processes and over network interfaces.
+
+    The entry is null, with its reason, if there is no link, as in a run of one process.
+    """
+    if not found.links:
+        return _explain({"links": None}, found.reason)
+    document: Json = {
+        "processes": {str(number): name for number, name in found.names.items()},
+        "steps": found.num_steps,
+        "pairs": [_link(link, found) for link in found.links],
+        **_explain({"derived_from": found.derived_from}, NO_SIZES),
+        **_explain({"overhead": found.overhead}, "no link has a measured and a derived size"),
+        "interfaces": [
+            {**asdict(use), "header_bytes": use.header_bytes, "overhead": use.overhead}
+            for use in found.interfaces
+        ],
+    }
+    return {"links": document}
+
+
+def _link(link: Link, found: Links) -> Json:
+    no_need = "a step has nothing to move over it" if found.derived_from else NO_SIZES
+    measured = {"bytes": link.bytes, "packets": link.packets, "rtt_ms": link.rtt_ms}
+    derived = {"derived_bytes": link.derived_bytes, "overhead": link.overhead}
+    return {
+        "from": link.from_worker,
+        "to": link.to_worker,
+        **_explain(measured, found.reason or "neither end counted this link"),
+        **_explain({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
+        **_explain(derived, no_need),
+    }
+
+
+def _epoch_ends(found: EpochEnds) -> Json:
+    """Ends of epochs that a step follows. Lengths are those of all of them together."""
+    reason = "no end of an epoch of Keras's fit, followed by a step, was recorded"
+    return {
+        "count": found.count,
+        **_explain(
+            {
+                "total_ms": found.total_ms if found.count else None,
+                "median_ms": found.median_ms,
+                "validation_ms": found.validation_ms if found.count else None,
+            },
+            reason,
+        ),
+        **_explain(
+            {"callbacks_ms": found.callbacks_ms},
+            "the recorder is one of the callbacks, and does not see the others"
+            if found.count
+            else reason,
+        ),
+    }
+
+
+def _placement(found: Placement) -> Json:
+    ops = {item.device: item.num_ops for item in found.devices if item.num_ops}
+    variables = {item.device: item.num_variables for item in found.devices if item.num_variables}
+    if found.reason:
+        return _explain({"ops": None, "variables": None}, found.reason)
+    return {"ops": ops, "variables": variables}
+
+
+def _straggler(found: Stragglers) -> Json:
+    worst = found.straggler
+    latest = found.latest
+    document: Json = {
+        "straggler": asdict(worst) if worst else None,
+        "late": [asdict(item) for item in found.late],
+        **_explain({"lateness": asdict(latest) if latest else None}, found.why_no_what_if),
+        "what_if": _explain(
+            {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.why_no_what_if
+        ),
+    }
+    if worst is None:
+        document["straggler_reason"] = found.reason or "no replica stands out"
+    return document
+
+
+def _clock(found: ClockAnswer) -> Json:
+    document = asdict(found)
+    reason, check = document.pop("reason"), document.pop("check")
+    needed = "needs a known clock and steps shared with the reference worker"
+    is_one = "it uses the reference's clock"
+    return {**_explain(document, reason or is_one), **_explain({"check": check}, needed)}
+
+
+def _loss(steps: StepTimes) -> Json:
+    return _explain(
+        {"first": steps.first_loss, "last": steps.last_loss}, why_no_loss(steps.unknown)
+    )
+
+
+def _capture(facts: Facts) -> Json:
+    cost = facts.capture
+    return {
+        "windows": cost.num_windows,
+        "steps": cost.num_steps,
+        **_explain({"overhead_ratio": cost.overhead_ratio}, cost.reason),
+        **_explain(
+            {"unlike_others": unlike_others(facts.breakdown, facts.steps.median_ms)},
+            "captured steps took about as long as the others, or there are no others",
+        ),
+        "errors": list(cost.errors),
+    }
+
+
+def _findings(facts: Facts, predict: Predict | None) -> list[Json]:
+    return [_finding(item) for item in findings(facts, predict)]
+
+
+def _finding(item: Finding) -> Json:
+    document = asdict(item)
+    del document["removal"], document["why_no_gain"]
+    gain = asdict(item.gain) if item.gain else None
+    return {
+        **document,
+        **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
+        **_explain({"gain": gain}, item.why_no_gain or NO_GAIN),
+        **_explain({"caused_by": item.caused_by}, NO_OTHER_CAUSE),
+        "share": item.cost.share if item.cost else None,
+        "cost_text": cost_text(item.cost),
+    }
+
+
+def _notes(profile: Profile, placed: Sequence[int]) -> list[Json]:
+    """What the run noted itself, what the graphs of the segments `placed` lack, then what could
+    not be read of it.
+
+    Several workers may note the same.
+    """
+    noted = dict.fromkeys((note.level, note.message) for note in profile.events(Note))
+    own = [{"level": level, "message": message} for level, message in noted]
+    traced = filter(None, (first_trace_note(profile, segment) for segment in placed))
+    own += [{"level": "info", "message": note} for note in traced]
+    return own + [{"level": "warning", "message": note} for note in profile.notes]
+
+
+def _explain(values: Json, reason: str | None) -> Json:
+    """Return `values` with an entry `NAME_reason` added for each NAME whose value is None."""
+    document: Json = {}
+    for name, value in values.items():
+        document[name] = value
+        if value is None:
+            document[f"{name}_reason"] = reason or "not recorded"
+    return document

@@ -1,0 +1,119 @@
+"""Exports for other tools, one module per format.
+
+    write(profile, "chrome-trace", Path("run.json.gz"))
+    download(profile, "parquet").data
+    send(profile, "mlflow", "http://127.0.0.1:5000")
+
+A module of this package that defines a `FORMAT` writes a file or folder; `formats()` finds it. One
+that defines a `DESTINATION` sends key numbers to a service; `destinations()` finds it. No number is
+computed here that a page does not show.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from strategy_profiles.errors import LabError
+from strategy_profiles.exports.destination import Destination
+from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.target import write_whole
+from strategy_profiles.extras import require
+from strategy_profiles.tables.store import Profile
+
+__all__ = [
+    "Destination",
+    "Download",
+    "Format",
+    "destinations",
+    "download",
+    "formats",
+    "send",
+    "write",
+]
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """Return every export format, by name."""
+    found = [module.FORMAT for module in _modules() if hasattr(module, "FORMAT")]
+    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+@cache
+def destinations() -> dict[str, Destination]:
+    """Return every service that takes key numbers, by name."""
+    found = [module.DESTINATION for module in _modules() if hasattr(module, "DESTINATION")]
+    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+
+
+def _modules() -> list[ModuleType]:
+    found = (item for item in pkgutil.iter_modules(__path__) if not item.ispkg)
+    return [import_module(f"{__name__}.{item.name}") for item in found]
+
+
+def send(profile: Profile, destination: str, address: str) -> str:
+    """Send the key numbers of `profile` to a service; return where they are now.
+
+    Raises LabError for an unknown destination, if its packages are not installed, if the run has
+    no key numbers, or if the service does not take them.
+    """
+    known = destinations()
+    if destination not in known:
+        raise LabError(
+            f"There is no destination {destination!r}", advice=f"Choose one of {', '.join(known)}"
+        )
+    chosen = known[destination]
+    require(chosen.extra)
+    return chosen.send(profile, address)
+
+
+def write(profile: Profile, format: str, path: str | Path) -> Path:
+    """Write `profile` in `format` to `path`, which must not exist, and return the path.
+
+    Raises LabError for an unknown format, if the path exists or cannot be written, if the disk is
+    full, or if the run has no data for this format.
+    """
+    chosen, target = _find(format), Path(path)
+    write_whole(target, lambda scratch: chosen.write(profile, scratch))
+    return target
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """An export as one file for a browser; a folder becomes a zip file."""
+
+    filename: str
+    media_type: str
+    data: bytes
+
+
+def download(profile: Profile, format: str) -> Download:
+    """Return the export in memory. Raises the same errors as `write`."""
+    chosen = _find(format)
+    stem = re.sub(r"[^\w.-]+", "-", profile.path.name).strip("-.") or "run"
+    with tempfile.TemporaryDirectory(prefix="strategy-lab-export-") as scratch:
+        name = f"{stem}{chosen.suffix}" if chosen.suffix else f"{stem}-{chosen.name}"
+        written = write(profile, format, Path(scratch) / name)
+        if chosen.is_folder:
+            archive = shutil.make_archive(str(written), "zip", root_dir=scratch, base_dir=name)
+            written = Path(archive)
+        return Download(written.name, chosen.media_type, written.read_bytes())
+
+
+def _find(name: str) -> Format:
+    """Return the format of that name; raises LabError, which lists the names there are."""
+    try:
+        return formats()[name]
+    except KeyError:
+        known = ", ".join(formats())
+        raise LabError(
+            f"There is no export format {name!r}", advice=f"Choose one of {known}"
+        ) from None

@@ -1,0 +1,161 @@
+"""A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzipped if the path ends in .gz.
+
+The first process of the trace is the run: segments, steps, counters. Each replica is a process with
+its captured steps, its ops (on as many lanes as needed to avoid overlap), its sends and receives.
+In a cluster each worker is a process, and all times are on the clock of the first worker. Arrows
+lead from each send to its receive, and from the last rank of a collective to the others.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from strategy_profiles.analysis.clocks import worker_clocks
+from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.trace.counters import memory_counters, step_counters
+from strategy_profiles.exports.trace.flows import Flows
+from strategy_profiles.exports.trace.replicas import ReplicaSlices
+from strategy_profiles.exports.trace.slices import Row, Slice, in_sequence
+from strategy_profiles.exports.trace.tracks import TraceEvent, Tracks
+from strategy_profiles.tables.schema import SCHEMA_VERSION
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline.one_clock import table_on_one_clock
+
+_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+"""Writes non-ASCII text unescaped: Perfetto does not decode escapes in a track's name."""
+_SEGMENT_ARGS = ("global_batch_size", "num_workers", "cross_device_ops", "moved")
+_STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
+
+
+def trace_events(profile: Profile) -> Iterator[TraceEvent]:
+    """Yield every event of the trace; times are in microseconds after the start of the run."""
+    origin_ns = origin(profile)
+    tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=profile.process_titles)
+    flows = Flows()
+    steps = profile.table("steps").to_pylist()
+    yield from _events(_run_slices(profile, steps, tracks, origin_ns))
+    replicas = ReplicaSlices(profile, tracks, origin_ns)
+    yield from _events(replicas.steps())
+    spans = table_on_one_clock(profile, "spans").to_pylist()
+    ops = replicas.ops(spans)
+    yield from _events(ops)
+    for ranks in replicas.collectives(spans, ops):
+        yield from flows.of_collective(ranks)
+    for name, send, receive in replicas.transfers():
+        yield from _events((send, receive))
+        ends = {"leaves_ns": send.start_ns, "arrives_ns": receive.end_ns}
+        yield from flows.between(name, send, receive, **ends)
+    yield from step_counters(steps, origin_ns)
+    yield from memory_counters(profile.table("memory").to_pylist(), steps, origin_ns)
+    yield from tracks.metadata()
+
+
+def origin(profile: Profile) -> int:
+    """Return the earliest time of the run in ns since the epoch: the origin of the trace.
+
+    Segments and steps need no conversion: the reference worker recorded them.
+    """
+    columns = [
+        profile.table("segments")["started_ns"],
+        profile.table("steps")["start_ns"],
+        *(
+            table_on_one_clock(profile, name)["start_ns"]
+            for name in ("spans", "replica_steps", "transfers")
+        ),
+    ]
+    times = [_least(column) for column in columns]
+    return min((time for time in times if time is not None), default=0)
+
+
+def _least(column: pa.ChunkedArray) -> int | None:
+    least: int | None = pc.min(column).as_py()
+    return least
+
+
+def _run_slices(
+    profile: Profile, steps: list[Row], tracks: Tracks, origin_ns: int
+) -> Iterator[Slice]:
+    """Yield the run's segments and steps. A segment ends with the next one or the last step."""
+    track = tracks.of_run(0, "segments")
+    ends = [row["start_ns"] + round((row["wall_ms"] or 0) * 1e6) for row in steps]
+    end_ns = max(ends, default=origin_ns) - origin_ns
+    yield from in_sequence(
+        Slice(
+            track,
+            f"segment {row['segment']}: {row['strategy']} ×{row['num_replicas']}",
+            "segment",
+            row["started_ns"] - origin_ns,
+            max(end_ns, row["started_ns"] - origin_ns),
+            {name: row[name] for name in _SEGMENT_ARGS},
+        )
+        for row in profile.table("segments").to_pylist()
+        if row["started_ns"] is not None
+    )
+    track = tracks.of_run(1, "steps")
+    yield from in_sequence(
+        Slice(
+            track,
+            f"step {row['step']}",
+            "step",
+            row["start_ns"] - origin_ns,
+            step_end_ns - origin_ns,
+            {name: row[name] for name in _STEP_ARGS},
+        )
+        for row, step_end_ns in zip(steps, ends, strict=True)
+    )
+
+
+def _events(slices: Iterable[Slice]) -> Iterator[TraceEvent]:
+    return (item.event() for item in slices)
+
+
+def _write(profile: Profile, path: Path) -> None:
+    about = {
+        "run": profile.name,
+        "status": profile.status.state,
+        "schema_version": SCHEMA_VERSION,
+        "starts_at_epoch_ns": origin(profile),
+        "clocks": {item.title: item.sentence for item in worker_clocks(profile)},
+        "notes": list(profile.notes),
+    }
+    with _opened(path) as file:
+        file.write('{"displayTimeUnit":"ms",\n"otherData":')
+        file.write(_json(about))
+        file.write(',\n"traceEvents":[\n')
+        for number, event in enumerate(trace_events(profile)):
+            file.write(",\n" if number else "")
+            file.write(_json(_finite(event)))
+        file.write("\n]}\n")
+
+
+def _opened(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return gzip.open(path, "wt", encoding="utf-8", errors="replace", compresslevel=6)
+    return path.open("w", encoding="utf-8", errors="replace")
+
+
+def _finite(event: TraceEvent) -> TraceEvent:
+    """Return the event without arguments that JSON cannot represent: NaN and infinities."""
+    args = event.get("args")
+    if not args or all(not isinstance(v, float) or math.isfinite(v) for v in args.values()):
+        return event
+    kept = {k: v for k, v in args.items() if not isinstance(v, float) or math.isfinite(v)}
+    return {**event, "args": kept}
+
+
+FORMAT = Format(
+    name="chrome-trace",
+    title="Chrome trace (Perfetto)",
+    description="Ops, sends and collectives on one track per replica, for ui.perfetto.dev.",
+    suffix=".trace.json.gz",
+    media_type="application/gzip",
+    write=_write,
+)

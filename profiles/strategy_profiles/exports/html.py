@@ -1,0 +1,63 @@
+"""The report as one self-contained HTML file, which opens offline and can be printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.report.facts import gather
+from strategy_profiles.exports.report.memory import memory
+from strategy_profiles.exports.report.overview import ending, overview
+from strategy_profiles.exports.report.page import report_page
+from strategy_profiles.exports.report.steps import steps
+from strategy_profiles.exports.report.tabled import (
+    communication,
+    core_times,
+    definitions,
+    environment,
+    input_pipeline,
+    placements,
+    processes,
+    replicas,
+    serving,
+)
+from strategy_profiles.exports.report.timeline import timeline
+from strategy_profiles.tables.store import Profile
+
+_SECTIONS = (
+    overview,
+    steps,
+    replicas,
+    core_times,
+    input_pipeline,
+    communication,
+    serving,
+    timeline,
+    placements,
+    memory,
+    processes,
+    environment,
+    definitions,
+)
+
+
+def report(profile: Profile) -> str:
+    """Return the report of a run as one HTML document."""
+    facts = gather(profile)
+    found = [section for make in _SECTIONS if (section := make(facts)) is not None]
+    footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"
+    return report_page(profile.name, found, facts, footer)
+
+
+def _write(profile: Profile, path: Path) -> None:
+    path.write_text(report(profile), encoding="utf-8", errors="replace")
+
+
+FORMAT = Format(
+    name="html",
+    title="HTML report",
+    description="One file that opens offline, with every chart and every definition.",
+    suffix=".html",
+    media_type="text/html",
+    write=_write,
+)

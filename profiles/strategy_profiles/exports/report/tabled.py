@@ -1,0 +1,205 @@
+"""The sections that show answers of `analysis` as tables; templates write the cells."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from strategy_profiles.analysis.breakdown import shown_phases
+from strategy_profiles.analysis.clocks import worker_clocks
+from strategy_profiles.analysis.collective_calls import collective_calls
+from strategy_profiles.analysis.communication import Traffic
+from strategy_profiles.analysis.cores import cores
+from strategy_profiles.analysis.efficiency import efficiency
+from strategy_profiles.analysis.findings import Facts
+from strategy_profiles.analysis.input_stages import input_stages
+from strategy_profiles.analysis.links import links
+from strategy_profiles.analysis.losses import loss
+from strategy_profiles.analysis.parameter_server import parameter_serving
+from strategy_profiles.analysis.placement import placement
+from strategy_profiles.analysis.sends import sends
+from strategy_profiles.exports.report.drift import drift
+from strategy_profiles.exports.report.facts import RunFacts, Section
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import in_order
+from strategy_profiles.reporting.thread_pools import thread_pools
+from strategy_profiles.run.event_parts import Host
+from strategy_profiles.run.process_history import read_processes
+from strategy_profiles.run.topology import has_servers
+from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.served_tables import SERVED_PARTS
+from strategy_profiles.tables.store import Profile
+
+_EPOCH_NS = 10**18
+"""Earlier times are not since 1970: the profile does not say when it was recorded."""
+
+
+def replicas(facts: RunFacts) -> Section | None:
+    """The phases of each replica's step, and each replica's compute over the steps."""
+    if not facts.segments:
+        return None
+    shown: dict[str, Any] = {
+        "segments": [
+            (item, shown_phases(item.breakdown.replicas), efficiency(item.breakdown))
+            for item in facts.segments
+        ],
+        "phases": [],
+        "drift_note": "",
+    }
+    if any(item.breakdown.replicas and not item.breakdown.reason for item in facts.segments):
+        every = [row for item in facts.segments for row in item.breakdown.replicas]
+        shown["phases"] = list(shown_phases(every))
+    charts = {}
+    if band := drift(facts):
+        shown["drift_note"] = band.pop("note")
+        charts["drift"] = band
+    return Section("replicas", "Step time of each replica", shown, charts)
+
+
+def core_times(facts: RunFacts) -> Section | None:
+    """Step time of each core, for a TPU program whose replicas have several."""
+    found = [
+        (item, [core for core in cores(facts.profile, item.segment).cores if core.split])
+        for item in facts.segments
+        if item.segment.core_devices
+    ]
+    if not found:
+        return None
+    return Section(
+        "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
+    )
+
+
+def input_pipeline(facts: RunFacts) -> Section | None:
+    """The stages of tf.data; None if no captured step of the run has events of them."""
+    answers = [input_stages(facts.profile, item.segment.segment) for item in facts.segments]
+    found = [answer for answer in answers if answer.stages]
+    return Section("input", "Input pipeline", {"segments": found}) if found else None
+
+
+def communication(facts: RunFacts) -> Section | None:
+    """Collectives with their bandwidth, sends between devices, and bytes between processes."""
+    if not facts.segments:
+        return None
+    shown = {
+        "segments": [_communication(facts, item) for item in facts.segments],
+        "has_steps": any(item.communication.num_steps for item in facts.segments),
+    }
+    return Section("communication", "Communication", shown)
+
+
+def _communication(facts: RunFacts, item: Facts) -> tuple[Any, ...]:
+    number = item.segment.segment
+    between = links(facts.profile, item.segment)
+    heaviest = sorted(
+        between.links, key=lambda link: -max(link.bytes or 0, link.derived_bytes or 0)
+    )
+    calls, sent = collective_calls(facts.profile, number), sends(facts.profile, number)
+    return item, calls, _matrices(item.communication.traffic), sent, between, heaviest
+
+
+def _matrices(found: tuple[Traffic, ...]) -> list[dict[str, Any]]:
+    """Return one matrix of measured sends and one of modelled collectives, if there are any."""
+    matrices = []
+    for made_by, source, title in (
+        (
+            "measured",
+            "measured",
+            "Sent from device to device, bytes per step (outside collectives)",
+        ),
+        (
+            "ring model",
+            "derived",
+            "Share of the collectives if each runs as a ring, bytes per step",
+        ),
+    ):
+        pairs = {(t.send_device, t.recv_device): t for t in found if t.source == made_by}
+        if pairs:
+            devices = in_order({device for pair in pairs for device in pair})
+            most = max(item.bytes or 0.0 for item in pairs.values())
+            matrices.append(
+                {
+                    "title": title,
+                    "source": source,
+                    "pairs": pairs,
+                    "devices": devices,
+                    "most": most,
+                }
+            )
+    return matrices
+
+
+def serving(facts: RunFacts) -> Section | None:
+    """Parameter servers: each worker's step, and the variables of each server."""
+    found = [
+        (item, parameter_serving(facts.profile, item.segment))
+        for item in facts.segments
+        if has_servers(item.segment)
+    ]
+    if not found:
+        return None
+    return Section("servers", "Parameter servers", {"segments": found, "phases": SERVED_PARTS})
+
+
+def placements(facts: RunFacts) -> Section | None:
+    """Ops, variables and their bytes on each device."""
+    if not facts.segments:
+        return None
+    found = []
+    for item in facts.segments:
+        placed = placement(facts.profile, item.segment.segment)
+        largest = sorted(placed.variables, key=lambda variable: -(variable.bytes_per_copy or 0.0))
+        found.append((item, placed, largest))
+    return Section("placement", "Placement", {"segments": found})
+
+
+def processes(facts: RunFacts) -> Section | None:
+    """Role and exit of each process of a run with several, and the recovery after a loss."""
+    found = read_processes(facts.profile.sources).current()
+    if len(found) < 2:
+        return None
+    clocks = {item.worker: item.sentence for item in worker_clocks(facts.profile)}
+    shown = {"processes": found, "clocks": clocks, "loss": loss(facts.profile)}
+    return Section("processes", "Processes", shown)
+
+
+def environment(facts: RunFacts) -> Section:
+    """The run's spec and environment."""
+    profile = facts.profile
+    found = profile.environment
+    host = found.host if found else Host()
+    created = profile.identity.created_ns if profile.identity else None
+    lines = [
+        ("Run", profile.name),
+        *_times(profile, created),
+        ("TensorFlow", found and found.tensorflow),
+        ("Python", found and found.python),
+        ("Host", host.name),
+        ("Platform", host.platform),
+        ("CPU cores", host.cpus),
+        *thread_pools(found.threads if found else None),
+        ("Memory", None if host.memory_bytes is None else units.size(host.memory_bytes)),
+        ("Devices", ", ".join(device.name for device in found.devices) if found else None),
+    ]
+    spec = json.dumps(profile.spec, indent=2, ensure_ascii=False)
+    return Section("environment", "Spec and environment", {"lines": lines, "spec": spec})
+
+
+def _times(profile: Profile, created_ns: int | None) -> list[tuple[str, str | None]]:
+    if not profile.is_imported:
+        return [("Started", _time(created_ns))]
+    recorded_ns = min((segment.started_ns for segment in profile.segments), default=0)
+    recorded = _time(recorded_ns) if recorded_ns > _EPOCH_NS else None
+    return [("Recorded", recorded), ("Imported", _time(created_ns))]
+
+
+def _time(epoch_ns: int | None) -> str | None:
+    if not epoch_ns:
+        return None
+    return datetime.fromtimestamp(epoch_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def definitions(_facts: RunFacts) -> Section:
+    """Definition, formula and source of every figure."""
+    return Section("definitions", "Definitions")

@@ -1,0 +1,29 @@
+"""One captured step as a film: who does what at each moment, and what travels between whom.
+
+    steps = film_steps(profile)
+    scene = make_scene(profile, usual_step(profile, steps))
+
+A scene holds recorded times only. `strategy_profiles.exports.film` shows it as a page.
+"""
+
+from __future__ import annotations
+
+from strategy_profiles.film.build import make_scene
+from strategy_profiles.film.scene import Scene
+from strategy_profiles.film.steps import (
+    ANNOTATE_STEPS,
+    FilmStep,
+    film_steps,
+    usual_step,
+    why_no_film,
+)
+
+__all__ = [
+    "ANNOTATE_STEPS",
+    "FilmStep",
+    "Scene",
+    "film_steps",
+    "make_scene",
+    "usual_step",
+    "why_no_film",
+]

@@ -1,0 +1,71 @@
+"""Parameter servers in a film: pulls and pushes of each worker, with the bytes of each server."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+
+from strategy_profiles.capture.intervals import Intervals
+from strategy_profiles.film.names import Names
+from strategy_profiles.film.rows import Rows
+from strategy_profiles.film.scene import SentTensor
+from strategy_profiles.tables.columns import Bools, ints, is_one_of, of_segment
+from strategy_profiles.tables.served_tables import SERVED_PARTS
+from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline.one_clock import MARKED
+
+
+def server_bytes(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
+    """Return by process of a server the bytes that a step of one worker pulls and pushes."""
+    total: dict[int, list[int]] = defaultdict(lambda: [0, 0])
+    for row in of_segment(profile.table("served"), segment).to_pylist():
+        total[row["process"]][0] += row["pull_bytes"] or 0
+        total[row["process"]][1] += row["push_bytes"] or 0
+    return {process: (pulled, pushed) for process, (pulled, pushed) in sorted(total.items())}
+
+
+def served_phases(spans: pa.Table, is_own: Bools) -> list[tuple[str, Intervals]]:
+    """Return the parts of a worker's steps as phases."""
+    start, end = ints(spans, "start_ns"), ints(spans, "end_ns")
+    found = []
+    for part in SERVED_PARTS:
+        # A step whose workload does not report its parts has one span.
+        names = (part, "step") if part == "compute" else (part,)
+        chosen = is_own & is_one_of(spans, "op", [f"{name}{MARKED}" for name in names])
+        found.append((part, Intervals.union((start[chosen], end[chosen]))))
+    return found
+
+
+def served_tensors(
+    rows: Rows, servers: dict[int, tuple[int, int]], names: Names
+) -> tuple[SentTensor, ...]:
+    """Return one sent tensor per server for each pull and push. Servers follow the replicas."""
+    place = {process: len(rows.own) + number for number, process in enumerate(servers)}
+    replicas = {replica: node for node, replica in enumerate(rows.own)}
+    found: list[SentTensor] = []
+    columns = ["replica", "op", "name", "start_ns", "end_ns"]
+    for row in rows.spans.select(columns).sort_by("start_ns").to_pylist():
+        part = (row["op"] or "").partition(" ")[0]
+        if part in ("pull", "push") and row["replica"] in replicas:
+            found += _of_part(part, row, replicas[row["replica"]], servers, place, names)
+    return tuple(found)
+
+
+def _of_part(
+    part: str,
+    row: dict[str, Any],
+    worker: int,
+    servers: dict[int, tuple[int, int]],
+    place: dict[int, int],
+    names: Names,
+) -> list[SentTensor]:
+    found = []
+    for process, (pulled, pushed) in servers.items():
+        ends = (place[process], worker) if part == "pull" else (worker, place[process])
+        size = pulled if part == "pull" else pushed
+        found.append(
+            SentTensor(row["start_ns"], row["end_ns"], *ends, size, names.index(row["name"]))
+        )
+    return found

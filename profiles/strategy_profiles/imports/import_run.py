@@ -1,0 +1,143 @@
+"""Import a profile recorded elsewhere: read its files, write a run folder."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from strategy_profiles.errors import LabError
+from strategy_profiles.imports.chrome_file import looks_like_chrome_trace, read_chrome_trace
+from strategy_profiles.imports.found_files import FoundFiles, find_files, host_of
+from strategy_profiles.imports.host_names import distinct_names
+from strategy_profiles.imports.host_profile import read_host
+from strategy_profiles.imports.notes import what_is_known
+from strategy_profiles.imports.recording import Recording
+from strategy_profiles.imports.unpacked import is_packed, unpacked
+from strategy_profiles.imports.write_run import write_run
+from strategy_profiles.imports.xplane_file import read_xplane
+from strategy_profiles.run.manifest import check_is_free
+
+REWRITTEN = (
+    "The file was rewritten as text: its bytes that are no UTF-8 were replaced, and what they said "
+    "is lost; copy the original again as binary (in git: `*.pb binary` in .gitattributes)"
+)
+PACKED_TWICE = "It was packed with gzip twice; unpack it once (`gunzip`)"
+_UTF8_REPLACEMENT = b"\xef\xbf\xbd"
+_FEW = 20
+_HEAD_BYTES = 1 << 20
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """The run folder of a profile."""
+
+    folder: Path
+    files: FoundFiles
+    notes: tuple[str, ...]
+    """What a reader should know, a sentence each."""
+
+
+def import_profile(path: Path, run: Path | None = None) -> ImportedRun:
+    """Write the profile at `path` as the run folder `run`; by default `runs/<its name>`.
+
+    Raises LabError if there is no profile, nothing of it can be read, or the folder holds a run.
+    """
+    files = find_files(path)
+    folder = run if run is not None else _free_folder(Path("runs"), files.name)
+    check_is_free(folder)
+    files, recordings = _readable(files, [_read(file) for file in files.files])
+    files, recordings = _by_rank(files, recordings)
+    of_files = [host_of(file) for file in files.files]
+    names = distinct_names([recording.own_host for recording in recordings], of_files)
+    for recording, name in zip(recordings, names, strict=True):
+        recording.host = name
+    is_alone = len(recordings) == 1
+    hosts = [read_host(recording, is_alone=is_alone) for recording in recordings]
+    known = what_is_known(files, hosts)
+    is_new = not folder.exists()
+    try:
+        write_run(folder, path, files, hosts, known)
+    except OSError as error:
+        if is_new:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise LabError(f"The run folder {folder} cannot be written: {error.strerror}") from error
+    return ImportedRun(folder, files, known.notes)
+
+
+def _read(file: Path) -> Recording:
+    """Read one file, whichever of the formats it has. A file that cannot be read has no events."""
+    try:
+        with unpacked(file) as content:
+            if content.path != file and is_packed(content.path):
+                found = Recording(host_of(file), problems=[PACKED_TWICE])
+            elif looks_like_chrome_trace(content.path):
+                found = read_chrome_trace(content.path, host_of(file))
+            elif _is_rewritten_as_text(content.path):
+                found = Recording(host_of(file), problems=[REWRITTEN])
+            else:
+                found = read_xplane(content.path, host_of(file))
+    except OSError as error:
+        return Recording(host_of(file), problems=[error.strerror or str(error)])
+    if content.problem:
+        found.problems.append(content.problem)
+    return found
+
+
+def _is_rewritten_as_text(path: Path) -> bool:
+    """Return whether bytes that are no UTF-8 were replaced, as version control and editors do."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if head.count(_UTF8_REPLACEMENT) < _FEW:
+        return False
+    try:
+        head[: len(head) - 4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > len(head) - 8  # a character that the piece cuts
+    return True
+
+
+def _readable(
+    files: FoundFiles, recordings: Sequence[Recording]
+) -> tuple[FoundFiles, list[Recording]]:
+    """Return the files that have any event. Raises LabError if none has."""
+    pairs = list(zip(files.files, recordings, strict=True))
+    kept = [(file, recording) for file, recording in pairs if recording.num_events]
+    lost = [
+        f"Nothing in {file} can be read: {_why_nothing(recording)}"
+        for file, recording in pairs
+        if not recording.num_events
+    ]
+    if not kept:
+        raise LabError(lost[0])
+    kept[0][1].problems.extend(lost)
+    found = FoundFiles(tuple(file for file, _ in kept), files.others)
+    return found, [recording for _, recording in kept]
+
+
+def _by_rank(
+    files: FoundFiles, recordings: Sequence[Recording]
+) -> tuple[FoundFiles, list[Recording]]:
+    """Return the files in the order of their ranks, if each says its own."""
+    ranks = [recording.rank for recording in recordings]
+    if None in ranks:
+        return files, list(recordings)
+    order = sorted(range(len(ranks)), key=lambda at: ranks[at] or 0)
+    in_order = replace(files, files=tuple(files.files[at] for at in order))
+    return in_order, [recordings[at] for at in order]
+
+
+def _why_nothing(recording: Recording) -> str:
+    why = recording.problems[0] if recording.problems else "it has no event"
+    return f"{why[0].lower()}{why[1:]}"
+
+
+def _free_folder(runs: Path, name: str) -> Path:
+    """Return the folder of this name in `runs`, with a number if there is one already."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:_LONGEST_NAME].strip("-.") or "imported"
+    names = (plain if number == 1 else f"{plain}-{number}" for number in itertools.count(1))
+    return next(runs / each for each in names if not (runs / each).exists())

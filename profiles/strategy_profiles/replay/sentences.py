@@ -1,0 +1,152 @@
+"""A prediction in words, for the page and the command line."""
+
+from __future__ import annotations
+
+import math
+
+from strategy_profiles.analysis.captured_steps import is_unlike
+from strategy_profiles.analysis.removal import Removal
+from strategy_profiles.replay.what_if import WhatIf
+from strategy_profiles.reporting import units
+
+
+def error_sentence(found: WhatIf) -> str:
+    """`24 captured steps replayed: ...`, with what the replay does not explain."""
+    side = "longer" if found.unexplained_ms >= 0 else "shorter"
+    return (
+        f"{units.counted(found.num_steps, 'captured step')} replayed: median "
+        f"{units.milliseconds(found.replayed_ms)}, measured "
+        f"{units.milliseconds(found.measured_ms)}. Replay error "
+        f"{units.share(found.replay_error)} (95 % of steps within "
+        f"{units.share(found.replay_error_p95)}); the median step is "
+        f"{units.milliseconds(abs(found.unexplained_ms))} {side} than its own replay, unexplained."
+    )
+
+
+def spread_sentence(found: WhatIf) -> str:
+    """By how much runs of this spec differ, which the intervals of another run count."""
+    spread = units.share(found.run_spread)
+    if found.num_other_runs:
+        others = units.counted(found.num_other_runs, "other run")
+        return f"Intervals of another run count that {others} of this spec differ by {spread}."
+    return (
+        f"Intervals of another run assume that runs of one spec differ by {spread}: fewer than "
+        "three others of this spec are known here."
+    )
+
+
+def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
+    """What the replayed steps say of the others if these are unlike them; empty if they are alike.
+
+    `median_ms` is the median of the steps without a capture.
+    """
+    if median_ms is None or not is_unlike(found.measured_ms, median_ms):
+        return ""
+    return (
+        f"Steps without a capture take {units.milliseconds(median_ms)}, the replayed ones "
+        f"{units.milliseconds(found.measured_ms)}: compare how many times as fast a step becomes, "
+        "not its length."
+    )
+
+
+def may_change_nothing(found: WhatIf) -> str:
+    """That the change may have no effect; empty if the recorded steps show that it has one."""
+    if not found.is_within_error:
+        return ""
+    same_ms = units.milliseconds(found.same_ms)
+    now = (
+        f"the measured {same_ms}"
+        if found.times_examples == 1.0
+        else f"{same_ms}, with which a step has as many examples per second as now"
+    )
+    return (
+        f"The interval of the recorded steps, {_in_this_run(found)}, includes {now}: the change "
+        "may have no effect."
+    )
+
+
+def gain_sentence(found: WhatIf) -> str:
+    """`Without it a captured step takes 43 ms instead of 74 ms (predicted, ...)`.
+
+    No length is named if the replay's error is as large as the gain.
+    """
+    if found.is_within_error:
+        return _unknown("without it", found)
+    return f"Without it a captured step takes {_instead(found)} ({_how_sure(found)})."
+
+
+def finding_sentence(found: WhatIf, removal: Removal) -> str:
+    """A finding's gain in a sentence: `found` is the step with the change that `removal` names.
+
+    If the step has another number of examples, the sentence compares the time of an example.
+    """
+    if removal.change in ("no-delay", "average-replica"):
+        return gain_sentence(found)
+    edit = found.edits[0]
+    if found.is_within_error:
+        return _unknown(edit, found)
+    if found.times_examples != 1.0:
+        return (
+            f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)}, so "
+            f"{found.speedup:.2f} times as many examples per second ({_how_sure(found)})."
+        )
+    if removal.is_bound:
+        return (
+            f"{edit[0].upper()}{edit[1:]} a captured step would take {_instead(found)}; no remedy "
+            f"saves more ({_how_sure(found)})."
+        )
+    return (
+        f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)} ({_how_sure(found)})."
+    )
+
+
+def _unknown(edit: str, found: WhatIf) -> str:
+    same_ms = units.milliseconds(found.same_ms)
+    now = (
+        f"it takes {same_ms} now"
+        if found.times_examples == 1.0
+        else f"with {same_ms} it has as many examples per second as now"
+    )
+    return (
+        f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
+        f"{_in_this_run(found)}, and {now} (95 % of steps are replayed within "
+        f"{units.share(found.replay_error_p95)})."
+    )
+
+
+def _instead(found: WhatIf) -> str:
+    predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
+    if predicted == measured:
+        return f"{predicted}, as long as now"
+    return f"{predicted} instead of {measured}"
+
+
+def _how_sure(found: WhatIf) -> str:
+    error = units.share(found.replay_error)
+    return f"predicted, {in_another_run(found)}; replay error {error}"
+
+
+def between(found: WhatIf) -> str:
+    """The interval of another run: `41.0 to 45.2 ms`."""
+    return f"{units.number(found.low_ms)} to {units.milliseconds(found.high_ms)}"
+
+
+def in_another_run(found: WhatIf) -> str:
+    """`41.0 to 45.2 ms in another run`, for sentences."""
+    return f"{between(found)} in another run"
+
+
+def times_as_fast(found: WhatIf) -> str:
+    """`2.03 times as fast (1.69 to 2.26 in the recorded steps)`; of another batch, `1.81 times as
+    many examples per second (...)`."""
+    slow, fast = (
+        found.same_ms / end_ms if end_ms > 0 else float("inf")
+        for end_ms in (found.most_ms, found.least_ms)
+    )
+    ends = f"{slow:.2f} to {fast:.2f}" if math.isfinite(fast) else f"at least {slow:.2f}"
+    what = "as fast" if found.times_examples == 1.0 else "as many examples per second"
+    return f"{found.speedup:.2f} times {what} ({ends} in the recorded steps)"
+
+
+def _in_this_run(found: WhatIf) -> str:
+    return f"{units.number(found.least_ms)} to {units.milliseconds(found.most_ms)}"

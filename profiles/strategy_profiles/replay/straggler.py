@@ -1,0 +1,23 @@
+"""The edit that makes a segment's straggler as fast as the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.stragglers import stragglers
+from strategy_profiles.replay.edits import AverageReplica
+from strategy_profiles.replay.recording import ReplayError
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+
+def average_straggler(profile: Profile, segment: int) -> AverageReplica:
+    """Return the edit. Raises ReplayError if no replica is late."""
+    found = stragglers(profile, segment)
+    if found.straggler is None:
+        raise ReplayError(
+            f"No replica of segment {segment} is late"
+            + (f": {found.reason}" if found.reason else ", so there is no straggler to remove")
+        )
+    return AverageReplica(found.straggler.replica, found.straggler.name)

@@ -1,0 +1,30 @@
+"""The scope that TensorFlow gives the ops of a loop: `rnn/while/body/_1/rnn/while/MatMul`.
+
+The gradient of a loop is a loop, too: `gradient_tape/rnn/while/rnn/while_grad/body/_64/...`. It
+counts as part of the loop that it is of.
+"""
+
+from __future__ import annotations
+
+import re
+
+from strategy_profiles.run.replica_scope import without_replica
+
+_OUTER = re.compile(r"^(?:Func/|(?:Stateful)?PartitionedCall(?:_\d+)?/|gradient_tape/)+")
+"""Scopes around all ops of a function that the runtime has inlined, and of gradients."""
+_LOOP = re.compile(r"(?:(?P<of>.{1,400})/(?P=of)_grad|(?P<loop>.{1,400}?))/(?:body|cond)/_\d+/")
+"""The number is that of the function that the runtime inlined. Longer names would take long."""
+
+
+def loop_in(name: str) -> str | None:
+    """Return the outermost loop that an op belongs to, whatever the replica; None without one."""
+    if "/body/_" not in name and "/cond/_" not in name:
+        return None  # as most ops
+    found = _LOOP.match(plain(name))
+    return (found["of"] or found["loop"]) if found else None
+
+
+def plain(name: str) -> str:
+    """The name of an op as its function has it, whatever the replica; a gradient's without
+    `gradient_tape`."""
+    return _OUTER.sub("", without_replica(name), count=1)

@@ -1,0 +1,72 @@
+"""Read where the thread that trains was: the samples of a worker's `stacks.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from strategy_profiles.run.event_log import read_events
+from strategy_profiles.run.event_parts import Loop, StackPlace
+from strategy_profiles.run.events import StacksSampled
+from strategy_profiles.run.layout import WorkerFolder
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Samples in order, arrays of one length."""
+
+    program_ns: int | None
+    """When the process started, by its wall clock."""
+    at_ns: npt.NDArray[np.int64]
+    """When each was taken."""
+    for_ms: npt.NDArray[np.float64]
+    """Time since the sample before, which the sample counts for."""
+    place: npt.NDArray[np.int64]
+    """Index into `places`."""
+    places: Sequence[StackPlace] = ()
+    loops: Sequence[Loop] = field(default=())
+
+    @property
+    def count(self) -> int:
+        return len(self.at_ns)
+
+
+NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+
+
+def read_stacks(folder: WorkerFolder) -> Stacks:
+    """The samples of a worker; none if the file is missing or holds none."""
+    if not folder.stacks.is_file():  # opening a named pipe would block forever
+        return NO_STACKS
+    events = [event for event in read_events(folder.stacks)[0] if isinstance(event, StacksSampled)]
+    known: dict[bytes, int] = {}
+    places: list[StackPlace] = []
+    at_ns, for_ms, place = [], [], []
+    for event in events:
+        numbers = []
+        for each in event.places:
+            key = msgspec.json.encode(each)
+            if key not in known:
+                known[key] = len(places)
+                places.append(each)
+            numbers.append(known[key])
+        pairs = zip(event.after_us, event.place, strict=False)
+        valid = [(after, which) for after, which in pairs if which < len(numbers)]
+        after_us = np.array([after for after, _ in valid], np.int64)
+        at_ns.append(event.since_ns + np.cumsum(after_us) * 1000)
+        for_ms.append(after_us / 1e3)
+        place.append(np.array([numbers[which] for _, which in valid], np.int64))
+    if not at_ns:
+        return NO_STACKS
+    return Stacks(
+        events[0].program_ns or None,
+        np.concatenate(at_ns),
+        np.concatenate(for_ms),
+        np.concatenate(place),
+        places,
+        [loop for event in events for loop in event.loops],
+    )

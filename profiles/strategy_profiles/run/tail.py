@@ -1,0 +1,143 @@
+"""Follow a run while it is written: read the events after a cursor from all its event files.
+
+    tail = Tail(run)
+    while showing:
+        for told in tail.read():  # of `strategy_profiles.run.events`, with writers, oldest first
+            ...
+
+A cursor can be encoded as text, so that a browser that reconnects continues at the same position.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from strategy_profiles.errors import RunFolderError
+from strategy_profiles.run.event_decoder import LeftOut, decode_lines
+from strategy_profiles.run.event_log import read_lines
+from strategy_profiles.run.events import Event
+from strategy_profiles.run.layout import launcher_files, worker_folders
+from strategy_profiles.user_input.text import shown, whole_or_none
+
+
+class WrittenEvent(NamedTuple):
+    """An event and its writer. `worker` and `generation` are None if a launcher wrote it."""
+
+    event: Event
+    worker: int | None = None
+    generation: int | None = None
+
+    @property
+    def of_worker(self) -> int | None:
+        """The worker that the event names, otherwise its writer."""
+        number = getattr(self.event, "worker", None)
+        return self.worker if number is None else number
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event's fields with its `kind`, and its writer if it names no process."""
+        writer = {"worker": self.worker, "generation": self.generation}
+        known = {} if self.worker is None else writer
+        fields: dict[str, Any] = msgspec.to_builtins(self.event)
+        return known | fields
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The number of bytes read of each event file, by its path in the run folder."""
+
+    offsets: Mapping[str, int] = field(default_factory=dict)
+
+    def encode(self) -> str:
+        """Encode for a URL, like `launcher.jsonl:120,worker-0-0/events.jsonl:5431`."""
+        return ",".join(f"{file}:{offset}" for file, offset in sorted(self.offsets.items()))
+
+    @classmethod
+    def decode(cls, text: str) -> Cursor:
+        """Decode the text of `encode`. Raises RunFolderError if it is not a cursor."""
+        offsets = {}
+        for part in filter(None, text.split(",")):
+            file, _, offset = part.rpartition(":")
+            place = whole_or_none(offset)
+            if not file or place is None:
+                raise RunFolderError(
+                    f"The cursor {shown(text)} is damaged", advice="A cursor is FILE:BYTES,..."
+                )
+            offsets[file] = place
+        return cls(offsets)
+
+
+Choose = Callable[[bytes, float], bytes]
+"""What to decode of the lines that were read of a file, and which part they are of what is not
+read yet."""
+
+
+def read_since(
+    run: Path, cursor: Cursor, most_bytes: float = math.inf, choose: Choose = lambda data, _: data
+) -> tuple[list[WrittenEvent], Cursor, int]:
+    """Return the events after `cursor`, oldest first, the new cursor, and how many bytes are left.
+
+    Reads `most_bytes` of each file, or up to a mebibyte more, and decodes what `choose` returns.
+    Returns no events if the folder does not exist (yet).
+    """
+    told: list[WrittenEvent] = []
+    num_left = 0
+    offsets = dict(cursor.offsets)
+    for path, worker, generation in _event_files(run):
+        file = path.relative_to(run).as_posix()
+        start = offsets.get(file, 0)
+        try:
+            if not path.is_file() or (size := path.stat().st_size) <= start:
+                continue
+            data, offsets[file] = read_lines(path, start, most_bytes)
+        except OSError:
+            continue  # removed or temporarily unreadable: the next read tries again
+        # Of a file that a line is being written to, the rest is no line yet.
+        left = size - offsets[file] if len(data) >= most_bytes else 0
+        num_left += max(0, left)
+        chosen = choose(data, len(data) / (len(data) + left)) if data else data
+        told += [WrittenEvent(each, worker, generation) for each in decode_lines(chosen, LeftOut())]
+    told.sort(key=_written_ns)
+    return told, Cursor(offsets), num_left
+
+
+class Tail:
+    """A run folder and a cursor. Each reader needs its own."""
+
+    def __init__(self, run: str | Path, cursor: Cursor | None = None) -> None:
+        self.run = Path(run)
+        self.cursor = cursor or Cursor()
+        self.num_left = 0
+        """Bytes that the last read has left for the next one."""
+
+    def read(self) -> list[WrittenEvent]:
+        """Return the events since the last read, oldest first."""
+        return self.read_some(math.inf, lambda data, _: data)
+
+    def read_some(self, most_bytes: float, choose: Choose) -> list[WrittenEvent]:
+        """Return some of the events since the last read, as `read_since` reads them."""
+        told, self.cursor, self.num_left = read_since(self.run, self.cursor, most_bytes, choose)
+        return told
+
+
+def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:
+    """Return path, worker and generation of each event file; a launcher's have no worker."""
+    try:
+        files: list[tuple[Path, int | None, int | None]] = [
+            (path, None, None) for path in launcher_files(run)
+        ]
+        files += [
+            (folder.events, folder.worker, folder.generation) for folder in worker_folders(run)
+        ]
+    except OSError:
+        return []
+    return files
+
+
+def _written_ns(told: WrittenEvent) -> int:
+    return told.event.at_ns

@@ -1,0 +1,272 @@
+"""A run's summary as a page of text: a sentence first, then the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from strategy_core.cli._plain import plain_text
+from strategy_profiles.analysis.account import shown as account_shown
+from strategy_profiles.analysis.account.shown import shown_rows
+from strategy_profiles.decoders import converted
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import short_names
+from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
+from strategy_profiles.reporting.thread_pools import set_pools
+from strategy_profiles.run.event_parts import TpuFinding
+from strategy_profiles.tables.schema import CATEGORIES
+
+_SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
+STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
+
+
+def print_summary(summary: dict[str, Any], console: Console | None = None) -> None:
+    """Print the mapping of `strategy_profiles.analysis.summary`."""
+    out = console or Console()
+    status = summary["status"]
+    out.print(
+        plain_text(summary["run"], "bold"), Text(status, style=STATUS_STYLES.get(status, "red"))
+    )
+    if said := summary["headline"] or summary["status_message"]:
+        out.print(plain_text(said))
+    environment = summary["environment"]
+    cpus = (environment.get("host") or {}).get("cpus")
+    versions = [f"TensorFlow {environment['tensorflow']}"] if environment.get("tensorflow") else []
+    pools = set_pools(**(environment.get("threads") or {"inter_op": 0, "intra_op": 0}))
+    known = [*versions, *([units.counted(cpus, "CPU core")] if cpus else []), *pools]
+    if known:
+        out.print(plain_text(", ".join(known)))
+    _print_clocks(summary["clocks"], out)
+    if not summary["segments"]:
+        out.print("No step was recorded.")
+    for segment in summary["segments"]:
+        _print_segment(segment, out)
+    for note in summary["notes"]:
+        out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
+
+
+def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
+    """How the clocks of a cluster's processes compare, each in a line."""
+    for clock in clocks:
+        told = clock["source"] or f"not known: {clock['source_reason']}"
+        if told == "measured":
+            apart = f"{-clock['offset_ms']:+.3f} ms relative to the first"
+            told = f"{apart} (±{clock['uncertainty_ms']:.3f} ms)"
+        out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
+
+
+def _print_segment(segment: dict[str, Any], out: Console) -> None:
+    batch = segment["global_batch_size"] or "unknown"
+    title = (
+        f"Segment {segment['segment']}: {segment['strategy']}, "
+        f"{units.counted(segment['num_replicas'], 'replica')}, global batch {batch}"
+    )
+    out.print()
+    out.print(plain_text(title, "bold"))
+    out.print(plain_text(segment["headline"]))
+    _print_key_numbers(segment["key_numbers"], out)
+    for finding in segment["findings"]:
+        cost = plain_text(f"• {finding['cost_text']}:", "bold")
+        gain = [plain_text(finding["gain"]["sentence"])] if finding["gain"] else []
+        out.print(
+            cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
+        )
+    _print_account(segment, out)
+    _print_replicas(segment, out)
+    _print_cores(segment, out)
+    _print_on_tpu(segment["tpu_check"], out)
+    _print_collectives(segment, out)
+    if unlike := segment["capture"]["unlike_others"]:
+        out.print(plain_text(unlike, "dim"))
+    _print_links(segment, out)
+    _print_servers(segment, out)
+    _print_step_memory(segment["step_memory"], out)
+    _print_input_stages(segment["input_stages"], out)
+
+
+def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
+    table = Table.grid(padding=(0, 2))
+    for item in numbers:
+        shown = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
+        table.add_row(plain_text(item["label"]), *shown)
+    out.print(table)
+
+
+def _print_servers(segment: dict[str, Any], out: Console) -> None:
+    """What each parameter server holds, and what was lost meanwhile."""
+    found = segment["parameter_servers"]
+    if not found:
+        return
+    table = Table(title="Parameter servers", title_justify="left")
+    for head in ("server", "weights", "model", "optimizer", "pulled a step", "pushed a step"):
+        table.add_column(head, justify="right")
+    for index, server in enumerate(found["servers"]):
+        sizes = ("weight_bytes", "optimizer_bytes", "pull_bytes", "push_bytes")
+        shown = [units.size(server[name]) for name in sizes]
+        table.add_row(str(index), str(server["num_weights"]), *shown)
+    out.print(table)
+    for item in found["absences"]:
+        out.print(plain_text(f"• {item['message']}"))
+
+
+def _print_step_memory(found: dict[str, Any], out: Console) -> None:
+    """The peak of each device over a captured step, and the largest of what it holds then."""
+    if not found["devices"]:
+        return
+    title = f"Memory over step {found['step']}, {found['source']}"
+    table = Table(title=title, title_justify="left")
+    for name in ("device", "peak", "variables", "largest part", "size"):
+        table.add_column(name, justify="left" if name in ("device", "largest part") else "right")
+    names = short_names(item["device"] for item in found["devices"])
+    for item in found["devices"]:
+        most = item["holders"][0]
+        table.add_row(
+            plain_text(names[item["device"]]),
+            units.size(item["peak_bytes"]),
+            units.size(item["variable_bytes"]),
+            plain_text(most["name"]),
+            units.size(most["bytes"]),
+        )
+    out.print(table)
+
+
+def _print_input_stages(found: dict[str, Any], out: Console) -> None:
+    """Every stage of tf.data in captured steps, each below the one that reads it."""
+    if not found["stages"]:
+        return
+    table = Table(title="Input pipeline, means of a captured step", title_justify="left")
+    table.add_column("stage", no_wrap=True, overflow="fold")
+    for name in ("step waits, ms", "own, ms", "parallel", "buffer", "tuned"):
+        table.add_column(name, justify="right", overflow="fold")
+    for stage in found["stages"]:
+        depth, name = stage["path"].count("::") - 1, stage["path"].rpartition("::")[2]
+        tuned = {True: "yes", False: "no", None: units.MISSING}[stage.get("is_autotuned")]
+        table.add_row(
+            plain_text(" " * depth + name),
+            units.number(stage["held_ms"]),
+            units.number(stage["self_ms"]),
+            str(stage.get("parallelism", units.MISSING)),
+            str(stage.get("buffer_size", units.MISSING)),
+            tuned,
+        )
+    out.print(table)
+    out.print(plain_text(found["sentence"], "dim"))
+
+
+def _print_account(segment: dict[str, Any], out: Console) -> None:
+    """Where the time of the loop went."""
+    rows = list(shown_rows(segment["account"]))
+    if not rows:
+        return
+    table = Table(title=account_shown.TITLE, title_justify="left")
+    for name in account_shown.COLUMNS:
+        is_text = name in ("part", "source", "where")
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+    for row in rows:
+        table.add_row(
+            plain_text("  " * row.depth + row.title),
+            units.number(row.ms_per_step),
+            units.share(row.share),
+            row.source,
+            plain_text(row.where),
+        )
+    out.print(table)
+
+
+def _print_replicas(segment: dict[str, Any], out: Console) -> None:
+    replicas = segment["replicas"]
+    if not replicas or replicas[0]["wall_ms"] is None:
+        reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
+        out.print(Text(f"No times per replica: {reason}.", style="dim"))
+        return
+    sources = {row["source"] for row in replicas}
+    source = " and ".join(text for key, text in _SOURCES.items() if key in sources)
+    title = f"Milliseconds of a typical step: {_steps(replicas)}, from {source}"
+    _print_phases(title, ("replica",), replicas, out)
+
+
+def _steps(rows: Sequence[dict[str, Any]]) -> str:
+    return units.counted(rows[0]["num_steps"], "step")
+
+
+def _print_cores(segment: dict[str, Any], out: Console) -> None:
+    """Each core of a TPU's replicas, where a replica has several."""
+    cores = [core for core in segment["cores"] if core["wall_ms"] is not None]
+    if any(core["core"] for core in cores):
+        title = f"The same of every core: {_steps(cores)}, from full captures"
+        _print_phases(title, ("replica", "core"), cores, out)
+
+
+def _print_on_tpu(found: dict[str, Any] | None, out: Console) -> None:
+    """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
+    if found is None or not (found["findings"] or found["unchecked"]):
+        return
+    out.print(plain_text("On a real TPU", "bold"))
+    for finding in found["findings"]:
+        out.print(plain_text(f"• {converted(finding, TpuFinding).sentence()}"))
+    for sentence in found["unchecked"]:
+        out.print(plain_text(f"• Not checked: {sentence}."))
+
+
+def _print_phases(
+    title: str, keys: Sequence[str], rows: Sequence[dict[str, Any]], out: Console
+) -> None:
+    """A row per replica or core, named by `keys` and its device, its phases and their sum."""
+    table = Table(title=title, title_justify="left")
+    for name in (*keys, "device"):
+        table.add_column(name)
+    shown = [
+        phase for phase in CATEGORIES if phase != "delay" or any(row["delay_ms"] for row in rows)
+    ]
+    for phase in shown:
+        table.add_column(phase_name(phase), justify="right", style=PHASE_COLOURS[phase])
+    table.add_column("step", justify="right", style="bold")
+    for row in rows:
+        device = (row["device"] or units.MISSING).rpartition("/device:")[2]
+        phases = [units.number(row[f"{phase}_ms"]) for phase in shown]
+        names = [str(row[key]) for key in keys]
+        table.add_row(*names, plain_text(device), *phases, units.number(row["wall_ms"]))
+    out.print(table)
+
+
+def _print_collectives(segment: dict[str, Any], out: Console) -> None:
+    if not segment["collectives"]:
+        return
+    table = Table(title="Collectives of a step", title_justify="left")
+    for name in ("op", "calls", "group", "bytes", "algbw", "busbw"):
+        table.add_column(name, justify="left" if name == "op" else "right")
+    for use in segment["collectives"]:
+        table.add_row(
+            plain_text(use["op"]),
+            units.number(use["per_step"]),
+            str(use["group_size"] or units.MISSING),
+            units.size(use["bytes"]),
+            units.bandwidth(use["algbw_gbps"]),
+            units.bandwidth(use["busbw_gbps"]),
+        )
+    out.print(table)
+
+
+def _print_links(segment: dict[str, Any], out: Console) -> None:
+    """The heavy links between processes; a step's requests and acknowledgements are not."""
+    links = segment["links"]
+    if links is None:
+        return
+    sizes = [max(pair["bytes"] or 0, pair["derived_bytes"] or 0) for pair in links["pairs"]]
+    table = Table(title="Bytes between processes, per step", title_justify="left")
+    for name in ("from", "to", "measured", "derived", "added"):
+        table.add_column(name, justify="left" if name in ("from", "to") else "right")
+    for pair, size in zip(links["pairs"], sizes, strict=True):
+        if size >= max(sizes) / 1000:
+            table.add_row(
+                plain_text(links["processes"].get(str(pair["from"]), "?")),
+                plain_text(links["processes"].get(str(pair["to"]), "?")),
+                units.size(pair["bytes"]),
+                units.size(pair["derived_bytes"]),
+                units.share(pair["overhead"]),
+            )
+    out.print(table)

@@ -1,0 +1,134 @@
+"""`strategy-lab what-if --try`: run a change and its original in turns; prediction beside it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strategy_core.cli._plain import plain
+from strategy_core.cli._run_request import read_changes
+from strategy_core.cli._watching import watch
+from strategy_core.launcher.launcher import Launcher
+from strategy_core.launcher.repetition import Outcome, Repetition
+from strategy_core.launcher.tried_change import (
+    TriedChange,
+    check_end,
+    is_about_a_step,
+    refuse_beside_a_run,
+    try_change,
+)
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.errors import SpecError
+from strategy_profiles.replay.sentences import error_sentence
+from strategy_profiles.reporting import units
+
+if TYPE_CHECKING:
+    from strategy_profiles.replay.agreement import Agreement
+    from strategy_profiles.spec.run_spec import RunSpec
+    from strategy_profiles.tables.store import Profile
+
+
+def try_it(
+    profile: Profile, segment: int, texts: Sequence[str], num_pairs: int, is_json: bool
+) -> int:
+    """Return 0 if all runs finished, 1 if one did not, 130 if stopped; raises LabError.
+
+    Args:
+      texts: `KEY=VALUE` changes of the spec, or the key of a finding that proposes a change.
+    """
+    changes = _changes(profile, segment, texts)
+    runs = profile.path.resolve().parent
+    tried = try_change(profile, segment, changes, runs, num_pairs=num_pairs)
+    refuse_beside_a_run(runs)
+    _say(f"Tries {tried.title}: {num_pairs} runs without it and {num_pairs} with it, in turns")
+    for note in tried.notes:
+        _say(note)
+    with Launcher(forks=True) as launcher:
+
+        def record(asked: RunSpec, run: Path) -> None:
+            handle = launcher.launch(tried.launched(asked), run)
+            watch(handle, is_json)
+            check_end(handle)
+
+        outcome = Repetition(tried.plan, record, _say).go(tried.num_pairs)
+    if not outcome.is_complete and any("(stopped)" in run for run in outcome.failed):
+        _say("Stopped. Nothing was compared.")
+        return 130
+    found = tried.agreement(outcome)
+    if is_json:
+        print(json.dumps(document(tried, outcome, found)))
+    else:
+        _print(tried, outcome, found)
+    return 1 if outcome.failed or not outcome.is_complete else 0
+
+
+def _changes(profile: Profile, segment: int, texts: Sequence[str]) -> dict[str, Any]:
+    named = [text for text in texts if "=" not in text]
+    changes = read_changes([text for text in texts if "=" in text], "--try")
+    opened = next((item for item in profile.segments if item.segment == segment), None)
+    if not named or opened is None:
+        return changes
+    found = {item.key: item for item in findings(gather_facts(profile, opened))}
+    for key in named:
+        if key not in found:
+            known = ", ".join(name for name, item in found.items() if is_about_a_step(item.edits))
+            raise SpecError(
+                f"--try {key}: {profile.name} has no finding of that name",
+                advice=f"Findings with a change: {known or 'none'}; or give KEY=VALUE",
+            )
+        if not found[key].edits:
+            raise SpecError(
+                f"--try {key}: the lab cannot make a change for this finding",
+                advice="Give the change as KEY=VALUE",
+            )
+        changes |= found[key].edits
+    return changes
+
+
+def document(tried: TriedChange, outcome: Outcome, found: Agreement) -> dict[str, Any]:
+    """The result as one JSON object."""
+    return {
+        "kind": "tried",
+        "schema_version": 1,
+        "run": tried.run,
+        "segment": tried.segment,
+        "changes": tried.changes,
+        "notes": list(tried.notes),
+        "prediction": None if tried.predicted is None else asdict(tried.predicted),
+        "why_no_prediction": tried.why_no_prediction,
+        "runs": {side: [run.name for run in runs] for side, runs in outcome.finished.items()},
+        "not_finished": list(outcome.failed),
+        **asdict(found),
+        "error": found.error,
+    }
+
+
+def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
+    measured, predicted = found.measured, tried.predicted
+    print(plain(f"{tried.run}, segment {tried.segment}: {tried.title}"))
+    if predicted is None:
+        print(plain(f"Predicted: nothing. {tried.why_no_prediction}"))
+    else:
+        before, after = map(units.milliseconds, (predicted.measured_ms, predicted.predicted_ms))
+        interval = f" ({found.predicted.between})" if found.predicted else ""
+        print(f"Predicted: {before} without the change, {after} with it{interval}")
+        print(plain(error_sentence(predicted)))
+    interval = f" ({measured.between})" if measured.between else ""
+    before, after = map(units.milliseconds, (measured.without_ms, measured.with_ms))
+    print(f"Measured:  {before} without the change, {after} with it{interval}")
+    print(plain(found.sentence))
+    if outcome.failed:
+        _say(f"Not finished: {', '.join(outcome.failed)}")
+    folder = tried.plan.folder.parent
+    sides = {side: [run.name for run in runs] for side, runs in outcome.finished.items()}
+    a, b = (shlex.join(str(folder / name) for name in sides[side]) for side in "ab")
+    print(plain(f"Every number: strategy-lab compare {a} --against {b}"))
+
+
+def _say(line: str) -> None:
+    print(plain(line), file=sys.stderr, flush=True)

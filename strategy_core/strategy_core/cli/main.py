@@ -1,0 +1,137 @@
+"""Find the verb, parse its arguments, run it, turn what happened into an exit code.
+
+0 done, 1 the check or the run failed, 2 the request was wrong (one line on stderr), 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import os
+import pkgutil
+import signal
+import sys
+from collections.abc import Sequence
+from typing import NoReturn, Protocol, cast
+
+import strategy_core.cli
+from strategy_core.cli._commands import no_commands
+from strategy_core.tracing.settings import WAIT_VARIABLE
+from strategy_profiles.errors import LabError, shortened
+
+PROGRAM = "strategy-lab"
+DEFAULT_VERB = "ui"
+_NOT_VERBS = {"main"}
+_REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP}
+
+
+class Verb(Protocol):
+    """What a verb's module offers; a private module (`_name.py`) is not a verb."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def entry_point() -> NoReturn:
+    """The command `strategy-lab`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    with no_commands(is_json=False):
+        return _main(argv)
+
+
+def _main(argv: Sequence[str]) -> int:
+    os.environ.pop(WAIT_VARIABLE, None)  # meant for programs, not for the lab's own processes
+    modules = verb_modules()
+    try:
+        args = _parse(list(argv), modules)
+        with no_commands(is_json=bool(getattr(args, "json", False))):
+            return cast(int, args.run(args))
+    except LabError as error:
+        print(f"{PROGRAM}: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output left, e.g. `| head`: nothing is wrong, and nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        # A path that the system refuses, such as a name of 300 letters; of the lab's own files
+        # each verb says more itself.
+        if error.errno not in _REFUSED_PATHS:
+            raise
+        refused = shortened(str(error.filename or ""), 80)
+        print(f"{PROGRAM}: {error.strerror}: {refused}. Name another file.", file=sys.stderr)
+        return 2
+
+
+def verb_modules() -> dict[str, str]:
+    """Each verb and the name of its module, found in this package's folder."""
+    found = pkgutil.iter_modules(strategy_core.cli.__path__)
+    return {
+        item.name.rstrip("_").replace("_", "-"): item.name
+        for item in found
+        if item.name not in _NOT_VERBS and not item.name.startswith("_")
+    }
+
+
+def verb_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of every verb."""
+    modules = verb_modules()
+    return _verbs(_program(), modules)
+
+
+def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
+    if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
+        argv = [DEFAULT_VERB, *argv]
+    parser = _program()
+    # Importing only the verb that was asked for keeps every command's start quick.
+    verbs = _verbs(parser, {argv[0]: modules[argv[0]]} if argv[0] in modules else modules)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:  # parse_args would point to the help of all verbs
+        verbs[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def _program() -> argparse.ArgumentParser:
+    parser = _Parser(prog=PROGRAM, description="An interactive lab and profiler for tf.distribute.")
+    version = f"{PROGRAM} {strategy_core.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    return parser
+
+
+def _verbs(
+    parser: argparse.ArgumentParser, modules: dict[str, str]
+) -> dict[str, argparse.ArgumentParser]:
+    """Add a subcommand per verb, and return their parsers by name.
+
+    `modules` names each verb's module in this package, which follows the protocol `Verb`. The
+    parsed arguments carry the module's `run` as `args.run`.
+    """
+    subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    parsers: dict[str, argparse.ArgumentParser] = {}
+    for name, module in modules.items():
+        verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
+        parsers[name] = subcommands.add_parser(name, help=verb.HELP, description=verb.HELP)
+        verb.add_arguments(parsers[name])
+        parsers[name].set_defaults(run=verb.run)
+    return parsers
+
+
+class _Parser(argparse.ArgumentParser):
+    """Argument errors as the lab's own: one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise LabError(shortened(message, 400), advice=f"See {self.prog} --help")
+
+
+def _one_line(error: LabError) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,160 @@
+"""`strategy-lab predict`: the step on more replicas, from recorded runs on fewer.
+
+A verb of its own, because `what-if` changes one step of one run, and this takes several runs and
+gives a curve.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import strategy_profiles
+from strategy_core.cli._plain import plain
+from strategy_profiles.errors import LabError
+from strategy_profiles.reporting import units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from strategy_profiles.prediction.link import Link
+    from strategy_profiles.prediction.scaling import ScaledStep, ScalingPrediction
+    from strategy_profiles.tables.store import Profile
+
+HELP = "predict step time, throughput and efficiency on more replicas, from runs on fewer"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "run_folders",
+        metavar="RUN",
+        nargs="+",
+        help="folders of runs of one program on different numbers of replicas, such as 1 and 2",
+    )
+    parser.add_argument(
+        "--replicas",
+        metavar="4,8",
+        help="numbers of replicas, up to 1024 (default: powers of two from 1 to 1024)",
+    )
+    parser.add_argument(
+        "--link",
+        metavar="FILE|NAME",
+        help="over this link, described by a TOML file, or one of those that come with the lab, "
+        "such as ethernet-25g or nvlink4 (default: as recorded)",
+    )
+    parser.add_argument(
+        "--algorithm",
+        metavar="NAME",
+        help="all-reduce by this algorithm: collective-ring, nccl, tree, hierarchical-copy or "
+        "reduction-to-one-device (default: as recorded)",
+    )
+    parser.add_argument(
+        "--batch-per-replica",
+        type=float,
+        metavar="N",
+        help="another batch; needs runs of two batches (default: as recorded)",
+    )
+    parser.add_argument("--json", action="store_true", help="the prediction as one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    from strategy_profiles.prediction.link import read_link
+    from strategy_profiles.prediction.recorded_steps import last_segment, segment_of
+    from strategy_profiles.prediction.scaling import CURVE, predict_scaling
+    from strategy_profiles.prediction.tpu_mesh import is_emulated
+
+    runs = [strategy_profiles.load(folder) for folder in args.run_folders]
+    numbers = _numbers(args.replicas) if args.replicas else CURVE
+    link = read_link(args.link) if args.link else None
+    if len(runs) == 1 and is_emulated(segment_of(runs[0], last_segment(runs[0]))):
+        return _on_a_mesh(args, runs[0], numbers, link)
+    found = predict_scaling(
+        runs,
+        numbers,
+        link=link,
+        algorithm=args.algorithm,
+        batch_per_replica=args.batch_per_replica,
+    )
+    if args.json:
+        print(json.dumps(document(found)))
+    else:
+        _print(found)
+    return 0
+
+
+def document(found: ScalingPrediction) -> dict[str, Any]:
+    """The prediction as JSON: rows in order of the number of replicas, measured ones among them."""
+    rows = [asdict(item) for item in found.rows]
+    shown = asdict(found)
+    del shown["measured"], shown["steps"]
+    return {"schema_version": 1, **shown, "error_sentence": found.error_sentence, "steps": rows}
+
+
+def _on_a_mesh(
+    args: argparse.Namespace, run: Profile, numbers: Sequence[int], link: Link | None
+) -> int:
+    """Print what the all-reduces of emulated TPU cores would take on a mesh, on paper."""
+    from strategy_profiles.prediction.recorded_steps import last_segment
+    from strategy_profiles.prediction.tpu_mesh import LABEL, predict_mesh, sentence
+
+    if args.algorithm is not None or args.batch_per_replica is not None:
+        raise LabError(
+            f"{run.name} ran on emulated TPU cores: another algorithm or batch of a TPU is not "
+            "modelled",
+            advice="Leave out --algorithm and --batch-per-replica",
+        )
+    found = predict_mesh(run, last_segment(run), numbers, link)
+    if args.json:
+        print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(found)}))
+        return 0
+    print(plain(sentence(found)))
+    print(f"{'replicas':>8}  {'chips':>6}  {'mesh':>10}  all-reduces of a step")
+    for item in found.times:
+        mesh = "x".join(map(str, item.mesh))
+        print(f"{item.num_replicas:>8,}  {item.num_chips:>6,}  {mesh:>10}  {item.between}")
+    print(LABEL)
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise LabError(
+            f"--replicas takes whole numbers with commas between them, received {text!r}",
+            advice="For example --replicas 4,8",
+        ) from None
+
+
+def _print(found: ScalingPrediction) -> None:
+    link = f" over {found.link}" if found.link else ""
+    size = units.size(found.gradient_bytes)
+    print(
+        plain(
+            f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
+            f"{size} of gradients by {found.algorithm}{link}."
+        )
+    )
+    print(f"{'replicas':>8}  {'step':>9}  {'interval':>20}  {'examples/s':>10}  {'efficiency':>10}")
+    for item in found.rows:
+        print(_row(item))
+    for note in found.notes:
+        print(plain(f"{note}."))
+    print(plain(found.error_sentence))
+    if any(item.basis == "on paper" for item in found.rows):
+        from strategy_profiles.prediction.scaling import ON_PAPER
+
+        print(ON_PAPER)
+
+
+def _row(item: ScaledStep) -> str:
+    interval = "measured"
+    if item.low_ms is not None and item.high_ms is not None:
+        interval = f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
+    return (
+        f"{item.num_replicas:>8,}  {units.milliseconds(item.step_ms):>9}  {interval:>20}  "
+        f"{item.examples_per_second_at_median:>10,.0f}  {units.share(item.efficiency):>10}"
+        + ("  on paper" if item.basis == "on paper" else "")
+    )

@@ -1,0 +1,102 @@
+"""`strategy-lab trace`: records an unchanged program into a run folder."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from strategy_core.cli._live import open_live_page
+from strategy_core.cli._options import add_output, add_runs, add_set
+from strategy_core.cli._run_request import read_changes
+from strategy_core.cluster.discovery.resolve import own_task_in_cluster
+from strategy_core.launcher.claim import claim_part
+from strategy_core.tracing.command import environment_of, name_of, python_command
+from strategy_core.tracing.own_lines import say
+from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.watcher import run_watched
+from strategy_profiles.run.manifest import WAITS, create_run_file
+from strategy_profiles.run.new_name import in_folder, numbered_name
+from strategy_profiles.spec.run_spec import RunSpec
+
+HELP = "run a program of your own, unchanged, and record it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Options come before the program; everything after the program is the program's own."
+    )
+    parser.usage = "strategy-lab trace [options] (SCRIPT | -m MODULE | -c CODE) [arguments]"
+    add_output(parser, "the run folder (default: a new one in --runs)")
+    add_runs(parser)
+    add_set(
+        parser,
+        "what is captured: a field of RunSpec's capture by its dotted path, such as "
+        "capture.every_step=true (repeatable)",
+    )
+    parser.add_argument(
+        "--idle",
+        action="store_true",
+        help="record nothing until strategy-lab attach says so; the run folder is where it asks",
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="open the page beside the program, which it follows"
+    )
+    parser.add_argument(
+        "-m", dest="module", nargs=argparse.REMAINDER, help="run a module, as python -m does"
+    )
+    parser.add_argument(
+        "-c", dest="code", nargs=argparse.REMAINDER, help="run code, as python -c does"
+    )
+    parser.add_argument(
+        "program", nargs=argparse.REMAINDER, metavar="SCRIPT", help="a script, and its arguments"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the program with this process's input and output, and end as it does."""
+    command = python_command(args.program, args.module, args.code)
+    capture = capture_of(args.set)
+    name = name_of(args.program, args.module)
+    own_task = None if args.idle else own_task_in_cluster()
+
+    def create(folder: Path) -> Path:
+        if own_task is not None:
+            claim_part(folder, None, own_task)
+        else:
+            create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+        return folder
+
+    folder = in_folder(args.output, lambda: args.runs / numbered_name(args.runs, [name]), create)
+    worker = None if own_task is None else own_task.process
+    told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
+    say(told)
+    if args.live:
+        open_live_page(folder)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+    def become_program() -> NoReturn:
+        settings = Settings(str(folder.resolve()), os.getpid(), capture, args.idle, worker)
+        os.execve(command[0], command, environment_of(os.environ, settings))
+
+    run_watched(folder, worker, become_program, _what_next(folder, is_idle=args.idle))
+
+
+def _what_next(folder: Path, *, is_idle: bool) -> str:
+    """The last line: what to do with the run."""
+    page = f"strategy-lab ui --runs {shlex.quote(str(folder.parent))}"
+    if is_idle:
+        return f"the program has ended. For what was attached: {page}"
+    summary = f"strategy-lab summary {shlex.quote(str(folder))}"
+    return f"recorded into {folder}. What limits the program: {summary}, or {page}"
+
+
+def capture_of(changes: list[str]) -> dict[str, object]:
+    """The fields of `capture` that `--set` names; raises SpecError for other fields."""
+    spec = RunSpec().with_changes(read_changes(changes, "--set"))
+    changed: dict[str, object] = spec.capture.model_dump(exclude_defaults=True)
+    return changed

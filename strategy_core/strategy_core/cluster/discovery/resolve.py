@@ -1,0 +1,236 @@
+"""Finds the cluster of this process in the environment, a file or an engine. Without TensorFlow.
+
+    resolve("auto")                                    TF_CONFIG, else Slurm
+    resolve("TF_CONFIG")                               the convention of all engines
+    resolve("slurm:port=2222")                         TensorFlow's resolvers, in a child process
+    resolve("kubernetes:worker=app=lab,port=2222")     because they import TensorFlow
+    resolve("gce:project=p,zone=z,group=g,port=2222")
+    resolve("cluster.json", index=1)                   a document like TF_CONFIG
+    resolve("10.0.0.1:2222,10.0.0.2:2222", index=1)
+
+For engines whose resolver does not identify the task of this process, it is found by this host's
+addresses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strategy_core.cluster.discovery.own_host import own_index
+from strategy_core.cluster.discovery.task_address import (
+    OwnTask,
+    at_process,
+    own_task_from_addresses,
+    own_task_from_roles,
+)
+from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.user_input.files import read_text
+from strategy_profiles.user_input.text import TextError, parse_json, shown
+
+ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
+FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"
+JOB = "STRATEGY_LAB_JOB"
+"""Distinguishes two runs of an engine with the same settings; any text, equal on all hosts."""
+_EXTRA_S = 60.0
+"""Extra time for the child's imports, beside the wait for a complete cluster."""
+
+Ask = Callable[[Mapping[str, Any], float], Mapping[str, Any]]
+"""Queries TensorFlow's resolver of an engine: (request, seconds to wait) -> answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedCluster:
+    """The cluster that a run needs, for engines that only list the tasks running now."""
+
+    workers: int = 1
+    parameter_servers: int = 0
+    timeout_s: float = 60.0
+    """Time to wait until all tasks are running."""
+
+    @property
+    def jobs(self) -> dict[str, int]:
+        """Number of tasks of each role."""
+        servers = {"chief": 1, "ps": self.parameter_servers} if self.parameter_servers else {}
+        return {"worker": self.workers} | servers
+
+
+def resolve(
+    text: str,
+    wanted: RequestedCluster | None = None,
+    *,
+    index: int | None = None,
+    environment: Mapping[str, str] | None = None,
+    ask: Ask | None = None,
+) -> OwnTask:
+    """Return this process's task in the cluster that `text` names; raises LabError.
+
+    `index` is its number among the run's processes. It overrides the engine's, and is required if
+    neither the engine nor this host's addresses determine it.
+    """
+    wanted = wanted or RequestedCluster()
+    environ = os.environ if environment is None else environment
+    name, _, options = text.partition(":")
+    kind = name.strip().lower()
+    if kind == "auto":
+        return resolve(_found(environ), wanted, index=index, environment=environ, ask=ask)
+    if kind == "tf_config":
+        return _of_tf_config(environ, index)
+    if kind in ENGINES:
+        answer = (ask or ask_engine)(_request(kind, options, wanted), wanted.timeout_s)
+        return _of_engine(kind, answer, index, environ)
+    if text.endswith(".json"):
+        return _of_file(Path(text), index)
+    if ":" in text:
+        addresses = [part.strip() for part in text.split(",")]
+        process = own_index(addresses) if index is None else index
+        return own_task_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
+    raise SpecError(
+        f"--cluster {shown(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
+    )
+
+
+def own_task_in_cluster() -> OwnTask | None:
+    """This process's task in the cluster of TF_CONFIG; None without one of several tasks."""
+    if not os.environ.get("TF_CONFIG"):
+        return None
+    try:
+        own_task = resolve("TF_CONFIG")
+    except LabError:
+        return None
+    return own_task if len(own_task.cluster) > 1 else None
+
+
+def _found(environ: Mapping[str, str]) -> str:
+    """The engine found in the environment; raises SpecError."""
+    if environ.get("TF_CONFIG", "").strip():
+        return "TF_CONFIG"
+    if "SLURM_PROCID" in environ:
+        return "slurm"
+    raise SpecError(
+        "The environment names no cluster: neither TF_CONFIG nor SLURM_PROCID is set",
+        advice="Set TF_CONFIG, start this with srun, or give --cluster host:port,host:port "
+        "--index N",
+        field="cluster",
+    )
+
+
+def _of_tf_config(environ: Mapping[str, str], index: int | None) -> OwnTask:
+    text = environ.get("TF_CONFIG", "").strip()
+    if not text:
+        raise SpecError("TF_CONFIG is not set", field="cluster")
+    return _of_document(text, "TF_CONFIG", index, environ.get(JOB, ""))
+
+
+def _of_file(path: Path, index: int | None) -> OwnTask:
+    return _of_document(read_text(path, "The cluster file"), str(path), index, "")
+
+
+def _of_document(text: str, source: str, index: int | None, job: str) -> OwnTask:
+    """Return the own task from a document like TF_CONFIG, in which `task` is optional here."""
+    try:
+        document = parse_json(text)
+    except TextError as error:
+        raise SpecError(f"{source} {error}: {shown(text)}", field="cluster") from None
+    cluster = document.get("cluster") if isinstance(document, dict) else None
+    if not isinstance(cluster, dict) or not cluster:
+        raise SpecError(
+            f"{source} holds no cluster: {shown(text, 120)}",
+            advice='Write {"cluster": {"worker": ["host:port", ...]}, "task": {...}}',
+            field="cluster",
+        )
+    task = document.get("task")
+    if isinstance(task, dict) and index is None:
+        number = _whole(task.get("index"), source)
+        return own_task_from_roles(cluster, str(task.get("type")), number, source, job=job)
+    return _found_among(cluster, source, index, job=job)
+
+
+def _found_among(roles: Mapping[str, Any], source: str, index: int | None, **more: Any) -> OwnTask:
+    """Return the task of process `index` or, without it, of the one with this host's address."""
+    first = next((role for role in ("chief", "worker") if roles.get(role)), "worker")
+    own_task = own_task_from_roles(roles, first, 0, source, **more)
+    if index is None:
+        index = own_index([task.address for task in own_task.cluster.tasks])
+    return at_process(own_task, index)
+
+
+def _of_engine(
+    kind: str, answer: Mapping[str, Any], index: int | None, environ: Mapping[str, str]
+) -> OwnTask:
+    more = {"job": _job_of(kind, environ), "environment": answer.get("environment") or {}}
+    task = answer.get("task")
+    if task and index is None:
+        return own_task_from_roles(
+            answer["cluster"], task["type"], task["index"], ENGINES[kind], **more
+        )
+    return _found_among(answer["cluster"], ENGINES[kind], index, **more)
+
+
+def _job_of(kind: str, environ: Mapping[str, str]) -> str:
+    if kind == "slurm":
+        parts = (
+            environ.get(f"SLURM_{name}", "") for name in ("JOB_ID", "STEP_ID", "RESTART_COUNT")
+        )
+        return f"slurm {'.'.join(filter(None, parts))}"
+    return environ.get(JOB, "")
+
+
+def _whole(value: object, source: str) -> int:
+    try:
+        return int(str(value))
+    except ValueError:
+        raise SpecError(
+            f"The task index {shown(value)} in {source} is not a whole number"
+        ) from None
+
+
+def _request(kind: str, text: str, wanted: RequestedCluster) -> dict[str, Any]:
+    """The child's request: the engine, its options, and the number of tasks of each role."""
+    options = {}
+    for part in filter(None, text.split(",")):
+        key, sign, value = part.partition("=")
+        if not sign:
+            raise SpecError(
+                f"--cluster {kind} has the option {shown(part)} without a value",
+                advice="Write KEY=VALUE",
+            )
+        options[key.strip()] = value.strip()
+    return {"engine": kind, "options": options, "jobs": wanted.jobs}
+
+
+def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
+    """Query TensorFlow's resolver in a child process; raises LabError."""
+    # Not above: a program that ends imports this module, and `concurrent.futures`, which the
+    # spawner uses, cannot be imported once Python has begun to shut down.
+    from strategy_core.processes.spawner import worker_environment
+
+    command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
+    asked = json.dumps({**request, "timeout_s": timeout_s})
+    try:
+        done = subprocess.run(
+            command,
+            input=asked,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s + _EXTRA_S,
+            check=False,
+            env=worker_environment(os.environ),
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"TensorFlow's resolver could not be started: {error}") from None
+    try:
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise LabError(f"TensorFlow's resolver failed: {said[-1]}") from None
+    if "error" in answer:
+        raise LabError(answer["error"], advice=answer["advice"])
+    found: Mapping[str, Any] = answer
+    return found

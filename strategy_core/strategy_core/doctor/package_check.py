@@ -1,0 +1,77 @@
+"""Python, the packages that the lab requires, and its extras."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from importlib import metadata
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from strategy_core.doctor.check import Check, broken, missing, present
+from strategy_profiles.extras import EXTRAS
+
+LAB = "strategy-lab"
+
+
+def python_check(version: str = platform.python_version()) -> Check:
+    """Whether this Python is one that the lab supports."""
+    installed = _distribution()
+    wanted = installed.metadata["Requires-Python"] if installed else ""
+    if SpecifierSet(wanted).contains(version):
+        return present("python", "Python", version)
+    return broken("python", "Python", f"{version}, not {wanted}", f"Install Python {wanted}")
+
+
+def package_check(requires: Sequence[str] | None = None) -> Check:
+    """Whether each required package is installed in a version that the lab was made for."""
+    if requires is None:
+        found = _distribution()
+        requires = (found.requires if found else None) or []
+    needed = [Requirement(text) for text in requires]
+    wrong = [why for item in needed if _is_asked(item) and (why := _why_not(item))]
+    if not requires:
+        return missing(
+            "packages",
+            "Packages",
+            "the lab runs from its source and is not installed",
+            "a check of versions",
+            "pip install -e .",
+        )
+    if wrong:
+        advice = "Install the versions that the lab requires: pip install strategy-lab"
+        costs = "what uses these packages may fail"
+        return missing("packages", "Packages", "; ".join(wrong), costs, advice)
+    return present("packages", "Packages", "all that are required")
+
+
+def extra_checks() -> Iterator[Check]:
+    """Each extra, and what is not there without it."""
+    for extra in EXTRAS.values():
+        key, title = f"extra_{extra.name}", f"Extra {extra.name}"
+        if extra.is_installed:
+            yield present(key, title, "installed")
+        else:
+            yield missing(key, title, "not installed", extra.gives, extra.advice)
+
+
+def _is_asked(item: Requirement) -> bool:
+    return item.marker is None or item.marker.evaluate({"extra": ""})
+
+
+def _why_not(item: Requirement) -> str | None:
+    try:
+        version = metadata.version(item.name)
+    except metadata.PackageNotFoundError:
+        return f"{item.name} is not installed"
+    if item.specifier.contains(version, prereleases=True):
+        return None
+    return f"{item.name} is {version}, not {item.specifier}"
+
+
+def _distribution() -> metadata.Distribution | None:
+    try:
+        return metadata.distribution(LAB)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,72 @@
+"""One run at a time in a folder of runs, whichever processes start them.
+
+The process that trains holds a lock on a file in the folder, which the kernel releases when that
+process ends, however it ends. The file says who holds it, for the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from strategy_core.processes.running_labs import page_of_process
+from strategy_profiles.decoders import decoder_of
+from strategy_profiles.errors import LabError
+from strategy_profiles.spec.field_types import Name, Pid
+from strategy_profiles.user_input.text import shown
+
+LOCK_FILE = ".training"
+_MOST_BYTES = 1 << 12
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who trains in a folder of runs."""
+
+    pid: Pid
+    run: Name
+    """Name of the run's folder."""
+
+
+_HOLDER = decoder_of(Holder)
+
+
+def take(folder: Path) -> contextlib.ExitStack:
+    """Return the right to train in the folder beside `folder`, a run's; close it to give it back.
+
+    Raises LabError, with who has it, if another launcher does. On a disk without locks, or where
+    this user may not write beside the run, no process is kept out.
+    """
+    held = contextlib.ExitStack()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(folder.parent / LOCK_FILE, flags, 0o644)
+        file = held.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.truncate()
+        file.write(msgspec.json.encode(Holder(os.getpid(), folder.name)))
+    except BlockingIOError:
+        with held:
+            raise LabError(
+                f"{_named(file)} trains in {folder.parent} now, and two runs at a time would "
+                "change each other's times",
+                advice="Stop that run, or wait for its end",
+            ) from None
+    except (OSError, ValueError):
+        pass
+    return held
+
+
+def _named(file: BinaryIO) -> str:
+    try:
+        holder = _HOLDER.decode(file.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):  # it has only just taken the lock
+        return "Another process"
+    page = page_of_process(holder.pid)
+    where = f"the lab at {page}, " if page else ""
+    return f"Run {shown(holder.run)} ({where}process {holder.pid})"

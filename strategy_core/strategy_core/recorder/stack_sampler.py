@@ -1,0 +1,322 @@
+"""Samples the stack of the thread that trains, from TensorFlow's import to the program's end.
+
+Steps are timed by the recorder; what happens before, between and after them leaves no event. So a
+thread looks at the stack of the training thread 8 to 20 times a second, keeps what it was doing and
+for which line of the program, and writes it to a file of its own (`stacks.jsonl`). The program may
+be in one call for minutes, so nothing is left to the program's own thread.
+
+- Intervals are random, because steps of a multiple of a fixed interval would be seen at one place.
+- A thread that runs Python keeps the interpreter's lock for up to the switch interval (5 ms), and
+  what is sampled is where it lets go: often the next call of TensorFlow. A shorter interval during
+  the last millisecond before a sample keeps that error below a millisecond. For the whole time it
+  would make programs whose threads compete for the lock switch more often.
+- A sample takes 60 to 170 microseconds of processor time, most of it for two wake-ups
+  (`benchmarks.stack_sampler`); most stacks have been seen before and are looked up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import random
+import sys
+import threading
+import time
+import tokenize
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
+from strategy_core.runtime import switch_interval
+from strategy_core.runtime.gc_control import postponed
+from strategy_profiles.errors import LabError
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_profiles.run.events import StacksSampled
+
+EVERY_S, AT_FIRST_S = 0.125, 0.05
+"""Mean interval between two samples, and the same of the first `_FIRST_SAMPLES` of a recording: a
+short run has few, and a long one needs no more."""
+_FIRST_SAMPLES = 400
+_AHEAD_S = 0.001
+_SWITCH_S = 0.0005
+"""Switch interval during the last `_AHEAD_S` before a sample."""
+_WRITE_EVERY_S = 2.0
+_MAX_FRAMES = 400
+_MOST_LINES = 8
+"""Frames of the program that a place keeps: the outermost ones, and the innermost."""
+_MOST_KNOWN, _MOST_ROLES = 4096, 50_000
+_MOST_UNWRITTEN = 20_000
+"""Samples in memory. An even number, for `_thin`."""
+_LONGEST_LINE = 120
+_LARGEST_FILE = 1 << 18
+"""Characters of a source file whose loops are looked for."""
+_NO_STATEMENT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+_NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
+"""As in `python_sampler`: Python 3.11 may collect garbage while it makes a thread's frames."""
+_STRONG = ("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording")
+"""What these functions do, they do as a whole: the outermost of them counts."""
+
+
+class Stack(NamedTuple):
+    """A stack, reduced to what the account tells apart."""
+
+    doing: str
+    within: str
+    call: str
+    lines: tuple[tuple[str, int, str], ...]
+    """File, line and function of the program's frames, the outermost first."""
+
+
+class StackSampler:
+    """Samples one thread from `start` to `stop`; writes once it knows where (`write_to`)."""
+
+    def __init__(
+        self,
+        program_ns: int,
+        *,
+        every_s: float = EVERY_S,
+        now_ns: Callable[[], int] = time.time_ns,
+        failed: Callable[[Exception], None] = lambda _error: None,
+    ) -> None:
+        """`program_ns` is when the process started, by the wall clock; `failed` is called with an
+        error of the sampling itself, which ends it."""
+        self._failed = failed
+        self._every_s = every_s
+        self._program_ns = program_ns
+        self._now_ns = now_ns
+        self._thread = threading.get_ident()
+        self._path: Path | None = None
+        self._num_recorded = 0
+        self._log: EventLog | None = None
+        self._stopping = threading.Event()
+        self._sampler = threading.Thread(target=self._run, daemon=True, name="stack-sampler")
+        self._last_ns = self._since_ns = now_ns()
+        self._after_us: list[int] = []
+        self._place: list[int] = []
+        self._stacks: dict[Stack, int] = {}
+        self._roles: dict[CodeType, Role] = {}
+        self._known: dict[tuple[CodeType | int, ...], Stack] = {}
+        """Stacks by their functions, the innermost first, and the lines of the program's."""
+        self._files: set[str] = set()
+
+    def start(self) -> None:
+        self._sampler.start()
+
+    def watch(self, thread: int) -> None:
+        """Sample another thread from now on: the one that trains."""
+        self._thread = thread
+
+    def write_to(self, path: Path) -> None:
+        """Write what was sampled so far, and what will be, to this file."""
+        self._path = path
+
+    def stop(self) -> None:
+        """Stop, and write the last samples. Does nothing in a forked child."""
+        if self._stopping.is_set() or not self._sampler.is_alive():
+            return
+        self._stopping.set()
+        self._sampler.join()
+        with suppress(LabError, OSError):  # without them the run is still complete
+            self._write()
+            if self._log is not None:
+                self._log.close()
+
+    # -- the thread
+
+    def _run(self) -> None:
+        try:
+            self._sample()
+        except (LabError, OSError):
+            pass  # a full disk: the run is still complete
+        except Exception as error:
+            self._failed(error)
+
+    def _sample(self) -> None:
+        choose = random.Random()  # the program's own numbers stay as they are
+        written_s = time.monotonic()
+        while not self._stopping.wait(choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S):
+            self.look()
+            if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
+                written_s = time.monotonic()
+                self._write()
+
+    @property
+    def _mean_s(self) -> float:
+        if self._path is None or self._num_recorded >= _FIRST_SAMPLES:
+            return self._every_s
+        self._num_recorded += 1
+        return AT_FIRST_S
+
+    def look(self) -> None:
+        """Take one sample."""
+        switch_interval.shorten(_SWITCH_S)
+        try:
+            time.sleep(_AHEAD_S)
+            with _NO_COLLECTION:
+                frame = sys._current_frames().get(self._thread)
+                stack = None if frame is None else self._reduced(frame)
+                del frame
+        finally:
+            switch_interval.restore(_SWITCH_S)
+        if stack is not None:
+            self._add(stack, self._now_ns())
+
+    def _add(self, stack: Stack, now_ns: int) -> None:
+        place = self._stacks.setdefault(stack, len(self._stacks))
+        self._after_us.append(max(0, (now_ns - self._last_ns) // 1000))
+        self._last_ns += self._after_us[-1] * 1000
+        self._place.append(place)
+        if len(self._place) >= _MOST_UNWRITTEN:  # a program that does not train, or not yet
+            self._thin()
+
+    def _thin(self) -> None:
+        """Keep every second sample, which then counts for the time of the one before as well."""
+        pairs = zip(self._after_us[::2], self._after_us[1::2], strict=True)
+        self._after_us = [first + second for first, second in pairs]
+        self._place = self._place[1::2]
+
+    def _reduced(self, frame: FrameType) -> Stack:
+        """Reduce a stack, or look it up: the same functions at the same lines come again."""
+        codes: list[CodeType] = []
+        numbers: list[int] = []
+        roles = self._roles
+        if len(roles) >= _MOST_ROLES:  # functions that AutoGraph makes again in each trace
+            roles.clear()
+        current: FrameType | None = frame
+        while current is not None and len(codes) < _MAX_FRAMES:
+            code = current.f_code
+            role = roles.get(code)
+            if role is None:
+                role = roles[code] = role_of(code)
+            codes.append(code)
+            if role.origin == "program":
+                # The line is None at an instruction that belongs to none (`co_lines`).
+                numbers.append(current.f_lineno or code.co_firstlineno)
+            current = current.f_back
+        key: tuple[CodeType | int, ...] = (*codes, *numbers)
+        stack = self._known.get(key)
+        if stack is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            stack = self._known[key] = self._new(codes, numbers)
+        return stack
+
+    def _new(self, codes: Sequence[CodeType], numbers: Sequence[int]) -> Stack:
+        roles = [self._roles[code] for code in codes]
+        own = [code for code, role in zip(codes, roles, strict=True) if role.origin == "program"]
+        lines = [
+            (code.co_filename, number, code.co_qualname)
+            for code, number in zip(own, numbers, strict=True)
+        ]
+        return reduced(roles[::-1], lines[::-1])
+
+    def _write(self) -> None:
+        if self._path is None or not self._place:
+            return
+        if self._log is None:
+            self._log = EventLog(self._path)
+        stacks, self._stacks = self._stacks, {}
+        event = StacksSampled(
+            program_ns=self._program_ns,
+            since_ns=self._since_ns,
+            after_us=self._after_us,
+            place=self._place,
+            places=[_place(stack) for stack in stacks],
+            loops=self._new_loops(stacks),
+        )
+        self._since_ns, self._after_us, self._place = self._last_ns, [], []
+        self._log.write(event)
+
+    def _new_loops(self, stacks: Iterable[Stack]) -> list[Loop]:
+        """The loops of files that were not seen before."""
+        files = {line[0] for stack in stacks for line in stack.lines} - self._files
+        self._files |= files
+        return [loop for file in sorted(files) for loop in outermost_loops(file)]
+
+
+def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
+    """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
+    within = next((role.within for role in roles if role.within), "")
+    strong = next((role.does for role in roles if role.does in _STRONG), "")
+    if not strong and roles and roles[-1].does == "fit":
+        strong = "epoch-start"  # `fit` itself calls nothing that takes time: it frees an iterator
+    last = max((i for i, role in enumerate(roles) if role.origin == "program"), default=-1)
+    inside = roles[last + 1 :]
+    call = next((role.name for role in inside if role.name), "")
+    if within == "callback":
+        call = _callback(roles) or call
+    does = {role.does for role in roles} - set(WITHIN)
+    if strong or "function" in does or "op" in does:
+        doing = strong or ("function" if "function" in does else "op")
+    else:
+        # Of wrappers alone, the call has returned: what it made is being freed.
+        doing = (
+            "call" if any(role.origin != "library" and role.name for role in inside) else "python"
+        )
+    kept = lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
+    return Stack(doing, within, call, tuple(kept))
+
+
+def _callback(roles: Sequence[Role]) -> str:
+    """The class whose method Keras's list of callbacks calls."""
+    called = itertools.dropwhile(lambda role: role.within != "callback", roles)
+    names = (role.name.rpartition(".")[0] for role in called if ".on_" in role.name)
+    return next((name for name in names if name != "CallbackList"), "")
+
+
+def _place(stack: Stack) -> StackPlace:
+    frames = [
+        StackFrame(file, line, function, linecache.getline(file, line).strip()[:_LONGEST_LINE])
+        for file, line, function in stack.lines
+    ]
+    return StackPlace(stack.doing, stack.within, stack.call, frames)
+
+
+def outermost_loops(file: str) -> Iterator[Loop]:
+    """The loops of a source file that are in no other loop of the same function.
+
+    Not by `ast.parse`: Python 3.11 and 3.12 count the depth of a syntax tree for all threads
+    together. While this thread made a tree, AutoGraph could fail to make one in the program's
+    ("AST constructor recursion depth mismatch").
+    """
+    lines = linecache.getlines(file)
+    if sum(map(len, lines)) > _LARGEST_FILE:
+        return
+    loop: tuple[int, int] | None = None
+    """First line and depth of the open loop."""
+    end = 0
+    with suppress(SyntaxError, tokenize.TokenError):
+        for depth, word, first, last in _statements(iter([*lines, ""]).__next__):
+            is_else = loop is not None and depth == loop[1] and word == "else"
+            if loop is not None and depth <= loop[1] and not is_else:
+                yield Loop(file, loop[0], end)
+                loop = None
+            if loop is None and word in {"for", "while"}:
+                loop = first, depth
+            end = last
+        if loop is not None:
+            yield Loop(file, loop[0], end)
+
+
+def _statements(readline: Callable[[], str]) -> Iterator[tuple[int, str, int, int]]:
+    """Depth, first word without `async`, first and last line of each statement."""
+    depth, first = 0, 0
+    words: list[str] = []
+    for token in tokenize.generate_tokens(readline):
+        depth += (token.type == tokenize.INDENT) - (token.type == tokenize.DEDENT)
+        if token.type == tokenize.NEWLINE:
+            yield depth, (words[1:] if words[0] == "async" else words)[0], first, token.start[0]
+            words = []
+        elif token.type not in _NO_STATEMENT:
+            first = first if words else token.start[0]
+            words.append(token.string)

@@ -1,0 +1,49 @@
+"""Reports errors in a user's file in one sentence with file and line, instead of a traceback."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from strategy_core.private_tf.error_texts import NO_TENSORBOARD
+from strategy_core.runtime.error_message import cause
+from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.extras import EXTRAS
+
+
+@contextmanager
+def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
+    """Turn an exception of the code in `path` into a SpecError: `what` raised it, in which line."""
+    try:
+        yield
+    except (LabError, MemoryError):  # running out of memory is not a mistake in the file
+        raise
+
+    except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
+        problem = f"{what} raised {said(path, error)}"
+        if NO_TENSORBOARD in str(error):
+            advice = EXTRAS["tensorboard"].advice
+        raise SpecError(problem, advice=advice, field="workload") from error
+
+
+def said(path: Path, error: BaseException) -> str:
+    """Return the line of the user's file that an error came from, and its message."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    # TensorFlow's own errors, and Python's inside a data set, have the location in their text
+    if not lines:
+        lines = re.findall(rf'File "{re.escape(str(path))}", line (\d+)', str(error))
+    return f"{_said(error)} (line {lines[-1]})" if lines else _said(error)
+
+
+def _said(error: BaseException) -> str:
+    """Type and first relevant line of the message; TensorFlow's messages run to pages."""
+    has_words = bool(str(error).strip())
+    name = type(error).__name__
+    return f"{name}: {cause(error).removesuffix('.')}" if has_words else name

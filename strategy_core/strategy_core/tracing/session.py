@@ -1,0 +1,638 @@
+"""Decides what in a traced process is a step, and hands it to the recording.
+
+Every method that the hooks call is guarded: an error in it ends the recording, never the program.
+The rule for custom loops: a call of a function that computes gradients is a step. Several such
+functions that are called one after the other, with no batch taken and none of them repeated in
+between, are one step; so is a round of functions that train in turns (`rounds.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from strategy_core.tracing.calls import Call, Count, Fetched, OfThread, Threads
+from strategy_core.tracing.children import (
+    claim_worker,
+    is_unrecorded_child,
+    report_unrecorded,
+)
+from strategy_core.tracing.faults import Faults, guarded
+from strategy_core.tracing.settings import Settings
+from strategy_core.tracing.tracebacks import Tracebacks
+from strategy_core.tracing.units import Unit, Units
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from strategy_core.recorder.stack_sampler import StackSampler
+    from strategy_core.tracing.first_graphs import FirstGraphs
+    from strategy_core.tracing.recording import Recording
+    from strategy_profiles.run.layout import WorkerFolder
+
+
+FEWEST_FETCHED = 3
+"""Steps, each fetched before the next one, from which on that is how the program does it."""
+
+
+class Session:
+    """One traced process."""
+
+    def __init__(self, settings: Settings, faults: Faults) -> None:
+        self.settings = settings
+        self.faults = faults
+        self.tracebacks = Tracebacks()
+        self.units = Units()
+        self.threads = Threads()
+        self.open_calls: list[Call] = []
+        """Of all threads: a replica's thread has no call of its own."""
+        self._fetched: dict[int, Fetched] = {}
+        """Batches since the last call, by iterator."""
+        self._recording: Recording | None = None
+        self._owner: threading.Thread | None = None
+        """The thread whose steps are recorded."""
+        self.fit: weakref.ref[Any] | None = None
+        """Keras's list of callbacks while `fit`, `evaluate` or `predict` runs."""
+        self.worker_record: WorkerFolder | None = None
+        """The folder of the cluster's worker that this process is, once it has claimed it."""
+        self.num_elsewhere = 0
+        """Steps in other threads."""
+        self.num_eager_gradients = 0
+        self.when_recording: Callable[[], None] = lambda: None
+        """Called once the recording has begun."""
+        self.is_idle = False
+        """Whether the program is watched, and not recorded: a notebook between recorded cells."""
+        self.leaves_out_next = False
+        """Whether the next call may use a batch that was taken, unseen, while the session was idle.
+
+        Without its batch the size of the segment's batches would be unknown.
+        """
+        self.num_idle_steps = 0
+        """Steps that were not recorded because the session was idle."""
+        self.is_due: Callable[[Recording], bool] | None = None
+        """Whether the recording ends with the step that is done. None: with the program."""
+        self.left: Recording | None = None
+        """The recording that ended so, which another thread closes."""
+        self.turn: threading.RLock | None = None
+        """Held while this object is used, if another thread may end the recording."""
+        self._graphs: FirstGraphs | None = None
+        """Graphs for later recordings, if there may be some."""
+        self.keeps_graphs = False
+        """Whether there are such graphs. An attribute: it is asked in each step."""
+        self._is_over = False
+        self.has_other_steps = False
+        """Whether it trains by functions or Keras's `fit`: eager gradients are then not steps."""
+        self._is_profiled = False
+        """Whether the program's own profiler is on."""
+        self._is_graph_traced = False
+        """Whether the program's own `tf.summary.trace_on` is on."""
+        self.own_record: str | None = None
+        """The run folder into which the program records itself."""
+        self.stacks: StackSampler | None = None
+        """Samples the program from the import of TensorFlow on."""
+        self.evaluations: dict[str, list[int]] = {}
+        """How long each call of `evaluate` and `predict` took, in ns, by what is said of it."""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing more of the program is recorded."""
+        return self.faults.is_over
+
+    # -- what happens to the process
+
+    def claim_worker(self) -> WorkerFolder | None:
+        """The folder of this process's worker, if the process is one and no other has claimed
+        it."""
+        self.worker_record = self.worker_record or claim_worker(self.settings)
+        return self.worker_record
+
+    def safely(self, act: Callable[[], Any]) -> None:
+        """Run code of the lab's own, if the recording still works."""
+        if self.faults.is_off or self._is_over:
+            return
+        try:
+            act()
+        except Exception as error:
+            self.faults.tell(error)
+
+    def forked(self) -> None:
+        """Continue in a forked child, which must not write into the parent's files."""
+        when_recording, graphs = self.when_recording, self._graphs
+        self.__init__(self.settings, Faults())  # type: ignore[misc]
+        self.when_recording, self._graphs = when_recording, graphs
+        self.keeps_graphs = graphs is not None
+        if self.settings.waits:
+            self.idle()
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording, once a step was found."""
+        return self._recording
+
+    def close(self) -> None:
+        """Record nothing from now on."""
+        self._is_over = self.faults.is_over = True
+
+    def idle(self) -> None:
+        """Record nothing until `record_into`.
+
+        Which functions train is seen when they are traced, which a notebook may do in another cell
+        than the one that is recorded.
+        """
+        self.is_idle, self.left = True, self._recording
+        self._recording, self._owner = None, None
+
+    def keep_graphs(self, graphs: FirstGraphs) -> None:
+        """Collect the graph of each function that trains at its first call."""
+        self._graphs, self.keeps_graphs = graphs, True
+
+    def record_into(self, settings: Settings) -> None:
+        """Record what comes into another run, with what is known of the program's functions."""
+        self.settings, self.faults, self.is_idle = settings, Faults(), False
+        self.faults.is_over = self._is_over
+        self.left = None
+        self.own_record, self.num_elsewhere, self.num_eager_gradients = None, 0, 0
+        self.evaluations.clear()
+        self._fetched.clear()
+
+    # -- calls of functions
+
+    @property
+    def here(self) -> OfThread:
+        """What the calling thread does at the moment."""
+        return self.threads.here
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether calls in this thread are parts of another call, or of Keras's `fit`."""
+        return self.here.call is not None or self.is_in_fit
+
+    @property
+    def is_in_fit(self) -> bool:
+        return self.fit is not None and self.fit() is not None
+
+    # A step of a custom loop goes through the next two methods, and `begin_fetch` and `end_fetch`.
+    # They guard themselves, because `guarded` would be one more call in each.
+
+    def begin_call(self, unit: Unit) -> Call | None:
+        """Before an outermost call, or at the begin of an eager step. None after a fault."""
+        if self.faults.is_over:
+            return None
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            here = self.threads.here
+            call = Call()
+            call.unit, call.here = unit, here
+            call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
+            unit.num_calls += 1
+            skips = self.leaves_out_next and self._skips(unit)
+            if self._recording is None and unit.trains and not skips:
+                self._begin_recording(call)
+            if self._recording is not None:
+                if self._recording.step is not None:
+                    self._recording.boundary(unit)
+                if self.is_due is not None:
+                    self.end_if_due()
+            recording = self._recording
+            if recording is not None and unit.trains and self._owner is here.thread:
+                recording.enter(call, list(self._fetched.values()))
+            if not unit.is_eager:  # an eager step has no end, and other calls may be in it
+                here.call = call
+                self.open_calls.append(call)
+            return call
+        except Exception as error:
+            self.faults.tell(error)
+            return None
+        finally:
+            if turn is not None:
+                turn.release()
+
+    def _begin_recording(self, call: Call) -> None:
+        """Begin a recording with a call of a function that trains, if this thread is to be
+        recorded."""
+        if self._claim(call.here.thread):
+            begun = self._recorder()
+            if not call.unit.is_eager:
+                begun.known_before(call.unit)
+
+    def _skips(self, unit: Unit) -> bool:
+        if not (self.leaves_out_next and unit.trains):
+            return False
+        self.leaves_out_next = False
+        return not self._fetched
+
+    def end_call(self, call: Call, result: Any, error: BaseException | None) -> None:
+        """After an outermost call that returned, or raised."""
+        if self.faults.is_over:
+            return
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            call.here.call = None
+            self.open_calls.remove(call)
+            call.own_examples = call.own_examples or call.unit.undivided
+            if self._graphs is not None:
+                self.first_call_done(call.unit)
+            recording = self._recording
+            if call.unit.trains and recording is not None and self._owner is call.here.thread:
+                if recording.step is None:  # it turned out to be a step
+                    recording.enter(call, list(self._fetched.values()))
+                if error is None:
+                    recording.call_done(call, result)
+                else:
+                    recording.drop()
+            elif call.unit.trains:
+                self.num_elsewhere += recording is not None
+                self.num_idle_steps += recording is None
+            elif recording is not None and self._owner is call.here.thread:
+                if error is None:
+                    recording.other_call_done(call)
+                recording.leave_ahead()
+            self._fetched.clear()
+            if self.is_due is not None:
+                self.end_if_due()
+        except Exception as fault:
+            self.faults.tell(fault)
+        finally:
+            if turn is not None:
+                turn.release()
+
+    def end_if_due(self) -> None:
+        """Become idle after the last step of the recording."""
+        recording = self._recording
+        if recording is None or self.is_due is None:
+            return
+        if recording.step is None and self.is_due(recording):
+            self.idle()
+
+    # -- steps that a ClusterCoordinator is given
+
+    @guarded
+    def begin_schedule(self, unit: Unit) -> Call:
+        """Before `schedule`, which traces the function."""
+        call = Call()
+        call.unit, call.here = unit, self.here
+        call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
+        unit.num_calls += 1
+        self.here.call = call
+        self.open_calls.append(call)
+        return call
+
+    @guarded
+    def end_schedule(self, call: Call, value: Any) -> None:
+        """After `schedule`: the step begins with the first one, and goes on until `join`, or until
+        each result was fetched."""
+        self.here.call = None
+        self.open_calls.remove(call)
+        recording = self._recording
+        if value is None:  # it raised
+            return
+        if not call.unit.trains or recording is None or not self._is_owner():
+            self.num_elsewhere += call.unit.trains
+            return
+        if self.here.scheduled is None:
+            self.here.scheduled = call
+            recording.enter(call, list(self._fetched.values()))
+        self.here.num_scheduled += 1
+        self.here.awaited |= {weakref.ref(value)}
+        self._fetched.clear()
+
+    @guarded
+    def result_fetched(self, value: Any, place: Callable[[], str]) -> None:
+        """After the result of a scheduled step has arrived, at a line of the program."""
+        here = self.here
+        before, here.awaited = here.awaited, here.awaited - {weakref.ref(value)}
+        if len(before) != 1 or here.awaited:
+            return
+        is_alone, recording = here.num_scheduled == 1, self._recording
+        self.end_scheduled(has_failed=False)
+        here.num_fetched_each = here.num_fetched_each + 1 if is_alone else 0
+        if here.num_fetched_each == FEWEST_FETCHED and recording is not None:
+            recording.note_fetched_each(place())
+
+    @guarded
+    def end_scheduled(self, *, has_failed: bool) -> None:
+        """After `join`: every step that was scheduled is done, or one of them raised."""
+        call, self.here.scheduled = self.here.scheduled, None
+        num_steps, self.here.num_scheduled = self.here.num_scheduled, 0
+        self.here.awaited = frozenset()
+        if call is None or self._recording is None:
+            return
+        if has_failed:
+            self._recording.drop()
+        else:
+            self._recording.scheduled_done(call, num_steps)
+            self.end_if_due()
+
+    @guarded
+    def gradient(self, tape: Any) -> None:
+        """`GradientTape.gradient` is about to be called in this thread."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is None:
+            return
+        self._note_variables(call.unit, tape)
+        self._look_at_graph(call.unit, is_gradient=True)
+        if call.unit.trains:
+            return
+        call.unit.trains = self.has_other_steps = True
+        self.first_call(call.unit)
+        if not self._skips(call.unit) and self._claim(call.here.thread):
+            self._recorder().prepare(call.unit, list(self._fetched.values()))
+
+    @guarded
+    def tape_in_graph(self, program: FrameType) -> None:
+        """A function of the program, of a replica perhaps, begins to record a tape in a trace."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is None:
+            return
+        from strategy_core.tracing.undivided import batch_like
+
+        batch = batch_like(program)
+        if batch:
+            call.unit.replica_gets(tuple(map(id, batch)), int(batch[0].shape[0]))
+
+    # -- eager steps
+
+    @property
+    def may_step_eagerly(self) -> bool:
+        """Whether a gradient that is computed now is not a part of another call."""
+        is_in_other = self.is_in_call or self.open_calls or self.here.scheduled is not None
+        return not self.is_off and not is_in_other
+
+    def begin_eager(self, unit: Unit) -> Call | None:
+        """A tape begins to record outside of other calls."""
+        call = self.begin_call(unit)
+        if call is not None:
+            call.fetched = list(self._fetched.values())
+        return call
+
+    def eager_gradient(self, call: Call, tape: Any) -> None:
+        """The first gradient of an eager step is about to be computed."""
+        self._note_variables(call.unit, tape)
+        is_new, call.unit.trains = not call.unit.trains, True
+        if is_new and not self._skips(call.unit) and self._claim(call.here.thread):
+            self._recorder().prepare(call.unit, call.fetched)
+
+    def eager_part_done(self, call: Call, error: BaseException | None, *, is_update: bool) -> None:
+        """After a gradient, or an update of variables, of an eager step."""
+        self._fetched.clear()
+        recording, is_counted = self._recording, call.is_counted
+        call.is_counted = True
+        if recording is None or not self._is_owner():
+            self.num_elsewhere += recording is not None and not is_counted
+            self.num_idle_steps += recording is None and not is_counted
+        elif error is not None:
+            recording.drop()
+        else:
+            if recording.step is None and not is_counted:
+                recording.enter(call, call.fetched)  # it turned out to be a step
+            recording.eager_part_done(call, is_update=is_update)
+
+    def _note_variables(self, unit: Unit, tape: Any) -> None:
+        if unit.variables is None:
+            from strategy_core.tracing.assigned import watched_variables
+
+            unit.variables = watched_variables(tape)
+
+    @guarded
+    def assigns(self) -> None:
+        """A variable that gradients were computed of is about to get another value."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is not None:
+            call.unit.is_update = True
+        elif self._recording is not None and self._is_owner():
+            self._recording.is_assigned = True
+
+    def first_call(self, owner: Any) -> None:
+        """A function that trains is called for the first time."""
+        if self._graphs is not None and not self._is_graph_traced:
+            self._graphs.begin(owner)
+
+    def first_call_done(self, owner: Any) -> None:
+        if self._graphs is not None:
+            self._graphs.end(owner)
+
+    @guarded
+    def run(self, strategy: Any) -> None:
+        """`Strategy.run` is about to be called inside another call."""
+        call = self.here.call
+        if call is None:
+            return
+        call.unit.strategy = strategy
+        call.unit.runs_replicas = True
+        self._look_at_graph(call.unit, is_gradient=False)
+
+    @guarded
+    def unit_of_run(
+        self, function: Any, strategy: Any, place: Callable[[], str], *, is_graph: bool
+    ) -> Unit | None:
+        """The unit of a function that `Strategy.run` is called with, outside of other calls, at a
+        line of the program."""
+        function = getattr(function, "__func__", function)
+        unit = None if is_graph else self.units.of_code(function, strategy)
+        try:
+            unit = unit or self.units.of(function, lambda run: getattr(run, "python_function", run))
+        except TypeError:  # without weak references
+            return None
+        if not is_graph and not unit.run_at:
+            unit.run_at = place()
+        unit.strategy = strategy
+        unit.runs_replicas = True
+        return unit
+
+    @guarded
+    def applies(self, optimizer: Any) -> None:
+        """An optimizer is about to be applied."""
+        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        if call is not None:
+            call.unit.applies(optimizer)
+            self.first_call(call.unit)
+            if call.iterations is None and call.unit.optimizer is optimizer:
+                from strategy_core.tracing.several_steps import iterations, outermost_graph
+
+                if outermost_graph() is not None:  # an eager call does one step
+                    call.iterations = iterations(optimizer)
+
+    def _look_at_graph(self, unit: Unit, *, is_gradient: bool) -> None:
+        from strategy_core.tracing.several_steps import is_in_loop, outermost_graph
+
+        graph = outermost_graph()
+        if graph is None:
+            return
+        if is_gradient == unit.runs_replicas:
+            return  # replicas are counted where they are run, gradients only without replicas
+        unit.gradient_in(graph)
+        unit.may_loop |= is_in_loop() or unit.num_gradients > 1
+
+    # -- batches
+
+    def begin_fetch(self, iterator: Any) -> Fetched | None:
+        """Before a batch is taken outside of a call. None after a fault."""
+        if self.faults.is_over:  # the program may have looked `__next__` up before
+            return None
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            here = self.threads.here
+            here.is_fetching, here.eager = True, None
+            fetched = Fetched()
+            fetched.here = here
+            fetched.iterator = weakref.ref(iterator)
+            fetched.start_ns, fetched.begin_ns = time.time_ns(), time.monotonic_ns()
+            if self._recording is None or self._owner is not here.thread:
+                return fetched
+            if self._recording.step is not None:
+                self._recording.boundary(None)
+            if self.is_due is not None:
+                self.end_if_due()
+            recording = self._recording
+            if recording is not None and fetched.iterator in recording.iterators:
+                fetched.step = recording.step or recording.recorder.begin_ahead()
+                fetched.begin_ns = time.monotonic_ns()  # without the recorder's own time
+                if fetched.step.captured:
+                    fetched.asking = fetched.step.input()
+                    fetched.asking.__enter__()
+            return fetched
+        except Exception as error:
+            self.faults.tell(error)
+            return None
+        finally:
+            if turn is not None:
+                turn.release()
+
+    def end_fetch(
+        self, fetched: Fetched, batch: Any, count: Count, error: BaseException | None
+    ) -> None:
+        """After a batch was taken, or there was none. `count` counts the examples in it."""
+        if self.faults.is_over:
+            return
+        turn = self.turn
+        if turn is not None:
+            turn.acquire()
+        try:
+            fetched.here.is_fetching = False
+            took_ns = fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
+            fetched.num_examples = count(batch)
+            step = fetched.step
+            if fetched.asking is not None:
+                fetched.asking.__exit__(None, None, None)
+            elif step is not None:
+                step.asked_ns = took_ns + (step.asked_ns or 0)
+            if error is None:
+                self._fetched[id(fetched.iterator())] = fetched
+            elif self._recording is not None and step is not None:
+                self._recording.leave_ahead()
+        except Exception as fault:
+            self.faults.tell(fault)
+        finally:
+            if turn is not None:
+                turn.release()
+
+    # -- the program's own profiler
+
+    @guarded
+    def profiler_begins(self) -> None:
+        """The program is about to start TensorFlow's profiler, of which a process has one."""
+        self._is_profiled = True
+        if self._recording is not None:
+            self._recording.yield_profiler()
+
+    @guarded
+    def profiler_ended(self) -> None:
+        self._is_profiled = False
+        if self._recording is not None:
+            self._recording.take_profiler_back()
+
+    @guarded
+    def graph_trace_begins(self) -> None:
+        """The program is about to collect graphs, which the runtime gives out once."""
+        self._is_graph_traced = True
+        if self._graphs is not None:
+            self._graphs.abandon()
+        if self._recording is not None:
+            self._recording.yield_graphs()
+
+    @guarded
+    def graph_trace_ended(self) -> None:
+        self._is_graph_traced = False
+        if self._recording is not None:
+            self._recording.take_graphs_back()
+
+    # -- the program's own recorder
+
+    @guarded
+    def own_recorder_begins(self, path: str) -> None:
+        """The program is about to record itself with the lab: leave its steps to it."""
+        if self.is_idle:
+            return
+        self.own_record, self.faults.is_over = path, True
+        if self._recording is not None:
+            self._recording.leave_to_program(path)
+
+    # -- Keras
+
+    @guarded
+    def fit_begins(self, callbacks: Any) -> None:
+        self.fit = weakref.ref(callbacks)
+
+    @guarded
+    def fit_ends(self) -> None:
+        self.fit = None
+
+    @guarded
+    def evaluated(self, name: str, took_ns: int) -> None:
+        """A call of Keras's `evaluate` or `predict` has ended."""
+        self.evaluations.setdefault(name, []).append(took_ns)
+
+    @guarded
+    def recording_of_fit(self, callbacks: Any) -> Recording | None:
+        """The recording for a `fit` in this thread; None if another thread's steps are recorded.
+
+        None as well if the program is about to record itself.
+        """
+        self.has_other_steps = True
+        for each in callbacks.callbacks:  # no generator: each part of one is a call, in every step
+            if type(each).__name__ == "RecorderCallback":
+                return None
+        if not self._claim(self.here.thread):
+            return None
+        return self._recording or self._recorder()
+
+    # -- the recording
+
+    def _is_owner(self) -> bool:
+        return self._owner is self.here.thread
+
+    def _claim(self, thread: threading.Thread) -> bool:
+        """Return whether to record this thread: the first one that trains, until it ends.
+
+        A child process without a TF_CONFIG is not recorded: it reports itself and closes.
+        """
+        if self.is_idle:
+            return False
+        if self._recording is None and is_unrecorded_child(self.settings):
+            report_unrecorded(self.settings)
+            self.close()
+            return False
+        if self._owner is not thread and (self._owner is None or not self._owner.is_alive()):
+            self._owner = thread
+        return self._owner is thread
+
+    def _recorder(self) -> Recording:
+        if self._recording is None:
+            from strategy_core.tracing.recording import Recording
+
+            self._recording = Recording(self.settings, self._graphs, self.stacks)
+            self.when_recording()
+            if self._is_profiled:
+                self._recording.yield_profiler()
+            if self._is_graph_traced:
+                self._recording.yield_graphs()
+        return self._recording

@@ -1,0 +1,331 @@
+"""Builds everything that a segment of a run needs from its spec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import tensorflow as tf
+
+from strategy_core import data, strategies
+from strategy_core.cluster.command_agreement import CommandAgreement
+from strategy_core.data.examples import Examples
+from strategy_core.planning import collective_algorithms, strategy_catalog
+from strategy_core.planning.device_plan import DevicePlan
+from strategy_core.planning.spec_rules import check_batch
+from strategy_core.runtime import logical_devices as devices
+from strategy_core.tpu import from_spec
+from strategy_core.training import shape_check, state, workload
+from strategy_core.training.custom_loop import CustomLoop, Loop
+from strategy_core.training.input_pipeline import distributed, global_batches
+from strategy_core.training.keras_fit import FitLoop
+from strategy_core.training.keras_fit_timestamps import FitMarks
+from strategy_core.training.model import build_model
+from strategy_core.training.parameter_server.closure_loop import CoordinatorLoop
+from strategy_core.training.parameter_server.coordinator import coordinator_loop
+from strategy_core.training.parameter_server.sharded_weights import (
+    PartedModel,
+    StepVariables,
+    check_parts,
+)
+from strategy_core.training.step_cache import StepCache, TracedStep, kind_of
+from strategy_core.training.train_step import Step, build_step
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.spec.run_spec import RunSpec
+
+
+@dataclass
+class Segment:
+    """The objects of one configuration. `notes` are messages for the user."""
+
+    spec: RunSpec
+    plan: DevicePlan
+    algorithm: collective_algorithms.Algorithm
+    work: workload.Workload
+    strategy: tf.distribute.Strategy
+    model: Any
+    optimizer: Any
+    loop: Loop
+    notes: list[str] = field(default_factory=list)
+    parted: PartedModel | None = None
+    """Shards of the weights on parameter servers, if they are sharded."""
+    steps: StepCache = field(default_factory=StepCache)
+    """The custom loop's steps that were traced on these variables."""
+    traced: TracedStep | None = None
+    """The step of `steps` that the loop calls."""
+    drew_seeds: bool = True
+    """Whether building the model drew from TensorFlow's global seed."""
+
+    @property
+    def custom(self) -> CustomLoop:
+        """The loop as a CustomLoop, with its batches and its step."""
+        assert isinstance(self.loop, CustomLoop)
+        return self.loop
+
+    def take_effect(self) -> None:
+        """Apply the settings that steps and strategy share with other segments.
+
+        Call it before a step.
+        """
+        if self.traced is not None:
+            self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
+        strategies.reduce_by(self.strategy, self.spec, self.algorithm)
+
+    @property
+    def recorded_as(self) -> int | None:
+        """The segment that recorded this same graph, or None."""
+        if self.traced is None:
+            return None
+        return self.traced.recorded.get(self.spec.global_batch_size)
+
+    def has_recorded(self, number: int) -> None:
+        """Note that segment `number` has recorded the graph."""
+        if self.traced is not None:
+            self.traced.recorded.setdefault(self.spec.global_batch_size, number)
+
+    def forget_step(self) -> None:
+        """Forget the traced step after a failure, so that it is traced again."""
+        if self.traced is not None:
+            self.steps.forget(self.traced)
+
+    def take_state(self) -> state.State:
+        """A copy of the training state."""
+        if self.parted is not None:
+            self.parted.gather()
+        return state.take(self.strategy, state.variables(self.model, self.optimizer))
+
+    def put_state(self, held: state.State) -> None:
+        """Set the training state."""
+        state.put(state.variables(self.model, self.optimizer), held)
+        if self.parted is not None:
+            self.parted.hand_out()
+
+    def placed_variables(self) -> list[Any]:
+        """The trained variables on the devices where they are placed."""
+        if self.parted is not None:
+            return self.parted.variables
+        return state.variables(self.model, self.optimizer)
+
+    def opened(
+        self,
+        number: int,
+        first_step: int,
+        *,
+        checksum_before: str | None = None,
+        moved: str | None = None,
+    ) -> SegmentOpened:
+        """The event that records the opening of the segment."""
+        weights = self.model.trainable_variables
+        row = strategy_catalog.row(self.spec.strategy)
+        cores = from_spec.core_devices(self.strategy) if row.has_cores else None
+        checksum_after = state.checksum(self.take_state()) if checksum_before else None
+        return SegmentOpened(
+            segment=number,
+            strategy=self.spec.strategy,
+            num_replicas=self.plan.num_replicas,
+            num_workers=self.spec.workers,
+            global_batch_size=self.spec.global_batch_size,
+            first_step=first_step,
+            started_ns=time.time_ns(),
+            replica_devices=[devices[0] for devices in cores] if cores else self.plan.names,
+            core_devices=cores,
+            cross_device_ops=self.algorithm.name,
+            spec=self.spec.to_json(),
+            parameter_bytes=sum(w.value.dtype.size * w.value.shape.num_elements() for w in weights),
+            state_checksum_before=checksum_before,
+            state_checksum_after=checksum_after,
+            moved=moved,
+            has_central_copy=row.has_central_copy,
+        )
+
+
+def build(
+    spec: RunSpec,
+    *,
+    carried: state.State | None = None,
+    first_example: int = 0,
+    agreement: CommandAgreement | None = None,
+    joined: Callable[[tf.distribute.Strategy], None] = lambda _strategy: None,
+    before: Segment | None = None,
+) -> Segment:
+    """Build everything for `spec`, with its state carried over and its data from `first_example`.
+
+    `agreement` makes this process and its peers obey commands at the same step. `joined` is called
+    with the strategy once all processes of the cluster have joined. `before` is the previous
+    segment of this process, with the same seed.
+
+    Raises LabError. Does not change any other segment.
+    """
+    row, planned = strategy_catalog.row(spec.strategy), devices.planned(spec)
+    check_batch(spec.global_batch_size, planned.num_in_step)
+    algorithm = collective_algorithms.decide(spec, planned)
+    # Build the strategy first: a cluster must be joined before anything else runs ops, such as a
+    # user's file.
+    strategy = strategies.build(spec, planned.names, algorithm)
+    joined(strategy)
+    work = workload.load(spec.workload, spec.workload_options)
+    is_cut = spec.parameter_server.partitioner != "none"
+    if is_cut:
+        check_parts(work)
+    # A model with sharded weights stays whole on the coordinator, as a pattern for the shards.
+    holder = tf.distribute.get_strategy() if is_cut else strategy
+    is_seeded = before is not None and not before.drew_seeds
+    notes = [algorithm.note] if algorithm.note else []
+    if spec.data is None:
+        dataset, first = global_batches(spec, work, first_example)
+        built = build_model(spec, work, holder, dataset, is_seeded=is_seeded)
+    else:
+        built = build_model(spec, work, holder, is_seeded=is_seeded)
+        examples, first = data.read(spec.data), None
+        dataset = _own_batches(spec, examples, first_example, built.model)
+        notes += [examples.note] if examples.note else []
+    model, optimizer = built.model, built.optimizer
+    if spec.data is not None or not work.is_built_in:
+        shape_check.check(work, model, dataset.element_spec, first, loop=spec.loop)
+    if carried is not None:
+        state.put(state.variables(model, optimizer), carried)
+    loop: Loop
+    parted, steps, traced = None, StepCache(), None
+    if row.has_servers:
+        if is_cut:
+            parted = PartedModel(spec, work, strategy, model, optimizer)
+        held = parted.held if parted else StepVariables.whole(model, optimizer)
+        loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
+        notes += told
+    elif spec.loop == "fit":
+        loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
+    else:
+        traced = _step(spec, planned, algorithm, work, strategy, model, optimizer, steps)
+        batches = distributed(strategy, dataset, has_cores=row.has_cores)
+        loop = CustomLoop(batches, traced.step, agreement)
+    return Segment(
+        spec,
+        planned,
+        algorithm,
+        work,
+        strategy,
+        model,
+        optimizer,
+        loop,
+        notes=notes,
+        parted=parted,
+        steps=steps,
+        traced=traced,
+        drew_seeds=built.drew_seeds,
+    )
+
+
+def adapt(before: Segment, spec: RunSpec, first_example: int | None) -> Segment:
+    """The segment for `spec` with the strategy, model and variables of the previous one.
+
+    Its data start at `first_example` or, if None, continue at the position of the previous segment.
+    Its step is one that was traced on these variables before, or a new one. The previous segment
+    stays usable, except for the values of its variables, the settings of `take_effect`, and shared
+    data. Raises LabError.
+    """
+    check_batch(spec.global_batch_size, before.plan.num_in_step)
+    algorithm = collective_algorithms.decide(spec, before.plan)
+    dataset = None
+    if first_example is not None:
+        if spec.data is None:
+            dataset, _ = global_batches(spec, before.work, first_example)
+        else:
+            dataset = _own_batches(spec, data.read(spec.data), first_example, before.model)
+    is_known = algorithm == before.algorithm or not algorithm.note
+    notes = [] if is_known else [str(algorithm.note)]
+    adapted = replace(before, spec=spec, algorithm=algorithm, notes=notes)
+    if spec.capture.contexts:  # contexts are recorded while a step is traced
+        adapted.steps = StepCache()
+    adapted.loop = _adapted_loop(adapted, dataset)
+    return adapted
+
+
+def _adapted_loop(before: Segment, dataset: tf.data.Dataset | None) -> Loop:
+    """Return a new loop for a segment that was copied from the previous one with its loop.
+
+    It trains the same variables: with parameter servers those `held` there, as shards if the
+    weights are split. It reads `dataset` or, if None, the data that the previous loop has not
+    read yet.
+    """
+    spec, strategy, model, optimizer = before.spec, before.strategy, before.model, before.optimizer
+    if isinstance(before.loop, CoordinatorLoop):
+        held = before.parted.held if before.parted else StepVariables.whole(model, optimizer)
+        feed = before.loop.feed if dataset is None else dataset
+        loop, _ = coordinator_loop(spec, strategy, model, held, before.work, feed)
+        return loop
+    if dataset is None:
+        batches = before.custom.batches
+    else:
+        has_cores = strategy_catalog.row(spec.strategy).has_cores
+        batches = distributed(strategy, dataset, has_cores=has_cores)
+    before.traced = _step(
+        spec, before.plan, before.algorithm, before.work, strategy, model, optimizer, before.steps
+    )
+    return CustomLoop(batches, before.traced.step, before.custom.agreement)
+
+
+def _own_batches(
+    spec: RunSpec, examples: Examples, first_example: int, model: Any
+) -> tf.data.Dataset:
+    return examples.batches(spec.global_batch_size, spec.seed, first_example, model)
+
+
+def _fit_loop(
+    spec: RunSpec,
+    planned: DevicePlan,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    dataset: tf.data.Dataset,
+    agreement: CommandAgreement | None,
+) -> FitLoop:
+    marks = FitMarks(
+        strategy,
+        model,
+        optimizer,
+        _delays_ms(spec, planned),
+        wanted=spec.capture.marks and not spec.xla,
+        has_central_copy=strategy_catalog.row(spec.strategy).has_central_copy,
+    )
+    return FitLoop(
+        strategy, model, optimizer, work, dataset, spec=spec, marks=marks, agreement=agreement
+    )
+
+
+def _step(
+    spec: RunSpec,
+    planned: DevicePlan,
+    algorithm: collective_algorithms.Algorithm,
+    work: workload.Workload,
+    strategy: tf.distribute.Strategy,
+    model: Any,
+    optimizer: Any,
+    steps: StepCache,
+) -> TracedStep:
+    """The custom loop's step: the one in `steps`, or a new one that is added to `steps`."""
+
+    def build(delays_ms: Mapping[int, float]) -> Step:
+        return build_step(
+            strategy,
+            model,
+            optimizer,
+            work,
+            delays_ms=delays_ms,
+            with_marks=spec.capture.marks,
+            with_xla=spec.xla,
+            split=from_spec.splitter(strategy, spec),
+        )
+
+    delays_ms = _delays_ms(spec, planned)
+    return steps.get(kind_of(spec, algorithm, delays_ms), delays_ms, build)
+
+
+def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:
+    """The requested delays, by number of the replica in the whole run."""
+    return {
+        delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
+        for delay in spec.inject
+    }

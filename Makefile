@@ -190,7 +190,7 @@ $(VENV)/.tests: $(VENV)/.runs requirements-test.lock
 
 # The lock files name no index; renewing them needs uv (pip install uv).
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-annotate --no-header --no-emit-index-url --group build pyproject.toml
+	--no-annotate --no-header --no-emit-index-url --group build --extra all pyproject.toml
 lock:
 	$(LOCK) --upgrade --output-file requirements.lock
 	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock

@@ -35,6 +35,8 @@ class Extra:
 EXTRAS: dict[str, Extra] = {
     item.name: item
     for item in (
+        Extra("tensorflow", "tensorflow", "a run or a trace"),
+        Extra("ui", "streamlit", "strategy-lab ui"),
         Extra("mcp", "mcp.server.mcpserver", "strategy-lab mcp"),
         Extra("mlflow", "mlflow.tracking", "export --format mlflow"),
         Extra("otlp", "opentelemetry.exporter.otlp.proto.http", "export --format otlp"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from strategy_core.contexts import child, course
 from strategy_core.contexts.shipped import DEVICES, STRATEGY, shipped
 from strategy_profiles.errors import SpecError
+from strategy_profiles.extras import require
 from strategy_profiles.stepper import page
 from strategy_profiles.user_input.files import write_text
 
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     program = _source(args.program), args.strategy, args.devices
     recording = None if args.again else shipped(*program)
     if recording is None:
+        require("tensorflow")
         file = Path(args.program)
         folder = file.parent if file.suffix == ".py" else None
         recording = child.record(

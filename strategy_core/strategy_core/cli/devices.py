@@ -14,6 +14,7 @@ from rich.table import Table
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.inventory import Inventory, PhysicalDevice, probe
 from strategy_core.runtime.nvml import cards, state_of
+from strategy_profiles.extras import require
 
 HELP = "physical and logical devices of this machine, and the strategies they allow"
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require("tensorflow")
     inventory = probe()
     if args.json:
         print(json.dumps(_document(inventory), indent=1))

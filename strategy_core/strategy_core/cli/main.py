@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import errno
 import importlib
+import importlib.util
 import os
 import pkgutil
+import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, Protocol, cast
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, cast
 
 import strategy_core.cli
 from strategy_core.cli._commands import no_commands
@@ -23,6 +27,8 @@ from strategy_profiles.errors import LabError, shortened
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"
 _NOT_VERBS = {"main"}
+_HELP = re.compile(r"^HELP = (\(.*?^\)|.*?$)", re.MULTILINE | re.DOTALL)
+_VERSION_HELP = "show program's version number and exit"
 _REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP}
 
 
@@ -94,7 +100,10 @@ def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
         argv = [DEFAULT_VERB, *argv]
     parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    verbs = _verbs(parser, {argv[0]: modules[argv[0]]} if argv[0] in modules else modules)
+    if argv[0] not in modules:
+        _list_verbs(parser, modules)
+        return parser.parse_args(argv)  # --help, --version or no verb: each ends here
+    verbs = _verbs(parser, {argv[0]: modules[argv[0]]})
     args, unknown = parser.parse_known_args(argv)
     if unknown:  # parse_args would point to the help of all verbs
         verbs[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -103,9 +112,31 @@ def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
 
 def _program() -> argparse.ArgumentParser:
     parser = _Parser(prog=PROGRAM, description="An interactive lab and profiler for tf.distribute.")
-    version = f"{PROGRAM} {strategy_core.__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action=_Version, nargs=0, help=_VERSION_HELP)
     return parser
+
+
+class _Version(argparse.Action):
+    """The version, looked up when it is asked for: reading it takes longer than all else here."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"{PROGRAM} {strategy_core.__version__}")
+        parser.exit()
+
+
+def _list_verbs(parser: argparse.ArgumentParser, modules: dict[str, str]) -> None:
+    """Add the verbs with their help alone, and import none of them."""
+    subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    for name, module in modules.items():
+        subcommands.add_parser(name, help=_help_of(module))
+
+
+def _help_of(module: str) -> str:
+    """The verb's `HELP`, read from its source."""
+    spec = importlib.util.find_spec(f"strategy_core.cli.{module}")
+    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    found = _HELP.search(source)
+    return str(ast.literal_eval(found[1])) if found else ""
 
 
 def _verbs(

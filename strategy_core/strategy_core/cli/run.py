@@ -11,6 +11,7 @@ from strategy_core.cli._run_request import add_spec_arguments, build_spec
 from strategy_core.cli._watching import report, watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.errors import SpecError
+from strategy_profiles.extras import require
 from strategy_profiles.run.events import CommandAnswered
 from strategy_profiles.run.new_name import in_folder, new_name
 
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
+    require("tensorflow")
     spec = build_spec(args)
     if args.repeat is not None:
         return repeat(args, spec, lambda: RUNS / new_name(RUNS, spec))

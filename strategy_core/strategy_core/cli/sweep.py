@@ -21,6 +21,7 @@ from strategy_core.planning.inventory import probe
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
 from strategy_profiles.errors import SpecError
+from strategy_profiles.extras import require
 from strategy_profiles.reporting import units
 from strategy_profiles.sweep.contest import MOST_ROUNDS
 from strategy_profiles.sweep.formats import as_csv, as_json, as_markdown
@@ -102,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
     runs: Path = args.runs
     if args.show is not None:
         return _end(args, results(load(runs, args.show)))
+    require("tensorflow")
     sweep = _new(args) if args.resume is None else _planned(args)
     if args.dry_run:
         _tell_plan(sweep)

@@ -18,6 +18,7 @@ from strategy_core.tracing.command import environment_of, name_of, python_comman
 from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
+from strategy_profiles.extras import require
 from strategy_profiles.run.manifest import WAITS, create_run_file
 from strategy_profiles.run.new_name import in_folder, numbered_name
 from strategy_profiles.spec.run_spec import RunSpec
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the program with this process's input and output, and end as it does."""
+    require("tensorflow")
     command = python_command(args.program, args.module, args.code)
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from strategy_core.cli._options import add_runs
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_profiles.extras import require
 
 HELP = "open the lab in the browser"
 
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require("ui")
     port = args.port if args.port is not None else free_port(args.host)
     # The page is another program on top of this one: started, never imported from here.
     command = [*module_command("strategy_app"), "--host", args.host, "--port", str(port)]

@@ -11,6 +11,7 @@ import strategy_profiles
 from strategy_core.cli._plain import plain
 from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_profiles.errors import LabError
+from strategy_profiles.extras import require
 from strategy_profiles.reporting import units
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
+    require("tensorflow")
     from strategy_core.cli._try import try_it
 
     flags = (args.remove_delay, args.without_straggler, args.input_free, args.overlap, args.xla)

@@ -19,6 +19,7 @@ from strategy_core.cluster.discovery.resolve import FORMS, RequestedCluster, res
 from strategy_core.cluster.discovery.task_address import OwnTask, strategy_in_cluster
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part
+from strategy_profiles.extras import require
 from strategy_profiles.spec.run_spec import RunSpec
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return 0 if the run did what was asked, 1 if it failed, 2 if the request was wrong."""
+    require("tensorflow")
     if args.cluster == "tpu":
         return _on_tpu(args)
     request = request_of(args)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 
 from strategy_core.data.examples import Examples, as_labels
 from strategy_core.data.sizes import BYTES_PER_CSV_BYTE, check_fits
 from strategy_profiles.errors import SpecError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _LABELS = ("label", "target", "y")
 
@@ -19,7 +22,7 @@ _LABELS = ("label", "target", "y")
 def read_csv(path: Path) -> Examples:
     """Read a .csv file whose first line names the columns; raises SpecError."""
     check_fits(path, path.stat().st_size * BYTES_PER_CSV_BYTE)
-    return _examples(pd.read_csv(path), path)
+    return _examples(_pandas().read_csv(path), path)
 
 
 def read_parquet(path: Path) -> Examples:
@@ -29,7 +32,20 @@ def read_parquet(path: Path) -> Examples:
     # `total_byte_size` is far too small for a column of equal values.
     plain = metadata.num_rows * metadata.num_columns * 8
     check_fits(path, max(plain, sum(group.total_byte_size for group in groups)))
-    return _examples(pd.read_parquet(path), path)
+    return _examples(_pandas().read_parquet(path), path)
+
+
+def _pandas() -> Any:
+    """Pandas, which comes with the extra tensorflow and not with a TensorFlow of one's own."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise SpecError(
+            "A table as data needs pandas, which is not installed",
+            advice="Install it with: pip install pandas",
+            field="data",
+        ) from error
+    return pandas
 
 
 def _is_a_row(names: list[str]) -> bool:
@@ -66,7 +82,9 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
     names = {str(name).lower(): name for name in table.columns}
     label = next((names[name] for name in _LABELS if name in names), table.columns[-1])
     features = table.drop(columns=[label])
-    words = [str(name) for name in features if not pd.api.types.is_numeric_dtype(features[name])]
+    words = [
+        str(name) for name in features if not _pandas().api.types.is_numeric_dtype(features[name])
+    ]
     if words:
         raise SpecError(
             f"Columns of {path} that are not numbers: {_few(words)}",
@@ -74,6 +92,6 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
             field="data",
         )
     labels = table[label].to_numpy()
-    if pd.isna(labels).any():
+    if _pandas().isna(labels).any():
         raise SpecError(f"The label column '{label}' of {path} has missing values", field="data")
     return Examples(features.to_numpy(dtype=np.float32), as_labels(labels))

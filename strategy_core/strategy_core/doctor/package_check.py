@@ -30,7 +30,8 @@ def package_check(requires: Sequence[str] | None = None) -> Check:
         found = _distribution()
         requires = (found.requires if found else None) or []
     needed = [Requirement(text) for text in requires]
-    wrong = [why for item in needed if _is_asked(item) and (why := _why_not(item))]
+    asked = [item for item in needed if _is_asked(item) or _is_here(item)]
+    wrong = [why for item in asked if (why := _why_not(item))]
     if not requires:
         return missing(
             "packages",
@@ -58,6 +59,14 @@ def extra_checks() -> Iterator[Check]:
 
 def _is_asked(item: Requirement) -> bool:
     return item.marker is None or item.marker.evaluate({"extra": ""})
+
+
+def _is_here(item: Requirement) -> bool:
+    """Whether it is of the page or of training, and this distribution of it is installed."""
+    marker = item.marker
+    if marker is None or not any(marker.evaluate({"extra": name}) for name in ("tensorflow", "ui")):
+        return False
+    return any(metadata.distributions(name=item.name))
 
 
 def _why_not(item: Requirement) -> str | None:

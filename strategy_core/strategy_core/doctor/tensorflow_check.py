@@ -16,6 +16,7 @@ from strategy_core.doctor.check import Check, broken, missing, present
 from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.runtime.nvml import NOT_INSTALLED, Card, cards, state_of
+from strategy_profiles.extras import EXTRAS
 
 TIMEOUT_S = 120.0
 """A cold import takes seconds; on a busy machine or a network disk up to a minute."""
@@ -59,6 +60,8 @@ def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
         found = dict(json.loads(done.stdout.strip().splitlines()[-1]))
         return found | {"why_no_gpu": why_no_gpu(done.stderr)}
     except (ValueError, IndexError):
+        if "No module named 'tensorflow'" in done.stderr:
+            return _not_installed()
         return _broken(_why(done.returncode, done.stderr))
 
 
@@ -159,6 +162,11 @@ def _cuda_advice(driver: str | None) -> str:
 def _broken(why: str) -> Check:
     advice = "Install TensorFlow again: pip install --force-reinstall tensorflow"
     return broken("tensorflow", "TensorFlow", why, advice)
+
+
+def _not_installed() -> Check:
+    advice = EXTRAS["tensorflow"].advice
+    return broken("tensorflow", "TensorFlow", "it is not installed", advice)
 
 
 def _why(code: int, stderr: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.errors import LabError
+from strategy_profiles.extras import require
 from strategy_profiles.spec.run_spec import MAX_DEVICES
 
 _PROBE_TIMEOUT_S = 120
@@ -89,6 +90,7 @@ def probe() -> Inventory:
     try:
         found = Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
     except (ValueError, KeyError, IndexError):
+        require("tensorflow")
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise LabError(f"TensorFlow could not list this machine's devices: {said[-1]}") from None
     return found if found.count("GPU") else replace(found, why_no_gpu=why_no_gpu(done.stderr))

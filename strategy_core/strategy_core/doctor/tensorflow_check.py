@@ -60,7 +60,7 @@ def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
         found = dict(json.loads(done.stdout.strip().splitlines()[-1]))
         return found | {"why_no_gpu": why_no_gpu(done.stderr)}
     except (ValueError, IndexError):
-        if "No module named 'tensorflow'" in done.stderr:
+        if not EXTRAS["tensorflow"].is_installed:
             return _not_installed()
         return _broken(_why(done.returncode, done.stderr))
 

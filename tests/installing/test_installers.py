@@ -74,7 +74,7 @@ def test_uvx_runs_the_lab_and_its_page_from_the_wheel_alone(
     wheel: zipfile.ZipFile, packages: Path, home: dict[str, str], empty: Path, tmp_path: Path
 ) -> None:
     uvx = [sys.executable, "-m", "uv", "tool", "run", "--no-index", "--find-links", str(packages)]
-    command = [*uvx, "--python", sys.executable, "--from", str(wheel.filename), "strategy-lab"]
+    command = [*uvx, "--python", sys.executable, "--from", f"{wheel.filename}[all]", "strategy-lab"]
     examined(command, home, empty)
     environment = lab_access.environment() | home
     with server_process(
@@ -100,6 +100,6 @@ def test_pipx_installs_a_command_that_works(
     pipx = [sys.executable, "-m", "pipx", "install", "--quiet", "--backend", "pip"]
     pipx += ["--python", sys.executable]
     subprocess.run(
-        [*pipx, f"--pip-args={source}", str(wheel.filename)], env=home, cwd=empty, check=True
+        [*pipx, f"--pip-args={source}", f"{wheel.filename}[all]"], env=home, cwd=empty, check=True
     )
     examined([tmp_path / "bin" / "strategy-lab"], home, empty)

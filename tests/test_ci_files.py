@@ -124,6 +124,13 @@ def test_the_action_passes_equal_runs_and_writes_the_job_summary(project: Path) 
     assert (project / "runs/gate.benchmark.json").is_file()
 
 
+def test_the_action_without_a_spec_checks_the_runs_that_are_there(project: Path) -> None:
+    accept(project)
+    done = action_steps(project, **{**INPUTS, "spec": ""})
+    assert [step.returncode for step in done] == [0, 0, 0], done[-1].stderr
+    assert done[1].stdout == ""
+
+
 def test_the_action_fails_when_a_run_moves_more(project: Path) -> None:
     accept(project)
     for number in range(1, NUM_RUNS + 1):

@@ -271,13 +271,13 @@ class ServedLab:
 
     def start_run(self, steps: int = 1_000_000) -> Path:
         """Press Run in a new tab; returns the run's folder once its process is on record."""
-        before = set(self.runs.glob("*"))
+        before = set(self.runs.glob("[!.]*"))
         page = self.context.new_page()
         form = f"workload=digits-mlp&steps={steps}&batch=64"
         page.goto(lab_access.with_token(f"{self.address}/?{form}"))
         page.get_by_role("button", name="Run").filter(has_text="Ctrl").click()
-        wait_until(lambda: any(launched(path) for path in set(self.runs.glob("*")) - before))
-        (folder,) = set(self.runs.glob("*")) - before
+        wait_until(lambda: any(launched(path) for path in set(self.runs.glob("[!.]*")) - before))
+        (folder,) = set(self.runs.glob("[!.]*")) - before
         self.started.append(folder)
         return folder
 
@@ -298,7 +298,7 @@ class ServedLab:
                 if victim.endswith("fork server"):
                     found += [pid] if not parents else []
                 elif len(parents) == 2:  # the reaper and the server
-                    is_of_run = any(pid in launched(run).values() for run in self.runs.glob("*"))
+                    is_of_run = any(pid in launched(run).values() for run in self.runs.glob("[!.]*"))
                     found += [pid] if is_of_run == (victim == "forked worker") else []
         return found
 

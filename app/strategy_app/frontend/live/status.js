@@ -40,7 +40,7 @@ export class Status {
     this.doing = el("span", { class: "doing" });
     this.headline = el("p", { class: "headline" });
     this.link = el("span", { class: "connection" });
-    this.lag = el("span", { class: "doing" });
+    this.lag = el("span", { class: "lag" });
     this.root = el("header", {}, el("div", { class: "line" }, this.chip, this.what, this.doing, this.lag, this.link), this.banner, this.headline);
   }
 

@@ -59,6 +59,9 @@ class SentCommands:
     def next(self) -> protocol.Command:
         return self._commands.pop(0)
 
+    def stop_with_launcher(self) -> None:
+        """Its launcher does not end."""
+
 
 @dataclass
 class Played:

@@ -298,7 +298,9 @@ class ServedLab:
                 if victim.endswith("fork server"):
                     found += [pid] if not parents else []
                 elif len(parents) == 2:  # the reaper and the server
-                    is_of_run = any(pid in launched(run).values() for run in self.runs.glob("[!.]*"))
+                    is_of_run = any(
+                        pid in launched(run).values() for run in self.runs.glob("[!.]*")
+                    )
                     found += [pid] if is_of_run == (victim == "forked worker") else []
         return found
 

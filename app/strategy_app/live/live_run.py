@@ -47,6 +47,8 @@ from strategy_profiles.tables.multi_worker_steps import LiveSteps
 
 MOST_BYTES = 1 << 20
 """Read of each event file at a time; its lines of steps are sampled (`StepSampler`)."""
+CATCH_UP_S = 2.0
+"""Enough for 600,000 steps; a writer may be faster than any reader."""
 MAX_NEWS = 2_000
 MAX_EPOCH_ENDS = 1_000
 """Those after them are not hatched on the charts; they leave the other news their room."""
@@ -182,9 +184,10 @@ class LiveRun:
         return self._num_changes
 
     def catch_up(self) -> None:
-        """Read everything written so far."""
+        """Read everything written so far, or what can be read in `CATCH_UP_S`."""
+        until_s = self._clock() + CATCH_UP_S
         self.advance()
-        while self.is_behind and not self._is_replaced:
+        while self.is_behind and not self._is_replaced and self._clock() < until_s:
             self.advance()
 
     @property
@@ -346,7 +349,9 @@ class LiveRun:
         if self.status.is_over and not has_grown and not self._has_asked_for_whole:
             self._has_asked_for_whole = True
             return True
-        if self._are_numbers_stale and self._clock() - self._numbers_at >= NUMBERS_EVERY_S:
+        is_due = self._clock() - self._numbers_at >= NUMBERS_EVERY_S
+        # While something is unread, the newest steps that were read may have gaps between them.
+        if self._are_numbers_stale and is_due and not self._tail.num_left:
             self._encode_numbers()
             self._num_changes += not has_grown  # the numbers of an earlier read, delayed until now
         return False

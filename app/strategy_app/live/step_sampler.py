@@ -6,6 +6,7 @@ steps a second would take more than a processor. Lines of other events are all t
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ MOST_AT_ONCE = 4_096
 """Steps that are taken of a run that is opened, or after a pause."""
 FEWEST = 8
 """Steps that are taken of each part of a long backlog."""
+SAID_FOR_S = 10.0
+"""Time for which the page says that steps were left out."""
 NEWEST = 64
 """Steps without a gap, at the end of what is there: the key numbers are of the newest steps."""
 _STEP = b'{"kind":"step",'
@@ -29,14 +32,20 @@ class StepSampler:
         self._clock = clock
         self._at_s = clock()
         self._left = float(MOST_AT_ONCE)
-        self.stride = 1
-        """Of so many steps one was taken in the last read, beside the newest ones."""
+        self._stride, self._stride_at_s = 1, -math.inf
+
+    @property
+    def stride(self) -> int:
+        """Of so many steps of a worker one was taken, beside the newest ones: the largest such
+        number of the last seconds, whose gaps are on the charts."""
+        is_on_charts = self._clock() - self._stride_at_s < SAID_FOR_S
+        return self._stride if is_on_charts else 1
 
     def choose(self, data: bytes, part: float) -> bytes:
         """The lines to take of whole lines, which are `part` of all that is not read yet."""
         now_s = self._clock()
         self._left = min(MOST_AT_ONCE, self._left + (now_s - self._at_s) * STEPS_PER_S)
-        self._at_s, self.stride = now_s, 1
+        self._at_s = now_s
         most = max(int(self._left * part), FEWEST if part < 1.0 else 2 * NEWEST)
         lines = data.splitlines(keepends=True)
         steps = [place for place, line in enumerate(lines) if line.startswith(_STEP)]
@@ -55,12 +64,16 @@ class StepSampler:
         """
         num_newest = min(NEWEST, most // 2)
         older = steps[1 : len(steps) - num_newest]  # the first one may open a segment
-        while len(older) > (most - num_newest) * self.stride:
-            self.stride *= 2
-        dropped = {place for place in older if not self._is_taken(lines[place])}
+        stride = 2
+        while len(older) > (most - num_newest) * stride:
+            stride *= 2
+        if stride >= self.stride:
+            self._stride, self._stride_at_s = stride, self._at_s
+        dropped = {place for place in older if not _is_taken(lines[place], stride)}
         kept = [line for place, line in enumerate(lines) if place not in dropped]
         return kept, len(steps) - len(dropped)
 
-    def _is_taken(self, line: bytes) -> bool:
-        number = _NUMBER.search(line)
-        return number is None or int(number[1]) % self.stride == 0 or _CAPTURED in line
+
+def _is_taken(line: bytes, stride: int) -> bool:
+    number = _NUMBER.search(line)
+    return number is None or int(number[1]) % stride == 0 or _CAPTURED in line

@@ -55,8 +55,11 @@ class _Harmless:
 def no_commands(*, is_json: bool) -> Iterator[None]:
     """Write no command to stdout and stderr meanwhile, except by `print_command`."""
     before = sys.stdout, sys.stderr
-    sys.stdout = _Harmless(before[0], is_json=is_json)
-    sys.stderr = _Harmless(before[1], is_json=False)
+    # Python has no stream where there is nothing to write to, and prints nothing then.
+    if sys.stdout is not None:
+        sys.stdout = _Harmless(sys.stdout, is_json=is_json)
+    if sys.stderr is not None:
+        sys.stderr = _Harmless(sys.stderr, is_json=False)
     try:
         yield
     finally:

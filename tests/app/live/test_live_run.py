@@ -165,6 +165,19 @@ def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_ta
     assert [news["message"] for news in message["news"]] == ["between"]
 
 
+def test_what_was_left_out_of_one_worker_is_told_though_another_wrote_little(
+    log: EventLog, live: LiveRun, tmp_path: Path
+) -> None:
+    told(live)
+    live._sampler._left = 0.0
+    other = EventLog(worker_folder(tmp_path, 1).events, now_ns=lambda: 1_000_000)
+    other.write(step(0))
+    for number in range(1_000):
+        log.write(step(number))
+    assert told(live)[0]["stride"] > 1
+    assert told(live)[0]["stride"] > 1, "the gaps are still on the charts"
+
+
 def test_a_message_waits_for_no_reading(
     log: EventLog, live: LiveRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,23 +53,25 @@ def sentence_as_html(sentence: str) -> str:
     return _OPTION.sub(r'<span style="white-space:nowrap">\g<0></span>', bound(as_html(sentence)))
 
 
+_NAME = re.compile(r"[\w./:,=()\[\]{}+* -]*\w[\w./:,=()\[\]{}+* -]*")
+
+
 def as_markdown(text: object, limit: int | None = None) -> str:
     """`plain`, with every character that Streamlit's Markdown could read as markup escaped."""
     return _escaped(plain(text, limit))
 
 
 def sentence_as_markdown(sentence: str) -> str:
-    """The same for a sentence: its numbers keep their units, and names between backticks are code.
-
-    Markdown reads nothing in code, and no name between two backticks has one.
-    """
+    """The same for a sentence: its numbers keep their units, and plain names between backticks are
+    code."""
     parts = bound(plain(sentence)).split("`")
     if len(parts) % 2 == 0:  # one is left over
         parts[-2:] = ["`".join(parts[-2:])]
-    return "".join(
-        f"`{part}`" if place % 2 and part.strip() else _escaped(f"`{part}`" if place % 2 else part)
-        for place, part in enumerate(parts)
-    )
+    return "".join(_code(part) if place % 2 else _escaped(part) for place, part in enumerate(parts))
+
+
+def _code(name: str) -> str:
+    return f"`{name}`" if _NAME.fullmatch(name) else _escaped(f"`{name}`")
 
 
 def _escaped(line: str) -> str:

@@ -17,6 +17,8 @@ NO_TENSORBOARD = "TensorBoard is not installed"
 """What `tf.summary.scalar` and others raise without the package `tensorboard`."""
 PYTHON_TRACEBACK = "Traceback (most recent call last)"
 """Occurs in the message of an error that Python code raised inside an op."""
+ROOT_ERROR = re.compile(r"^ +\(\d+\) [A-Z_]+: ", re.MULTILINE)
+"""Begin of each of several errors in one message."""
 ABOUT_PEERS = re.compile(r"\[_Derived_\]|[Cc]ollective")
 """Matches the error of an op that ended because another process or op had failed."""
 

@@ -60,10 +60,14 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
 
 def _is_broken(error: Exception) -> bool:
     """Whether an op of the step or Python in a data set raised the error, and not a lost peer."""
-    if not isinstance(error, _BROKEN) or error_texts.ABOUT_PEERS.search(str(error)):
+    if not isinstance(error, _BROKEN):
         return False
-    is_python = error_texts.PYTHON_TRACEBACK in str(error)
-    return is_python or not isinstance(error, tf.errors.UnknownError)
+    # Beside the error of one replica's data, another replica's collective may have been cancelled.
+    first, *roots = error_texts.ROOT_ERROR.split(str(error))
+    own = [text for text in roots or [first] if not error_texts.ABOUT_PEERS.search(text)]
+    if isinstance(error, tf.errors.UnknownError):
+        return any(error_texts.PYTHON_TRACEBACK in text for text in own)
+    return bool(own)
 
 
 def wrong_number(error: BaseException | None, where: str, workload: str) -> SpecError | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from strategy_profiles.errors import SpecError
+from strategy_profiles.spec.run_spec import RunSpec
 from tests.strategy_core.training.test_user_files import GOOD, OWN_STEP, written
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
@@ -250,6 +251,41 @@ def test_a_mismatch_in_a_later_batch_is_reported_at_that_batch(
         run_steps(training, 6)
     training.close()
     assert len(recorder.losses) == (2 if mistake == "an index" else 3)
+
+
+TWO_ERRORS = """Graph execution error:
+
+Detected at node adam/CollectiveReduceV2_1 defined at (most recent call last):
+2 root error(s) found.
+  (0) UNKNOWN:  KeyError: 'no more'
+Traceback (most recent call last):
+
+  File "{path}", line 12, in examples
+    raise KeyError('no more')
+
+KeyError: 'no more'
+
+  (1) CANCELLED:  Operation was cancelled for BufRendezvous key 1217:103:0:0:0:0:0
+\t [[{{{{node adam/CollectiveReduceV2_1}}}}]]
+"""
+
+
+def test_an_error_of_the_data_is_found_beside_a_collective_that_was_cancelled_for_it(
+    tmp_path: Path,
+) -> None:
+    import tensorflow as tf
+
+    from strategy_core.training.step_errors import explanation
+
+    path = written(tmp_path, NAMED)
+    spec = RunSpec(workload=str(path))
+    error = tf.errors.UnknownError(None, None, TWO_ERRORS.format(path=path))
+    told = explanation(spec, 3, error)
+    assert "raised UnknownError: KeyError: 'no more' (line 12)" in str(told)
+    alone = TWO_ERRORS.replace(
+        "  (0) UNKNOWN:  KeyError", "  (0) UNKNOWN:  Collective ops aborted by KeyError"
+    )
+    assert explanation(spec, 3, tf.errors.UnknownError(None, None, alone.format(path=path))) is None
 
 
 def small(rows: int) -> str:

@@ -55,7 +55,7 @@ class _Harmless:
 def no_commands(*, is_json: bool) -> Iterator[None]:
     """Write no command to stdout and stderr meanwhile, except by `print_command`."""
     before = sys.stdout, sys.stderr
-    # Python has no stream where there is nothing to write to, and prints nothing then.
+    # A process without output has no stream, and Python prints nothing then.
     if sys.stdout is not None:
         sys.stdout = _Harmless(sys.stdout, is_json=is_json)
     if sys.stderr is not None:

@@ -165,7 +165,7 @@ def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_ta
     assert [news["message"] for news in message["news"]] == ["between"]
 
 
-def test_what_was_left_out_of_one_worker_is_told_though_another_wrote_little(
+def test_the_view_says_what_was_left_out_of_one_worker_though_another_wrote_little(
     log: EventLog, live: LiveRun, tmp_path: Path
 ) -> None:
     told(live)

@@ -50,8 +50,10 @@ class StepRows:
                 self._thin(*self._recent.popleft())
 
     def since(self, seen: int, until: int) -> list[str] | None:
-        """Rows after the first `seen` and not after the first `until`; None where some of them are
-        no longer kept."""
+        """Return rows number `seen` to `until`, counted from 0 and without the last one.
+
+        Returns None if some of these rows are no longer kept.
+        """
         with self._lock:
             begin = self.total - len(self._recent)
             if not begin <= seen <= self.total:
@@ -59,7 +61,7 @@ class StepRows:
             return [self._recent[i][1] for i in range(seen - begin, until - begin)]
 
     def kept(self, until: int) -> list[str]:
-        """Everything there is of the first `until` rows, oldest first."""
+        """Return the rows before number `until` that are kept, oldest first."""
         with self._lock:
             every = [row for _, row in (*self._old, *self._recent)]
             return every[: len(every) - (self.total - until)]

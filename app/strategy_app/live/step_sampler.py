@@ -36,13 +36,13 @@ class StepSampler:
 
     @property
     def stride(self) -> int:
-        """Of so many steps of a worker one was taken, beside the newest ones: the largest such
-        number of the last seconds, whose gaps are on the charts."""
+        """One in so many older steps of a worker was taken: the largest such number of the last
+        `SAID_FOR_S`, because the charts still show the gaps."""
         is_on_charts = self._clock() - self._stride_at_s < SAID_FOR_S
         return self._stride if is_on_charts else 1
 
     def choose(self, data: bytes, part: float) -> bytes:
-        """The lines to take of whole lines, which are `part` of all that is not read yet."""
+        """Return the lines to take. `data` are whole lines, the share `part` of what was unread."""
         now_s = self._clock()
         self._left = min(MOST_AT_ONCE, self._left + (now_s - self._at_s) * STEPS_PER_S)
         self._at_s = now_s

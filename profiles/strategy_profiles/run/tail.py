@@ -73,8 +73,8 @@ class Cursor:
 
 
 Choose = Callable[[bytes, float], bytes]
-"""What to decode of the lines that were read of a file, and which part they are of what is not
-read yet."""
+"""Selects the lines to decode. Takes the lines that were read of one file, and their share of the
+bytes of that file that had not been read before; returns lines."""
 
 
 def read_since(
@@ -98,8 +98,8 @@ def read_since(
         except OSError:
             continue  # removed or temporarily unreadable: the next read tries again
         # Of a file that a line is being written to, the rest is no line yet.
-        left = size - offsets[file] if len(data) >= most_bytes else 0
-        num_left += max(0, left)
+        left = max(0, size - offsets[file]) if len(data) >= most_bytes else 0
+        num_left += left
         chosen = choose(data, len(data) / (len(data) + left)) if data else data
         told += [WrittenEvent(each, worker, generation) for each in decode_lines(chosen, LeftOut())]
     told.sort(key=_written_ns)

@@ -59,7 +59,7 @@ class Stop:
     command: ClassVar[str] = "stop"
     number: int
     why: str | None = None
-    """Why the run ends, for its record; None where its user asked for it."""
+    """The reason that the run records for its end; None if its user asked for the stop."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ export class Status {
   // How far the view is behind what is written, and what part of a busy run it draws.
   drawLag(behindMs, stride) {
     const behind = behindMs > SHOWN_BEHIND_MS ? `This view is ${seconds(behindMs)} behind.` : "";
-    const sampled = stride > 1 ? `1 in ${stride} steps is drawn.` : "";
+    const sampled = stride > 1 ? `Beside the newest steps, 1 in ${stride} is drawn.` : "";
     setText(this.lag, [behind, sampled].filter(Boolean).join(" "));
   }
 

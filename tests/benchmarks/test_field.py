@@ -23,12 +23,13 @@ TRUTH: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("told", "verdict"),
     [
-        (Told(["epoch-start", "compute"], "", 62, ""), "right"),
-        (Told(["epoch-start"], "", None, ""), "right"),
-        (Told(["input"], "", 9, ""), "right"),
-        (Told(["epoch-start"], "", 9, ""), "wrong"),
-        (Told(["compute"], "", None, ""), "wrong"),
-        (Told(["epoch-start", "late-replica"], "", 62, ""), "misled"),
+        (Told(["epoch-start", "compute"], [0.5, 0.3], "", 62, ""), "right"),
+        (Told(["epoch-start"], [0.5], "", None, ""), "right"),
+        (Told(["input"], [0.5], "", 9, ""), "right"),
+        (Told(["epoch-start"], [0.5], "", 9, ""), "wrong"),
+        (Told(["compute"], [0.5], "", None, ""), "wrong"),
+        (Told(["epoch-start", "late-replica"], [0.5, 0.2], "", 62, ""), "misled"),
+        (Told(["epoch-start", "late-replica"], [0.5, 0.01], "", 62, ""), "right"),
         (None, "wrong"),
     ],
 )
@@ -38,8 +39,8 @@ def test_an_answer_is_right_by_its_kind_and_line(told: Told | None, verdict: str
 
 def test_a_computation_has_to_name_the_op() -> None:
     truth = TRUTH | {"kind": "compute", "op": "TopKV2 MatMul", "line": None, "lines_ok": []}
-    assert judge(truth, Told(["compute"], "", None, "`TopKV2`"))[0] == "right"
-    assert judge(truth, Told(["compute"], "", None, "`Conv2D` of `conv`"))[0] == "wrong"
+    assert judge(truth, Told(["compute"], [0.5], "", None, "`TopKV2`"))[0] == "right"
+    assert judge(truth, Told(["compute"], [0.5], "", None, "`Conv2D` of `conv`"))[0] == "wrong"
 
 
 def test_every_rule_that_names_a_cause_has_a_kind() -> None:

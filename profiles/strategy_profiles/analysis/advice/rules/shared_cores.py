@@ -26,11 +26,18 @@ KEY = "shared-cores"
 NO_GAIN = "With fewer replicas other ops run than the recorded ones; Try it measures it."
 
 
-def find(facts: Facts) -> Iterator[Finding]:
+def num_sharing(facts: Facts) -> tuple[int, int] | None:
+    """How many replicas share how many cores; None if each has one of its own."""
     cpus = facts.environment.host.cpus if facts.environment else None
     on_cpu = sum("/device:CPU:" in device for device in facts.segment.replica_devices)
-    if cpus is None or on_cpu < 2 or on_cpu <= cpus:
+    return None if cpus is None or on_cpu < 2 or on_cpu <= cpus else (on_cpu, cpus)
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    sharing = num_sharing(facts)
+    if sharing is None:
         return
+    on_cpu, cpus = sharing
     yield finding(
         facts,
         KEY,

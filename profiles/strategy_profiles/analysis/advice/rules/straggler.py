@@ -33,7 +33,7 @@ from strategy_profiles.analysis.advice.late_because import (
     cost_of_lateness,
     detour_behind,
 )
-from strategy_profiles.analysis.advice.rules import detour, variable_off_device
+from strategy_profiles.analysis.advice.rules import detour, shared_cores, variable_off_device
 from strategy_profiles.analysis.captured_steps import is_unlike
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.late_replicas import (
@@ -71,6 +71,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_rare = facts.stragglers.source == "measured" and facts.held_up.num_steps < FEWEST_CAPTURED
     if is_rare and not is_large:
         return
+    if _is_by_chance(facts, late, is_rare=is_rare):
+        return
     steps = "steps"
     if facts.stragglers.source == "measured":
         took = f", which took {units.milliseconds(wall_ms)}" if is_unlike(wall_ms, usual_ms) else ""
@@ -104,6 +106,21 @@ def find(facts: Facts) -> Iterator[Finding]:
         injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
     )
     yield replace(found, caused_by=cause[0] if cause else None)
+
+
+def _is_by_chance(facts: Facts, late: Sequence[ReplicaLateness], *, is_rare: bool) -> bool:
+    """Whether nothing known makes the replicas late, where the machine alone may.
+
+    It may where replicas take turns on fewer cores, and in few captured steps. With most replicas
+    late, the others are early: no replica stands out.
+    """
+    worst = late[0]
+    if injected_delays(facts.segment) or _finding_behind(facts, worst):
+        return False
+    if len(late) > facts.segment.num_replicas / 2:
+        return True
+    has_reason = works_longer(facts, worst) or _input_behind(facts, worst) is not None
+    return not has_reason and (is_rare or shared_cores.num_sharing(facts) is not None)
 
 
 def _finding_behind(facts: Facts, late: ReplicaLateness) -> tuple[str, str] | None:

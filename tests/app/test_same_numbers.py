@@ -17,9 +17,9 @@ import strategy_profiles
 from strategy_app.live.live_run import LiveRun
 from strategy_profiles.analysis.cost import cost_text
 from strategy_profiles.analysis.findings import findings, gather_facts
-from strategy_profiles.analysis.key_numbers import KeyNumber
 from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.exports.html import report
 from strategy_profiles.reporting import units
 from tests.app.looking import open_page, text_of
@@ -195,7 +195,7 @@ def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:
     profile = strategy_profiles.load(run)
     found = findings(gather_facts(profile, profile.segments[0]))
     assert len(found) > 2
-    overview = text_of(open_page("overview", run.parent, run=run.name)).replace("\\", "")
+    overview = text_of(open_page("overview", run.parent, run=run.name))
     (segment,) = summarize(profile)["segments"]
     written = {
         "summary": [item["cost_text"] for item in segment["findings"]],

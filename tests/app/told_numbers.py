@@ -22,9 +22,10 @@ from strategy_profiles.analysis.compare.document import comparison_document
 from strategy_profiles.analysis.compare.run_comparison import compare_sets
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.headline import headline
-from strategy_profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.exports import write
 from strategy_profiles.exports.html import report
 from strategy_profiles.exports.key_metrics import segment_metrics
@@ -169,7 +170,8 @@ def check_tables(
 
 def command_line(run: Path) -> str:
     out = io.StringIO()
-    print_summary(summarize(strategy_profiles.load(run)), Console(file=out, width=1000))
+    profile = strategy_profiles.load(run)
+    print_summary(profile, summarize(profile), Console(file=out, width=1000))
     return out.getvalue()
 
 

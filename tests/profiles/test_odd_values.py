@@ -64,7 +64,7 @@ def test_odd_values_are_no_traceback(whole: Path, data: st.DataObject) -> None:
     summary = profile.summary()
     json.dumps(summary, allow_nan=False)
     shown = Console(file=io.StringIO(), force_terminal=True)
-    print_summary(summary, shown)
+    print_summary(profile, summary, shown)
     assert "\x1b[2J" not in shown.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -21,7 +21,6 @@ from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.headline import headline, newest_headline
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.analysis.key_numbers import (
-    KeyNumber,
     busbw,
     key_numbers,
     loop_throughput,
@@ -47,6 +46,7 @@ from strategy_profiles.analysis.stragglers import (
     slowest_served,
     unanswered,
 )
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.errors import LabError
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.units import MISSING

@@ -8,11 +8,11 @@ import streamlit as st
 
 from strategy_app.charts.phases import breakdown as breakdown_chart
 from strategy_app.charts.serving import AbsenceMark, closures, step_rates
+from strategy_app.screen.answer import show_parts
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.picker import needs, run_page
-from strategy_app.widgets.process_links import links_of, show_links
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.table import number, show_table, text
 from strategy_app.widgets.text import as_html, as_markdown, plain
@@ -23,6 +23,7 @@ from strategy_profiles.analysis.parameter_server import (
     ServedWorker,
     parameter_serving,
 )
+from strategy_profiles.questions.links import links_part
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.palette import SERVING_COLOURS
@@ -63,7 +64,7 @@ def show(opened: OpenRun, segment: SegmentOpened) -> None:
         show_time(found, names)
     show_servers(found)
     show_traffic(found, names)
-    show_links(opened.ask(links_of, segment.segment))
+    show_parts(opened.ask(links_part, segment))
 
 
 def worker_names(found: ParameterServing) -> dict[int, str]:

@@ -50,8 +50,8 @@ FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
 [data-testid=stHeading] h1 {{padding:0 0 0.25rem}}
 [data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
-.st-key-runs_filter, .st-key-sends_search, .st-key-ops_search {{min-height:4.25rem}}
-.st-key-matrix_kind, .st-key-links_kind {{min-height:3.75rem}}
+.st-key-runs_filter, [class*="st-key-search_"], .st-key-ops_search {{min-height:4.25rem}}
+[class*="st-key-source_of_"] {{min-height:3.75rem}}
 .st-key-run_picker {{min-height:2.5rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}

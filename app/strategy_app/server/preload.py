@@ -15,7 +15,7 @@ import pandas  # noqa: F401
 
 PARTS = (
     "duckdb",
-    "strategy_app.widgets.collectives",
+    "strategy_app.screen.answer",
     "strategy_app.widgets.comparison",
     "strategy_app.widgets.device_map",
     "strategy_app.widgets.evidence",

@@ -18,7 +18,7 @@ from strategy_app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.tiles import Tile
 from strategy_profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
-from strategy_profiles.analysis.captured_steps import unlike_others
+from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_profiles.analysis.memory import counted_by, memory_of, memory_use, rows_by_device
@@ -98,14 +98,8 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
 
 def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
     """Warn if captured steps differ in length from the others: their lengths then mislead."""
-    wall = breakdown.mean_ms("wall")
-    if wall and median_ms and not breakdown.is_in_sync:
-        st.caption(
-            f"The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
-            f"average, and one ends every {units.milliseconds(median_ms)}."
-        )
-    elif unlike := unlike_others(breakdown, median_ms):
-        st.caption(unlike)
+    for line in length_of_steps(breakdown, median_ms):
+        st.caption(line)
 
 
 def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:

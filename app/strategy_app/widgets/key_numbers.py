@@ -6,7 +6,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from strategy_app.widgets.tiles import Source, Tile, show_tiles, split_unit
 from strategy_profiles.analysis.findings import Facts
-from strategy_profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
 

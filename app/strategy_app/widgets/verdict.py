@@ -12,7 +12,8 @@ from strategy_app.widgets.chart import note_first_sentence
 from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.text import as_html, bound, sentence_as_markdown
 from strategy_profiles.analysis.findings import Facts, Finding, findings
-from strategy_profiles.analysis.headline import Bold, headline
+from strategy_profiles.analysis.headline import headline
+from strategy_profiles.answers.answer import Bold
 from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.tables.store import Profile
 
@@ -27,11 +28,11 @@ _HEADLINE = """<style>
 def show_headline(profile: Profile, facts: Facts) -> None:
     """One sentence or two, large."""
     parts = headline(profile, facts)
-    show_sentence("".join(map(_as_html, parts)))
+    show_sentence("".join(map(part_as_html, parts)))
 
 
-def _as_html(part: str) -> str:
-    """A part of the headline; the spaces around it, which `as_html` takes away, are kept."""
+def part_as_html(part: str) -> str:
+    """A part of a sentence; the spaces around it, which `as_html` takes away, are kept."""
     if isinstance(part, Bold):
         return f"<b>{as_html(part, 60)}</b>"
     before, after = part[: -len(part.lstrip())], part[len(part.rstrip()) :]

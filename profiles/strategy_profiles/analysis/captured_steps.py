@@ -7,6 +7,8 @@ shows such a number says how long they took.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from strategy_profiles.analysis.breakdown import StepBreakdown
 from strategy_profiles.reporting import units
 
@@ -36,3 +38,15 @@ def unlike_others(breakdown: StepBreakdown, median_ms: float | None) -> str | No
         f"The captured steps took {units.milliseconds(wall)} on average, other steps take "
         f"{units.milliseconds(median_ms)}: compare the shares, not the lengths."
     )
+
+
+def length_of_steps(breakdown: StepBreakdown, median_ms: float | None) -> Iterator[str]:
+    """Say where the length of captured steps would mislead: it is unlike that of the others."""
+    wall = breakdown.mean_ms("wall")
+    if wall and median_ms and not breakdown.is_in_sync:
+        yield (
+            f"The steps of the workers overlap: one takes {units.milliseconds(wall)} on "
+            f"average, and one ends every {units.milliseconds(median_ms)}."
+        )
+    elif unlike := unlike_others(breakdown, median_ms):
+        yield unlike

@@ -208,6 +208,11 @@ class Facts:
 
 
 def gather_facts(profile: Profile, segment: SegmentOpened) -> Facts:
+    """Return what is known of a segment of the profile, computed once."""
+    return profile.once(("facts", segment.segment), lambda: _facts(profile, segment))
+
+
+def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
     number = segment.segment
     return Facts(
         segment=segment,

@@ -18,6 +18,7 @@ from strategy_profiles.analysis.loop_pace import LoopPace, newest_pace
 from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.analysis.stragglers import Stragglers
 from strategy_profiles.analysis.stuck import stuck_sentence, stuck_workers
+from strategy_profiles.answers.answer import Bold
 from strategy_profiles.errors import shortened
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import phase_name
@@ -35,12 +36,6 @@ _SHORTEST_END_MS, _LONG_END = 1.0, 0.15
 """An end of an epoch is said if it takes so long, and this share of the epoch."""
 MOST_OF_A_NAME = 56
 """Characters of a workload's name, beside the dots for those left out."""
-
-
-class Bold(str):
-    """A part of a sentence to be emphasised."""
-
-    __slots__ = ()
 
 
 def headline(profile: Profile, facts: Facts) -> tuple[str, ...]:

@@ -7,15 +7,14 @@ functions. Each number is of one definition in `reporting.definitions`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from strategy_profiles.analysis.breakdown import NO_OPS
 from strategy_profiles.analysis.captured_steps import unlike_others_ms
 from strategy_profiles.analysis.communication import CollectiveUse, Communication
 from strategy_profiles.analysis.efficiency import efficiency
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.reporting import units
-from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.units import MISSING
 
 if TYPE_CHECKING:
@@ -27,24 +26,6 @@ if TYPE_CHECKING:
 NO_SPANS = "needs a capture window"
 UNLIKE_THE_MEDIAN = 0.03
 """The mean step is added if it differs from the median by this share."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyNumber:
-    """A number with its text, and a note beside it that explains it or says why it is missing."""
-
-    key: str
-    """In `DEFINITIONS`."""
-    value: float | None
-    text: str
-    """With its unit; a dash if the value is missing."""
-    note: str
-    source: Literal["measured", "marks", "derived"] | None
-    """None if the value is missing."""
-
-    @property
-    def label(self) -> str:
-        return DEFINITIONS[self.key].label
 
 
 def key_numbers(facts: Facts) -> tuple[KeyNumber, ...]:
@@ -89,13 +70,15 @@ def loop_time(
     source: Literal["measured", "derived"] = "measured",
 ) -> KeyNumber:
     value = pace.ms_per_step
-    return _number("loop_time", value, units.milliseconds(value), note, steps.why_no_time, source)
+    return made_number(
+        "loop_time", value, units.milliseconds(value), note, steps.why_no_time, source
+    )
 
 
 def loop_throughput(pace: LoopPace, steps: StepTimes) -> KeyNumber:
     value = pace.examples_per_second
     text = units.rate(value, "examples")
-    return _number("loop_throughput", value, text, "", why_no_examples(steps), "derived")
+    return made_number("loop_throughput", value, text, "", why_no_examples(steps), "derived")
 
 
 def why_no_examples(steps: StepTimes) -> str:
@@ -114,7 +97,9 @@ def step_time(
     steps: StepTimes, note: str, source: Literal["measured", "derived"] = "measured"
 ) -> KeyNumber:
     value = steps.median_ms
-    return _number("step_time", value, units.milliseconds(value), note, steps.why_no_time, source)
+    return made_number(
+        "step_time", value, units.milliseconds(value), note, steps.why_no_time, source
+    )
 
 
 def throughput(steps: StepTimes, note: str = "") -> KeyNumber:
@@ -122,7 +107,7 @@ def throughput(steps: StepTimes, note: str = "") -> KeyNumber:
     value = steps.examples_per_second
     reason = why_no_examples(steps)
     text = units.rate(value, "examples")
-    return _number("throughput", value, text, note, reason, "derived")
+    return made_number("throughput", value, text, note, reason, "derived")
 
 
 def _mean_step(steps: StepTimes) -> str:
@@ -149,16 +134,16 @@ def slowest(found: Stragglers) -> KeyNumber:
 def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
     """The last loss. Runs of the lab tell that of every step, so a missing one is no number."""
     if tells_every_loss and steps.is_loss_lost:
-        return _number("loss", None, MISSING, "", "NaN or infinity")
+        return made_number("loss", None, MISSING, "", "NaN or infinity")
     value = steps.last_loss
-    return _number("loss", value, units.number(value, 4), note, why_no_loss(steps.unknown))
+    return made_number("loss", value, units.number(value, 4), note, why_no_loss(steps.unknown))
 
 
 def exposed(facts: Facts) -> KeyNumber:
     """Exposed communication: mean of the replicas."""
     if facts.segment.num_replicas == 1 and not facts.communication.collectives:
         reason = facts.steps.unknown.get("collectives", "one replica: no communication")
-        return _number("exposed", None, MISSING, "", reason)
+        return made_number("exposed", None, MISSING, "", reason)
     found = facts.overlaps
     value = sum(item.exposed_ms for item in found) / len(found) if found else None
     wall = facts.breakdown.mean_ms("wall")
@@ -166,13 +151,15 @@ def exposed(facts: Facts) -> KeyNumber:
     note += _length_of_unlike(facts) if note else ""
     why = facts.breakdown.reason or ""
     reason = why if why.startswith(NO_OPS) else NO_SPANS
-    return _number("exposed", value, units.milliseconds(value), note, reason, "derived")
+    return made_number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 
 def traffic(found: Communication) -> KeyNumber:
     """Bytes of all collectives of a step."""
     value = found.collective_bytes if found.collectives else None
-    return _number("traffic", value, units.size(value), "per step", found.why_no_bytes, "derived")
+    return made_number(
+        "traffic", value, units.size(value), "per step", found.why_no_bytes, "derived"
+    )
 
 
 def busbw(found: Communication, in_steps: str = "") -> KeyNumber:
@@ -183,7 +170,7 @@ def busbw(found: Communication, in_steps: str = "") -> KeyNumber:
     main = found.main
     value = main.busbw_gbps if main else None
     text, note = units.bandwidth(value), f"{calls_note(main)}{in_steps}" if main else ""
-    return _number("busbw", value, text, note, found.why_no_busbw, "derived")
+    return made_number("busbw", value, text, note, found.why_no_busbw, "derived")
 
 
 def calls_note(use: CollectiveUse | None) -> str:
@@ -211,7 +198,7 @@ def _parallel_efficiency(facts: Facts) -> KeyNumber:
         note = "share of a step in which the replica computes"
     note += in_unlike_steps(facts)
     text = units.share(found.parallel)
-    return _number("parallel_efficiency", found.parallel, text, note, found.reason, "derived")
+    return made_number("parallel_efficiency", found.parallel, text, note, found.reason, "derived")
 
 
 def _length_of_unlike(facts: Facts) -> str:
@@ -229,10 +216,10 @@ def _capture_overhead(facts: Facts) -> KeyNumber:
         units.counted(cost.num_steps, "step"),
     )
     note = f"{windows}, {steps} in full"
-    return _number("capture_overhead", ratio, text, note, cost.reason, "derived")
+    return made_number("capture_overhead", ratio, text, note, cost.reason, "derived")
 
 
-def _number(
+def made_number(
     key: str,
     value: float | None,
     text: str,

@@ -38,7 +38,6 @@ from strategy_profiles.analysis.findings import Facts, Finding, Predict, finding
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.input_stages import InputStages, input_stages
 from strategy_profiles.analysis.key_numbers import (
-    KeyNumber,
     key_numbers,
     why_no_examples,
     why_no_loss,
@@ -54,6 +53,7 @@ from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.analysis.tpu_check import tpu_check
 from strategy_profiles.analysis.xla import num_compiled
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.run.events import Environment, Note
 from strategy_profiles.tables.schema import CATEGORIES, SCHEMA_VERSION
 

@@ -11,7 +11,7 @@ from strategy_profiles.exports.report.overview import ending, overview
 from strategy_profiles.exports.report.page import report_page
 from strategy_profiles.exports.report.steps import steps
 from strategy_profiles.exports.report.tabled import (
-    communication,
+    communication_section,
     core_times,
     definitions,
     environment,
@@ -30,7 +30,7 @@ _SECTIONS = (
     replicas,
     core_times,
     input_pipeline,
-    communication,
+    communication_section,
     serving,
     timeline,
     placements,

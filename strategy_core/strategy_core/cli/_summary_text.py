@@ -9,23 +9,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from strategy_core.cli._answer_text import print_parts
 from strategy_core.cli._plain import plain_text
 from strategy_profiles.analysis.account import shown as account_shown
 from strategy_profiles.analysis.account.shown import shown_rows
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.answers.answer import Answer
 from strategy_profiles.decoders import converted
+from strategy_profiles.questions.communication import communication
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_profiles.reporting.thread_pools import set_pools
 from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.tables.store import Profile
 
 _SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
-def print_summary(summary: dict[str, Any], console: Console | None = None) -> None:
-    """Print the mapping of `strategy_profiles.analysis.summary`."""
+def print_summary(
+    profile: Profile, summary: dict[str, Any], console: Console | None = None
+) -> None:
+    """Print a run's mapping of `strategy_profiles.analysis.summary`."""
     out = console or Console()
     status = summary["status"]
     out.print(
@@ -43,8 +50,8 @@ def print_summary(summary: dict[str, Any], console: Console | None = None) -> No
     _print_clocks(summary["clocks"], out)
     if not summary["segments"]:
         out.print("No step was recorded.")
-    for segment in summary["segments"]:
-        _print_segment(segment, out)
+    for opened, segment in zip(profile.segments, summary["segments"], strict=True):
+        _print_segment(segment, communication(profile, gather_facts(profile, opened)), out)
     for note in summary["notes"]:
         out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
 
@@ -59,7 +66,7 @@ def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
         out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
 
 
-def _print_segment(segment: dict[str, Any], out: Console) -> None:
+def _print_segment(segment: dict[str, Any], moved: Answer, out: Console) -> None:
     batch = segment["global_batch_size"] or "unknown"
     title = (
         f"Segment {segment['segment']}: {segment['strategy']}, "
@@ -79,10 +86,9 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_on_tpu(segment["tpu_check"], out)
-    _print_collectives(segment, out)
+    print_parts(moved.parts, out)
     if unlike := segment["capture"]["unlike_others"]:
         out.print(plain_text(unlike, "dim"))
-    _print_links(segment, out)
     _print_servers(segment, out)
     _print_step_memory(segment["step_memory"], out)
     _print_input_stages(segment["input_stages"], out)
@@ -230,43 +236,4 @@ def _print_phases(
         phases = [units.number(row[f"{phase}_ms"]) for phase in shown]
         names = [str(row[key]) for key in keys]
         table.add_row(*names, plain_text(device), *phases, units.number(row["wall_ms"]))
-    out.print(table)
-
-
-def _print_collectives(segment: dict[str, Any], out: Console) -> None:
-    if not segment["collectives"]:
-        return
-    table = Table(title="Collectives of a step", title_justify="left")
-    for name in ("op", "calls", "group", "bytes", "algbw", "busbw"):
-        table.add_column(name, justify="left" if name == "op" else "right")
-    for use in segment["collectives"]:
-        table.add_row(
-            plain_text(use["op"]),
-            units.number(use["per_step"]),
-            str(use["group_size"] or units.MISSING),
-            units.size(use["bytes"]),
-            units.bandwidth(use["algbw_gbps"]),
-            units.bandwidth(use["busbw_gbps"]),
-        )
-    out.print(table)
-
-
-def _print_links(segment: dict[str, Any], out: Console) -> None:
-    """The heavy links between processes; a step's requests and acknowledgements are not."""
-    links = segment["links"]
-    if links is None:
-        return
-    sizes = [max(pair["bytes"] or 0, pair["derived_bytes"] or 0) for pair in links["pairs"]]
-    table = Table(title="Bytes between processes, per step", title_justify="left")
-    for name in ("from", "to", "measured", "derived", "added"):
-        table.add_column(name, justify="left" if name in ("from", "to") else "right")
-    for pair, size in zip(links["pairs"], sizes, strict=True):
-        if size >= max(sizes) / 1000:
-            table.add_row(
-                plain_text(links["processes"].get(str(pair["from"]), "?")),
-                plain_text(links["processes"].get(str(pair["to"]), "?")),
-                units.size(pair["bytes"]),
-                units.size(pair["derived_bytes"]),
-                units.share(pair["overhead"]),
-            )
     out.print(table)

@@ -58,11 +58,11 @@ def report(handle: RunHandle, is_json: bool, *, with_summary: bool = True) -> in
 
 
 def _show_summary(folder: Path, is_json: bool) -> None:
-    summary = strategy_profiles.load(folder).summary()
+    profile = strategy_profiles.load(folder)
     if is_json:
-        print(json.dumps({"kind": "summary", **summary}))
+        print(json.dumps({"kind": "summary", **profile.summary()}))
     else:
-        print_summary(summary)
+        print_summary(profile, profile.summary())
 
 
 @contextmanager

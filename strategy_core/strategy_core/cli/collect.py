@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0 if the run is complete, 1 if records of a process are missing."""
     collected = collect(args.folders, args.output)
-    print_summary(strategy_profiles.load(collected.folder).summary())
+    profile = strategy_profiles.load(collected.folder)
+    print_summary(profile, profile.summary())
     print(f"\nCollected in {collected.folder}")
     if collected.missing:
         names = ", ".join(collected.missing)

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0, also if only a part of the profile can be read, which is said."""
     imported = import_profile(args.path, args.output)
-    print_summary(strategy_profiles.load(imported.folder).summary())
+    profile = strategy_profiles.load(imported.folder)
+    print_summary(profile, profile.summary())
     print(f"\nImported as {imported.folder}")
     return 0

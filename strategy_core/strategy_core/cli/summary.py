@@ -21,11 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    summary = strategy_profiles.load(args.run_folder).summary(gains=args.gains)
+    profile = strategy_profiles.load(args.run_folder)
+    summary = profile.summary(gains=args.gains)
     if args.json:
         print(json.dumps(summary, indent=1, allow_nan=False))
     else:
         from strategy_core.cli._summary_text import print_summary
 
-        print_summary(summary)
+        print_summary(profile, summary)
     return 0

@@ -63,7 +63,7 @@ def test_memory_is_shown_by_process(runs: Path) -> None:
 
 def test_the_table_of_collectives_says_whose_times_it_has(runs: Path) -> None:
     alone = "Wait, transfer and bandwidths are those of replica 0: "
-    assert alone in text_of(open_page("communication", runs, run="lost"))
+    assert alone in text_of(open_page("communication", runs, run="lost")).replace("\\", "")
     assert alone not in text_of(open_page("communication", runs, run="good"))
 
 

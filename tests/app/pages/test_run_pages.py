@@ -136,7 +136,9 @@ def test_placement_says_how_many_copies_a_variable_has(run: str, copies: str, ru
 
 def test_transfers_are_listed_as_people_count(runs: Path) -> None:
     at = open_page("communication", runs, run="sixteen")
-    (senders,) = (table.value["from"] for table in at.dataframe if "tensor" in table.value.columns)
+    (senders,) = (
+        table.value["send_device"] for table in at.dataframe if "tensor" in table.value.columns
+    )
     numbers = [[int(part) for part in re.findall(r"\d+", name)] for name in senders]
     assert len(numbers) > 10
     assert numbers == sorted(numbers)

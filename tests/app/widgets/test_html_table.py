@@ -73,7 +73,7 @@ def test_a_page_has_each_table_as_a_list_too(tmp_path: Path) -> None:
 def test_a_phone_chooses_a_row_in_a_select_box(tmp_path: Path) -> None:
     write_run(tmp_path / "run", steps=40, windows=1)
     page = open_page("communication", tmp_path, run="run")
-    box = page.selectbox("collectives_table_row")
+    box = page.selectbox("table_collectives_row")
     assert len(box.options) == 2
     box.set_value(1).run()
     assert any("reduce 2, " in caption.value for caption in page.caption)

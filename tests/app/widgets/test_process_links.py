@@ -36,21 +36,21 @@ def test_links_are_measured_and_derived_with_and_without_a_window(name: str, run
     assert "Between processes" in said
     assert "over 20 steps" in said
     assert "Overhead of the protocol" in said
-    (kinds,) = [group for group in at.get("button_group") if group.key == "links_kind"]
+    (kinds,) = [group for group in at.get("button_group") if group.key == "source_of_links_matrix"]
     assert list(kinds.options) == ["Measured on sockets", "Derived"]
-    links = next(frame.value for frame in at.dataframe if "derived" in frame.value)
+    links = next(frame.value for frame in at.dataframe if "derived_bytes" in frame.value)
     assert len(links) == WORKERS
-    assert links["measured"].tolist() == [1_000_000.0] * WORKERS
-    interfaces = next(frame.value for frame in at.dataframe if "interface" in frame.value)
+    assert links["bytes"].tolist() == [1_000_000.0] * WORKERS
+    interfaces = next(frame.value for frame in at.dataframe if "header_bytes" in frame.value)
     assert len(interfaces) == 2 * WORKERS
-    assert interfaces["open"].abs().max() < 1e-6
+    assert interfaces["unexplained"].abs().max() < 1e-6
 
 
 def test_without_a_measurement_the_derived_stand_and_the_reason_is_said(runs: Path) -> None:
     at = open_page("communication", runs, run="refused")
-    said = text_of(at)
-    (links,) = (frame.value for frame in at.dataframe if "derived" in frame.value)
-    assert list(links.columns) == ["from", "to", "derived"]
+    said = text_of(at).replace("\\", "")
+    (links,) = (frame.value for frame in at.dataframe if "derived_bytes" in frame.value)
+    assert list(links.columns) == ["from", "to", "derived_bytes"]
     assert "Between processes" in said
     assert "Not measured: this system does not tell" in said
 

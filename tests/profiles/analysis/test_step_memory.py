@@ -46,7 +46,7 @@ def test_a_run_without_sizes_says_so(tmp_path: Path) -> None:
 def test_the_summary_prints_the_peak_and_the_stages_of_the_input(tmp_path: Path) -> None:
     run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
     out = io.StringIO()
-    print_summary(summarize(run), Console(file=out, width=160))
+    print_summary(run, summarize(run), Console(file=out, width=160))
     assert "Memory over step" in out.getvalue()
     assert "dense/kernel" in out.getvalue()
     assert "Input pipeline, means of a captured step" in out.getvalue()

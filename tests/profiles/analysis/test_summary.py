@@ -173,13 +173,14 @@ def test_a_note_of_several_workers_is_there_once(tmp_path: Path) -> None:
 
 def test_the_text_of_a_run_without_an_environment_does_not_guess_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=20)
-    summary = strategy_profiles.load(run).summary()
+    profile = strategy_profiles.load(run)
+    summary = profile.summary()
     shown: dict[bool, str] = {}
     for is_known in (True, False):
         out = io.StringIO()
         if not is_known:
             summary["environment"] |= {"tensorflow": None, "host": None}
-        print_summary(summary, Console(file=out, width=120))
+        print_summary(profile, summary, Console(file=out, width=120))
         shown[is_known] = out.getvalue()
     assert "TensorFlow 2.21.0, 2 CPU cores\n" in shown[True]
     assert "TensorFlow" not in shown[False].partition("Segment 0")[0]
@@ -198,8 +199,9 @@ def test_threads_are_named_if_the_program_set_them(
     threads: Threads | None, text: str, tmp_path: Path
 ) -> None:
     run = write_run(tmp_path / "run", threads=threads)
-    summary = summarize(strategy_profiles.load(run))
+    profile = strategy_profiles.load(run)
+    summary = summarize(profile)
     assert ("threads_reason" in summary["environment"]) == (threads is None)
     out = io.StringIO()
-    print_summary(summary, Console(file=out, width=200))
+    print_summary(profile, summary, Console(file=out, width=200))
     assert text in out.getvalue()

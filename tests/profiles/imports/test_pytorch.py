@@ -16,7 +16,8 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.findings import findings
-from strategy_profiles.analysis.key_numbers import KeyNumber, key_numbers
+from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.imports.import_run import import_profile
 from strategy_profiles.tables.store import Profile
 from tests.profiles.imports.made_pytorch import (

@@ -8,8 +8,9 @@ from strategy_profiles.analysis.account.table import row_fields
 from strategy_profiles.analysis.cost import cost_text
 from strategy_profiles.analysis.efficiency import scaling
 from strategy_profiles.analysis.findings import Facts, Finding, ranked
-from strategy_profiles.analysis.headline import Bold, headline
+from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.answers.answer import Bold
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.reporting import units

@@ -8,21 +8,17 @@ from typing import Any
 
 from strategy_profiles.analysis.breakdown import shown_phases
 from strategy_profiles.analysis.clocks import worker_clocks
-from strategy_profiles.analysis.collective_calls import collective_calls
-from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.cores import cores
 from strategy_profiles.analysis.efficiency import efficiency
-from strategy_profiles.analysis.findings import Facts
 from strategy_profiles.analysis.input_stages import input_stages
-from strategy_profiles.analysis.links import links
 from strategy_profiles.analysis.losses import loss
 from strategy_profiles.analysis.parameter_server import parameter_serving
 from strategy_profiles.analysis.placement import placement
-from strategy_profiles.analysis.sends import sends
+from strategy_profiles.answers.html import as_html
 from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
+from strategy_profiles.questions.communication import communication
 from strategy_profiles.reporting import units
-from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
 from strategy_profiles.run.process_history import read_processes
@@ -78,56 +74,17 @@ def input_pipeline(facts: RunFacts) -> Section | None:
     return Section("input", "Input pipeline", {"segments": found}) if found else None
 
 
-def communication(facts: RunFacts) -> Section | None:
+def communication_section(facts: RunFacts) -> Section | None:
     """Collectives with their bandwidth, sends between devices, and bytes between processes."""
     if not facts.segments:
         return None
+    found = [(item, communication(facts.profile, item)) for item in facts.segments]
+    formulas = next((answer.formulas for _, answer in found if answer.formulas), ())
     shown = {
-        "segments": [_communication(facts, item) for item in facts.segments],
-        "has_steps": any(item.communication.num_steps for item in facts.segments),
+        "segments": [(item, as_html(answer)) for item, answer in found],
+        "formulas": formulas,
     }
     return Section("communication", "Communication", shown)
-
-
-def _communication(facts: RunFacts, item: Facts) -> tuple[Any, ...]:
-    number = item.segment.segment
-    between = links(facts.profile, item.segment)
-    heaviest = sorted(
-        between.links, key=lambda link: -max(link.bytes or 0, link.derived_bytes or 0)
-    )
-    calls, sent = collective_calls(facts.profile, number), sends(facts.profile, number)
-    return item, calls, _matrices(item.communication.traffic), sent, between, heaviest
-
-
-def _matrices(found: tuple[Traffic, ...]) -> list[dict[str, Any]]:
-    """Return one matrix of measured sends and one of modelled collectives, if there are any."""
-    matrices = []
-    for made_by, source, title in (
-        (
-            "measured",
-            "measured",
-            "Sent from device to device, bytes per step (outside collectives)",
-        ),
-        (
-            "ring model",
-            "derived",
-            "Share of the collectives if each runs as a ring, bytes per step",
-        ),
-    ):
-        pairs = {(t.send_device, t.recv_device): t for t in found if t.source == made_by}
-        if pairs:
-            devices = in_order({device for pair in pairs for device in pair})
-            most = max(item.bytes or 0.0 for item in pairs.values())
-            matrices.append(
-                {
-                    "title": title,
-                    "source": source,
-                    "pairs": pairs,
-                    "devices": devices,
-                    "most": most,
-                }
-            )
-    return matrices
 
 
 def serving(facts: RunFacts) -> Section | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_app.widgets.collectives import whose_times
 from strategy_profiles.analysis.collective_calls import CollectiveCall, ReplicaCall
+from strategy_profiles.questions.communication import whose_times
 
 
 def call(group_size: int | None, *replicas: int) -> CollectiveCall:

@@ -1,0 +1,1 @@
+"""Shows answers (`strategy_profiles.answers`) on a page of Streamlit."""

@@ -1,0 +1,154 @@
+"""An answer on a page: its sentence large, its numbers as tiles, then its tables and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import streamlit as st
+
+from strategy_app.charts.phases import breakdown
+from strategy_app.screen.table import show_table
+from strategy_app.server.opened import OpenRun
+from strategy_app.widgets.chart import draw_chart
+from strategy_app.widgets.empty import empty
+from strategy_app.widgets.key_numbers import tile_of
+from strategy_app.widgets.matrix import show_matrix_chart
+from strategy_app.widgets.segments import facts_of
+from strategy_app.widgets.text import as_markdown, plain
+from strategy_app.widgets.tiles import show_tiles
+from strategy_app.widgets.verdict import part_as_html, show_sentence
+from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.answers.answer import (
+    Alternatives,
+    Answer,
+    Bars,
+    Matrix,
+    Missing,
+    Part,
+    Table,
+    hint,
+)
+from strategy_profiles.tables.store import Profile
+
+MANY = 6
+"""A matrix with more names takes the width of the page; the others have a chart beside them."""
+LABELLED = 16
+"""A matrix with more names has no numbers on its cells."""
+Question = Callable[[Profile, Facts], Answer]
+
+
+def answer_of(opened: OpenRun, question: Question, segment: int) -> Answer:
+    """Return the answer to a question about a segment, computed once per state of the run."""
+
+    def answered(profile: Profile, number: int) -> Answer:
+        return question(profile, opened.ask(facts_of, number))
+
+    answered.__qualname__ = question.__qualname__
+    return opened.ask(answered, segment)
+
+
+def show_answer(answer: Answer) -> None:
+    """Draw all of an answer."""
+    if answer.sentence:
+        show_sentence("".join(map(part_as_html, answer.sentence)))
+    if answer.numbers:
+        show_tiles([tile_of(item) for item in answer.numbers], first_is_large=True)
+    show_parts(answer.parts, is_whole=not answer.sentence)
+    for note in answer.notes:
+        st.caption(as_markdown(note))
+
+
+def show_parts(parts: Sequence[Part], *, is_whole: bool = False) -> None:
+    """Draw parts below each other; a chart shares its row with the chart or table after it.
+
+    A row that the reader chooses in a table replaces the chart of its kind.
+
+    Args:
+      is_whole: nothing else is said, so that what is missing is the page's answer.
+    """
+    chosen: dict[str, Bars] = {}
+    for row in _rows(parts):
+        columns = st.columns(2) if any(map(_is_narrow, row)) else [st.container()]
+        for column, part in zip(columns, row, strict=False):
+            with column:
+                _show(part, chosen, is_whole=is_whole)
+
+
+def _rows(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
+    left = list(parts)
+    while left:
+        is_pair = _is_narrow(left[0]) and len(left) > 1 and _may_be_beside(left[1])
+        size = 2 if is_pair else 1
+        yield left[:size]
+        del left[:size]
+
+
+def _is_narrow(part: Part) -> bool:
+    return isinstance(part, Bars) or (
+        isinstance(part, Alternatives) and len(part.options[0].names) <= MANY
+    )
+
+
+def _may_be_beside(part: Part) -> bool:
+    return _is_narrow(part) or (isinstance(part, Table) and not part.details)
+
+
+def _show(part: Part, chosen: dict[str, Bars], *, is_whole: bool) -> None:
+    if isinstance(part, Table):
+        place = st.expander(part.title) if part.is_minor else st.container()
+        with place:
+            row = show_table(part)
+        if row is not None:
+            chosen[part.details[row].key] = part.details[row]
+    elif isinstance(part, Bars):
+        _show_bars(chosen.get(part.key, part))
+    elif isinstance(part, Alternatives):
+        _show_alternatives(part)
+    else:
+        _show_missing(part, is_whole=is_whole)
+
+
+def _show_bars(bars: Bars) -> None:
+    st.header(bars.title, help=hint(bars.definition) or None)
+    if any(map(any, bars.parts.values())):
+        chart = breakdown(bars.names, {phase: list(each) for phase, each in bars.parts.items()})
+        chart.update_xaxes(title=bars.unit)
+        draw_chart(chart, key=f"bars_{bars.key}", alt=bars.title)
+    if bars.note:
+        st.caption(as_markdown(bars.note))
+
+
+def _show_alternatives(part: Alternatives) -> None:
+    st.header(part.title, help=hint(part.definition) or None)
+    titles = {option.title: option for option in part.options}
+    first = part.options[0].title
+    chosen = st.segmented_control(
+        "Source", list(titles), default=first, key=f"source_of_{part.key}"
+    )
+    _show_matrix(titles[chosen or first], part)
+
+
+def _show_matrix(matrix: Matrix, part: Alternatives) -> None:
+    cells = np.array(matrix.num_bytes, float)
+    if np.nansum(cells):
+        names = [plain(name, 24) for name in matrix.names]
+        show_matrix_chart(
+            names,
+            np.nan_to_num(cells),
+            key=f"matrix_{part.key}",
+            alt=f"{part.title}: bytes per step",
+            num_labelled=LABELLED if len(names) > MANY else MANY + 3,
+        )
+    for line in (matrix.sentence, matrix.note):
+        if line:
+            st.caption(as_markdown(line))
+
+
+def _show_missing(part: Missing, *, is_whole: bool) -> None:
+    if is_whole or part.remedy:
+        link = {"page": "lab", "link": "Open the Lab"} if part.needs_new_run else {}
+        empty(": ".join(filter(None, (part.title, f"{part.reason}."))), part.remedy, **link)
+        return
+    st.header(part.title)
+    st.markdown(as_markdown(f"Not available: {part.reason}."))

@@ -1,0 +1,110 @@
+"""A table of an answer on a page: sortable, a list on a phone, its numbers by their unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from strategy_app.widgets import table as grid
+from strategy_app.widgets.text import as_markdown, plain
+from strategy_profiles.answers.answer import Column, Table, Unit, Value, hint
+from strategy_profiles.reporting import units
+
+MOST_ROWS, MOST_SEARCHED = 10, 5_000
+LONGEST = 200
+"""Characters of a cell."""
+GIGA = 1e9
+_WIDTHS: dict[Unit, int] = {
+    "text": 78, "name": 130, "count": 52, "number": 65, "ms": 84, "bytes": 92, "gbps": 92,
+    "share": 80,
+}  # fmt: skip
+_SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
+
+
+def show_table(table: Table) -> int | None:
+    """Draw a table; return the place of the row that the reader chose, if rows have details."""
+    if not table.is_minor:
+        st.header(table.title, help=hint(table.definition) or None)
+    if not table.rows:
+        st.markdown(as_markdown(table.empty))
+        return None
+    rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
+    shown = rows[:MOST_SEARCHED]
+    columns = {
+        column.key: _column(column, place, [row[place] for _, row in shown])
+        for place, column in enumerate(table.columns)
+    }
+    key, chosen = f"table_{table.key}", None
+    if table.details:
+        chosen = grid.show_selectable_table(key, shown, columns, most_rows=MOST_ROWS)
+    else:
+        grid.show_table(key, shown, columns, most_rows=MOST_ROWS)
+    if table.is_searched:
+        st.caption(f"{len(shown):,} of {units.counted(len(table.rows), 'row')}.")
+    if table.details and chosen is None:
+        st.caption("Choose a row to see it by itself.")
+    for note in table.notes:
+        st.caption(as_markdown(note))
+    return None if chosen is None else chosen[0]
+
+
+def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
+    """The rows in which a cell holds what the reader searches."""
+    names = [column.title.lower() for column in table.columns if column.unit in ("text", "name")]
+    wanted = st.text_input(f"Search by {units.listed(names[:3])}", key=f"search_{table.key}")
+    wanted = wanted.casefold()
+    return [
+        (place, row)
+        for place, row in enumerate(table.rows)
+        if any(wanted in str(cell).casefold() for cell in row)
+    ]
+
+
+def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
+    title, options = (
+        column.title,
+        {"width": _WIDTHS[column.unit], "help": column.hint or None},
+    )
+    if column.unit in ("text", "name"):
+        return grid.text(title, lambda item: _cell(item[1][place]), **options)
+    known = [abs(value) for value in values if isinstance(value, int | float)]
+    written = _written(column.unit, max(known, default=0.0))
+    return grid.number(
+        f"{title}{written.suffix}",
+        lambda item: written.value(item[1][place]),
+        format=written.format,
+        **options,
+    )
+
+
+def _cell(value: Value) -> str | None:
+    return None if value is None else plain(value, LONGEST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    suffix: str
+    factor: float
+    format: str
+
+    def value(self, value: Any) -> float | None:
+        if value is None:
+            return None
+        scaled = value * self.factor
+        return units.rounded(scaled) if self.format == "%.3g" else scaled
+
+
+def _written(unit: Unit, most: float) -> _Written:
+    """How the numbers of a column are written whose largest is `most`: in one unit, so that they
+    compare digit by digit, and with three digits, of thousands with all."""
+    factor, suffix = 1.0, _SUFFIXES.get(unit, "")
+    if unit == "gbps":
+        scale, name = units.size_unit(most * GIGA)
+        factor, suffix = GIGA / scale, f", {name}/s"
+    elif unit == "share":
+        factor = 100.0
+    is_whole = unit in ("count", "bytes") or most * factor >= 999.5
+    return _Written(suffix, factor, "localized" if is_whole else "%.3g")

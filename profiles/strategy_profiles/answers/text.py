@@ -1,0 +1,45 @@
+"""The cells of a table as text: each number with its unit, three significant digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from strategy_profiles.answers.answer import Table, Unit, Value
+from strategy_profiles.reporting import units
+
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "number": units.number,
+    "ms": units.milliseconds,
+    "bytes": units.size,
+    "gbps": units.bandwidth,
+    "share": units.share,
+}
+MOST_ROWS, MOST_SEARCHED = 12, 40
+"""Rows of a table where all of it is printed; the second of one that has thousands."""
+
+
+def written(value: Value, unit: Unit) -> str:
+    """Return a cell as text; a dash for a missing value."""
+    if value is None:
+        return units.MISSING
+    if unit == "count":
+        return f"{value:,}"
+    number: Any = value
+    return _WRITTEN[unit](number) if unit in _WRITTEN else str(value)
+
+
+def is_text(unit: Unit) -> bool:
+    """Whether a column of this unit holds words."""
+    return unit in ("text", "name")
+
+
+def most_rows(table: Table) -> int:
+    """Return how many of a table's rows are printed."""
+    return MOST_SEARCHED if table.is_searched else MOST_ROWS
+
+
+def cut(table: Table) -> str:
+    """Return what follows the title of a table whose last rows are left out."""
+    most = most_rows(table)
+    return f": the first {most} of {len(table.rows):,}" if len(table.rows) > most else ""

@@ -1,0 +1,41 @@
+"""An answer on a terminal: its tables without their details."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from strategy_core.cli._plain import plain_text
+from strategy_profiles.answers.answer import Missing, Part, Table
+from strategy_profiles.answers.text import cut, is_text, most_rows, written
+from strategy_profiles.reporting import units
+
+
+def print_parts(parts: Iterable[Part], out: Console) -> None:
+    """Print what has rows, and why a part is missing; charts have no form here."""
+    for part in parts:
+        if isinstance(part, Table) and part.is_searched and part.rows:
+            rows = units.counted(len(part.rows), "row")
+            out.print(plain_text(f"{part.title}: {rows}, in the report and on the page.", "dim"))
+        elif isinstance(part, Table) and not part.is_minor and part.rows:
+            out.print(_table(part))
+            for note in part.notes:
+                out.print(plain_text(note, "dim"))
+        elif isinstance(part, Missing):
+            title = f"{part.title}: " if part.title else ""
+            out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))
+
+
+def _table(part: Table) -> RichTable:
+    kept = [place for place, column in enumerate(part.columns) if not column.is_detail]
+    shown = RichTable(title=f"{part.title}{cut(part)}", title_justify="left")
+    for place in kept:
+        column = part.columns[place]
+        justify = "left" if is_text(column.unit) else "right"
+        shown.add_column(column.title, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in part.rows[: most_rows(part)]:
+        cells = (written(row[place], part.columns[place].unit) for place in kept)
+        shown.add_row(*map(plain_text, cells))
+    return shown

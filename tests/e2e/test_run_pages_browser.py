@@ -177,7 +177,7 @@ def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(vi
     expect(overview.locator(".lab-table")).to_have_count(3)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert overview.locator(".lab-table").evaluate_all(wide) == 0
-    titles = ("Step time of each replica", "Why is it slow?", "Memory", "Loss")
+    titles = ("Why is it slow?", "Where the loop's time goes", "Memory", "Loss")
     tops = [
         (overview.get_by_role("heading", name=title, exact=True).bounding_box() or {})["y"]
         for title in titles

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_app.control.try_it import offer_try
+from strategy_app.screen.answer import answer_of, show_parts
 from strategy_app.server.opened import OpenRun
-from strategy_app.widgets.account import show_account
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.evidence import (
     peak_memory,
@@ -16,15 +16,17 @@ from strategy_app.widgets.evidence import (
     show_memory,
     show_step_time,
 )
-from strategy_app.widgets.input_stages import show_input_stages
-from strategy_app.widgets.key_numbers import show_key_numbers
+from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers
 from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.step_memory import show_step_memory
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.answers.answer import Code
 from strategy_profiles.film import ANNOTATE_STEPS
+from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.loop import loop
 from strategy_profiles.run.events import SegmentOpened
 
 
@@ -42,23 +44,29 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         empty("No step is known, and so no number of a step.", ANNOTATE_STEPS)
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
-    # How long a step takes and what fills it, beside why: at 1280x720 all three are in sight.
-    # On a phone the memory comes after the findings (`first_style`).
-    left, right = st.container(key="overview_answer").columns([2, 3])
+    show_first_numbers(facts, peak_memory(opened))
+    # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
+    *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
+    has_code = any(isinstance(part, Code) for part in where)
+    left, right = st.container(key="overview_answer").columns(2)
     with right:
         places = show_findings(facts, lambda finding: _offer(opened, finding))
-    show_key_numbers(facts, peak_memory(opened), left, right)
     with left:
+        show_parts(where)
+    show_other_numbers(facts)
+    below, right = st.columns(2)
+    with below if has_code else left:
         show_breakdown(facts.breakdown, facts.steps.median_ms)
-        with st.container(key="memory_place"):
-            show_memory(opened)
-    show_account(facts)
+    with right if has_code else below:
+        show_memory(opened)
+    if account:
+        show_parts((account,))
     show_gains(opened, segment.segment, places)
     show_step_time(opened)
     show_machine_load(facts.load)
     show_loss(opened)
     show_step_memory(opened, segment.segment)
-    show_input_stages(opened, segment.segment)
+    show_parts(answer_of(opened, input_pipeline, segment.segment).parts)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from strategy_app.charts.phases import breakdown
+from strategy_app.screen.code import show_code, show_shares
 from strategy_app.screen.table import show_table
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
@@ -23,9 +24,11 @@ from strategy_profiles.answers.answer import (
     Alternatives,
     Answer,
     Bars,
+    Code,
     Matrix,
     Missing,
     Part,
+    Shares,
     Table,
     hint,
 )
@@ -105,6 +108,10 @@ def _show(part: Part, chosen: dict[str, Bars], *, is_whole: bool) -> None:
         _show_bars(chosen.get(part.key, part))
     elif isinstance(part, Alternatives):
         _show_alternatives(part)
+    elif isinstance(part, Code):
+        show_code(part)
+    elif isinstance(part, Shares):
+        show_shares(part)
     else:
         _show_missing(part, is_whole=is_whole)
 

@@ -9,8 +9,10 @@ from typing import Any
 import streamlit as st
 
 from strategy_app.widgets import table as grid
+from strategy_app.widgets.html_table import html_table
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.answers.answer import Column, Table, Unit, Value, hint
+from strategy_profiles.answers.text import is_text, written
 from strategy_profiles.reporting import units
 
 MOST_ROWS, MOST_SEARCHED = 10, 5_000
@@ -31,6 +33,9 @@ def show_table(table: Table) -> int | None:
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
+    if table.depths:
+        _show_parts(table)
+        return None
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
     shown = rows[:MOST_SEARCHED]
     columns = {
@@ -49,6 +54,27 @@ def show_table(table: Table) -> int | None:
     for note in table.notes:
         st.caption(as_markdown(note))
     return None if chosen is None else chosen[0]
+
+
+def _show_parts(table: Table) -> None:
+    """A table whose rows are parts of others, which cannot be sorted: HTML, drawn at once."""
+    st.html(
+        html_table(
+            [column.title for column in table.columns],
+            [
+                [
+                    written(value, column.unit)
+                    for column, value in zip(table.columns, row, strict=True)
+                ]
+                for row in table.rows
+            ],
+            texts=[column.title for column in table.columns if is_text(column.unit)],
+            name=table.title,
+            depths=table.depths,
+        )
+    )
+    for note in table.notes:
+        st.caption(as_markdown(note))
 
 
 def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
@@ -71,11 +97,11 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
     if column.unit in ("text", "name"):
         return grid.text(title, lambda item: _cell(item[1][place]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
-    written = _written(column.unit, max(known, default=0.0))
+    scaled = _scaled(column.unit, max(known, default=0.0))
     return grid.number(
-        f"{title}{written.suffix}",
-        lambda item: written.value(item[1][place]),
-        format=written.format,
+        f"{title}{scaled.suffix}",
+        lambda item: scaled.value(item[1][place]),
+        format=scaled.format,
         **options,
     )
 
@@ -85,7 +111,7 @@ def _cell(value: Value) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _Scaled:
     suffix: str
     factor: float
     format: str
@@ -93,11 +119,11 @@ class _Written:
     def value(self, value: Any) -> float | None:
         if value is None:
             return None
-        scaled = value * self.factor
-        return units.rounded(scaled) if self.format == "%.3g" else scaled
+        number = value * self.factor
+        return units.rounded(number) if self.format == "%.3g" else number
 
 
-def _written(unit: Unit, most: float) -> _Written:
+def _scaled(unit: Unit, most: float) -> _Scaled:
     """How the numbers of a column are written whose largest is `most`: in one unit, so that they
     compare digit by digit, and with three digits, of thousands with all."""
     factor, suffix = 1.0, _SUFFIXES.get(unit, "")
@@ -107,4 +133,4 @@ def _written(unit: Unit, most: float) -> _Written:
     elif unit == "share":
         factor = 100.0
     is_whole = unit in ("count", "bytes") or most * factor >= 999.5
-    return _Written(suffix, factor, "localized" if is_whole else "%.3g")
+    return _Scaled(suffix, factor, "localized" if is_whole else "%.3g")

@@ -33,7 +33,7 @@ _ROW_PX = 35
 _ANSWER = (
     ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
 )
-"""The columns of the Overview. On a phone, what is in them is in one, the memory at its end."""
+"""The columns of the Overview. On a phone the second one, the findings, comes first."""
 
 
 def grid_px(num_rows: float) -> int:
@@ -59,10 +59,7 @@ FIRST_STYLE = f"""
 @media (max-width:{NARROW}) {{
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
-  {_ANSWER} {{flex-direction:column; align-items:stretch}}
-  {_ANSWER} > [data-testid=stColumn],
-  {_ANSWER} > [data-testid=stColumn] > [data-testid=stVerticalBlock] {{display:contents}}
-  [data-testid=stLayoutWrapper]:has(> .st-key-memory_place) {{order:1}}
+  {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}
 }}
 @media not (max-width:{NARROW}) {{
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])
@@ -76,7 +73,7 @@ FIRST_STYLE = f"""
   [data-testid=stSidebarUserContent] {{padding:0.75rem 0 1rem !important}}
   [data-testid=stSidebarUserContent] [data-testid=stVerticalBlock] {{gap:0.5rem}}
   {_SIDEBAR}{_BESIDE_FORM} {{display:none}}
-  .st-key-key_numbers {{min-height:14.9rem}}
+  .st-key-key_numbers {{min-height:7.2rem}}
   [data-testid=stSidebarResizeHandle] {{display:none}}
   {_OPEN} ~ * [data-testid=stMainBlockContainer] > * > * {{padding-left:{_WIDTH}}}
 }}

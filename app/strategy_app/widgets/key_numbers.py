@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from streamlit.delta_generator import DeltaGenerator
+import streamlit as st
 
-from strategy_app.widgets.tiles import Source, Tile, show_tiles, split_unit
+from strategy_app.widgets.tiles import Source, Tile, show_strip, show_tiles, split_unit
 from strategy_profiles.analysis.findings import Facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
+FIRST = ("loop_time", "loop_throughput", "step_time", "slowest", "loss")
 
-def show_key_numbers(
-    facts: Facts, memory: Tile, first: DeltaGenerator, others: DeltaGenerator
-) -> None:
-    """The key numbers, as report and command line have them.
 
-    Args:
-      memory: of the run, beside the step time.
-      first: place of the step time, which is large.
-      others: place of all others.
-    """
-    step_time, *rest = map(tile_of, key_numbers(facts))
-    with first:
-        show_tiles([step_time, memory], first_is_large=True)
-    with others.container(key="key_numbers"):
-        show_tiles(rest)
+def show_first_numbers(facts: Facts, memory: Tile) -> None:
+    """The numbers that people ask for first, and the memory of the run, in a thin row."""
+    show_strip([*(tile_of(item) for item in key_numbers(facts) if item.key in FIRST), memory])
+
+
+def show_other_numbers(facts: Facts) -> None:
+    """The other key numbers, as report and command line have them."""
+    with st.container(key="key_numbers"):
+        show_tiles([tile_of(item) for item in key_numbers(facts) if item.key not in FIRST])
 
 
 def tile_of(item: KeyNumber) -> Tile:

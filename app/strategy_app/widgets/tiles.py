@@ -57,6 +57,12 @@ STYLE = """<style>
 .lab-tiles.pair {grid-template-columns:2fr minmax(0,1fr)}
 .lab-tiles.pair .lab-tile.large {grid-column:auto}
 .lab-tiles.pair .lab-tile.large .value {font-size:3.4rem}
+.lab-tiles.strip {display:flex; gap:.4rem; overflow-x:auto; margin:0}
+.lab-tiles.strip .lab-tile {display:block; flex:1 0 7.5rem; padding:.3rem .5rem}
+.lab-tiles.strip .value {font-size:1.15rem; line-height:1.3}
+.lab-tiles.strip .value .unit, .lab-tiles.strip .note .unit {font-size:.8rem; display:inline}
+.lab-tiles.strip .note {white-space:nowrap; overflow:hidden; text-overflow:ellipsis}
+.lab-tiles.strip .definition {position:fixed; top:auto; left:auto; transform:none}
 @media (max-width:75rem) {
   .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}
 }
@@ -88,6 +94,12 @@ def split_unit(text: str) -> tuple[str | None, str]:
         return None, ""
     value, _, unit = text.partition(" ")
     return value, unit
+
+
+def show_strip(tiles: Sequence[Tile]) -> None:
+    """Draw the tiles in one thin row, which scrolls to the side where it must."""
+    cells = "".join(_cell(tile, large=False) for tile in tiles)
+    st.html(f'{STYLE}<div class="lab-tiles strip">{cells}</div>')
 
 
 def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:

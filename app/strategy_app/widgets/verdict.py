@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -18,10 +19,13 @@ from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.tables.store import Profile
 
 SHOWN = 3
+_CODE = re.compile(r"`([^`]+)`")
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem; text-wrap:pretty}
 .lab-headline b {font-weight:650}
+.lab-headline code {font-size:.8em}
+@media (max-width:48rem) {.lab-headline {font-size:1.2rem}}
 </style>"""
 
 
@@ -36,7 +40,8 @@ def part_as_html(part: str) -> str:
     if isinstance(part, Bold):
         return f"<b>{as_html(part, 60)}</b>"
     before, after = part[: -len(part.lstrip())], part[len(part.rstrip()) :]
-    return f"{before}{as_html(part)}{after}"
+    text = _CODE.sub(r"<code>\1</code>", as_html(part))
+    return f"{before}{text}{after}"
 
 
 def show_sentence(sentence: str) -> None:

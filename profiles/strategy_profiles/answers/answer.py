@@ -115,6 +115,53 @@ class Alternatives:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line of the program, and its part of the time; None if it is shown for its neighbour."""
+
+    line: int
+    text: str
+    ms_per_step: float | None
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines of the program's files with the time that passes at them; lines may be left out."""
+
+    key: str
+    title: str
+    files: tuple[tuple[str, tuple[CodeLine, ...]], ...]
+    """Name of the file, and its lines in their order."""
+    definition: str = ""
+
+    @property
+    def most(self) -> float:
+        """The largest share of a line."""
+        return max((each.share or 0.0 for _, lines in self.files for each in lines), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a whole."""
+
+    title: str
+    ms_per_step: float
+    share: float
+    colour: str
+    """`#RRGGBB`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A whole and its parts, which add up to it."""
+
+    key: str
+    title: str
+    parts: tuple[Share, ...]
+    definition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table; without rows, `empty` is said instead of it."""
 
@@ -128,6 +175,9 @@ class Table:
     notes: tuple[str, ...] = ()
     details: tuple[Bars, ...] = ()
     """What is known of each row alone, for a reader who can choose one; empty if nothing is."""
+    depths: tuple[int, ...] = ()
+    """By row how far it is indented: each row is a part of the one above that is less so. Empty if
+    rows stand by themselves, and may be sorted."""
     is_searched: bool = False
     """It may have thousands of rows."""
     is_minor: bool = False
@@ -146,7 +196,7 @@ class Missing:
     """The remedy is another run in the lab."""
 
 
-Part: TypeAlias = "Bars | Alternatives | Table | Missing"
+Part: TypeAlias = "Bars | Alternatives | Code | Shares | Table | Missing"
 
 
 @dataclass(frozen=True, slots=True)

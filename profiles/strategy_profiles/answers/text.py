@@ -36,6 +36,8 @@ def is_text(unit: Unit) -> bool:
 
 def most_rows(table: Table) -> int:
     """Return how many of a table's rows are printed."""
+    if table.depths:
+        return len(table.rows)
     return MOST_SEARCHED if table.is_searched else MOST_ROWS
 
 

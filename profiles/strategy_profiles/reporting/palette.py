@@ -55,6 +55,13 @@ GREY = "#7F8790"
 """A grey that reads on a light and on a dark ground: for what is neither phase nor replica."""
 
 
+def part_colour(kind: str, number: int) -> str:
+    """The colour of a part of the loop: that of a phase, or one that no phase has."""
+    if kind in ("rest", "others", "first"):
+        return GREY
+    return PHASE_COLOURS.get(kind) or (*RUN_COLOURS, *SIDE_COLOURS.values())[number % 5]
+
+
 def phase_name(key: str) -> str:
     """The words for a phase, given as in `schema.CATEGORIES`."""
     return PHASE_NAMES.get(key, key)

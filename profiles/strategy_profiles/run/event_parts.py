@@ -98,6 +98,17 @@ class StackPlace(Struct, frozen=True):
     """The lines of the program, the outermost first."""
 
 
+class SourceLine(Struct, frozen=True):
+    """A line of the program."""
+
+    file: Name
+    """Path of the source file."""
+    line: Count
+    """Line number, from 1."""
+    text: Name
+    """The line itself, with its indentation."""
+
+
 class Loop(Struct, frozen=True):
     """An outermost `for` or `while` statement of the program."""
 

@@ -29,6 +29,7 @@ from strategy_profiles.run.event_parts import (
     ProcessUse,
     ServedVariable,
     Server,
+    SourceLine,
     StackPlace,
     TableFile,
     Threads,
@@ -419,6 +420,8 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     """The places of this event's samples."""
     loops: Annotated[list[Loop], Meta(max_length=MOST_ITEMS)] = []
     """The loops of the program's files that no event before had."""
+    around: Annotated[list[SourceLine], Meta(max_length=MOST_ITEMS)] = []
+    """The lines around the innermost ones of its places, that no event before had."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -29,6 +29,8 @@ class Stacks:
     """Index into `places`."""
     places: Sequence[StackPlace] = ()
     loops: Sequence[Loop] = field(default=())
+    around: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    """Text by file and line number, of lines that were sampled and of those around them."""
 
     @property
     def count(self) -> int:
@@ -69,4 +71,5 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         np.concatenate(place),
         places,
         [loop for event in events for loop in event.loops],
+        {(each.file, each.line): each.text for event in events for each in event.around},
     )

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.answers.answer import Missing, Part, Table
+from strategy_profiles.answers.answer import Code, Missing, Part, Table
 from strategy_profiles.answers.text import cut, is_text, most_rows, written
 from strategy_profiles.reporting import units
 
@@ -23,6 +23,8 @@ def print_parts(parts: Iterable[Part], out: Console) -> None:
             out.print(_table(part))
             for note in part.notes:
                 out.print(plain_text(note, "dim"))
+        elif isinstance(part, Code):
+            _print_code(part, out)
         elif isinstance(part, Missing):
             title = f"{part.title}: " if part.title else ""
             out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))
@@ -35,7 +37,22 @@ def _table(part: Table) -> RichTable:
         column = part.columns[place]
         justify = "left" if is_text(column.unit) else "right"
         shown.add_column(column.title, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for row in part.rows[: most_rows(part)]:
-        cells = (written(row[place], part.columns[place].unit) for place in kept)
-        shown.add_row(*map(plain_text, cells))
+    depths = part.depths or (0,) * len(part.rows)
+    for depth, row in list(zip(depths, part.rows, strict=True))[: most_rows(part)]:
+        first, *rest = (written(row[place], part.columns[place].unit) for place in kept)
+        shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
     return shown
+
+
+def _print_code(code: Code, out: Console) -> None:
+    out.print(plain_text(code.title, "italic"))
+    for name, lines in code.files:
+        out.print(plain_text(f"  {name}", "dim"))
+        for each in lines:
+            is_lit = each.share is not None
+            time = units.milliseconds(each.ms_per_step) if is_lit else ""
+            share = units.share(each.share) if is_lit else ""
+            text = f"{time:>10} {share:>6} {each.line:5d} {each.text}"
+            out.print(
+                plain_text(text, "bold" if is_lit else "dim"), overflow="ellipsis", no_wrap=True
+            )

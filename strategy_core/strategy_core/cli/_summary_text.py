@@ -11,12 +11,12 @@ from rich.text import Text
 
 from strategy_core.cli._answer_text import print_parts
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.analysis.account import shown as account_shown
-from strategy_profiles.analysis.account.shown import shown_rows
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.answers.answer import Answer
 from strategy_profiles.decoders import converted
 from strategy_profiles.questions.communication import communication
+from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.loop import loop
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
@@ -26,6 +26,7 @@ from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
 
 _SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
+_QUESTIONS = {"loop": loop, "communication": communication, "input": input_pipeline}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -51,7 +52,9 @@ def print_summary(
     if not summary["segments"]:
         out.print("No step was recorded.")
     for opened, segment in zip(profile.segments, summary["segments"], strict=True):
-        _print_segment(segment, communication(profile, gather_facts(profile, opened)), out)
+        facts = gather_facts(profile, opened)
+        answers = {key: ask(profile, facts) for key, ask in _QUESTIONS.items()}
+        _print_segment(segment, answers, out)
     for note in summary["notes"]:
         out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
 
@@ -66,7 +69,7 @@ def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
         out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
 
 
-def _print_segment(segment: dict[str, Any], moved: Answer, out: Console) -> None:
+def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Console) -> None:
     batch = segment["global_batch_size"] or "unknown"
     title = (
         f"Segment {segment['segment']}: {segment['strategy']}, "
@@ -82,16 +85,16 @@ def _print_segment(segment: dict[str, Any], moved: Answer, out: Console) -> None
         out.print(
             cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
         )
-    _print_account(segment, out)
+    print_parts(answers["loop"].parts, out)
     _print_replicas(segment, out)
     _print_cores(segment, out)
     _print_on_tpu(segment["tpu_check"], out)
-    print_parts(moved.parts, out)
+    print_parts(answers["communication"].parts, out)
     if unlike := segment["capture"]["unlike_others"]:
         out.print(plain_text(unlike, "dim"))
     _print_servers(segment, out)
     _print_step_memory(segment["step_memory"], out)
-    _print_input_stages(segment["input_stages"], out)
+    print_parts(answers["input"].parts, out)
 
 
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
@@ -136,49 +139,6 @@ def _print_step_memory(found: dict[str, Any], out: Console) -> None:
             units.size(item["variable_bytes"]),
             plain_text(most["name"]),
             units.size(most["bytes"]),
-        )
-    out.print(table)
-
-
-def _print_input_stages(found: dict[str, Any], out: Console) -> None:
-    """Every stage of tf.data in captured steps, each below the one that reads it."""
-    if not found["stages"]:
-        return
-    table = Table(title="Input pipeline, means of a captured step", title_justify="left")
-    table.add_column("stage", no_wrap=True, overflow="fold")
-    for name in ("step waits, ms", "own, ms", "parallel", "buffer", "tuned"):
-        table.add_column(name, justify="right", overflow="fold")
-    for stage in found["stages"]:
-        depth, name = stage["path"].count("::") - 1, stage["path"].rpartition("::")[2]
-        tuned = {True: "yes", False: "no", None: units.MISSING}[stage.get("is_autotuned")]
-        table.add_row(
-            plain_text(" " * depth + name),
-            units.number(stage["held_ms"]),
-            units.number(stage["self_ms"]),
-            str(stage.get("parallelism", units.MISSING)),
-            str(stage.get("buffer_size", units.MISSING)),
-            tuned,
-        )
-    out.print(table)
-    out.print(plain_text(found["sentence"], "dim"))
-
-
-def _print_account(segment: dict[str, Any], out: Console) -> None:
-    """Where the time of the loop went."""
-    rows = list(shown_rows(segment["account"]))
-    if not rows:
-        return
-    table = Table(title=account_shown.TITLE, title_justify="left")
-    for name in account_shown.COLUMNS:
-        is_text = name in ("part", "source", "where")
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
-    for row in rows:
-        table.add_row(
-            plain_text("  " * row.depth + row.title),
-            units.number(row.ms_per_step),
-            units.share(row.share),
-            row.source,
-            plain_text(row.where),
         )
     out.print(table)
 

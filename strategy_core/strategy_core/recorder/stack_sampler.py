@@ -34,7 +34,7 @@ from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import Loop, SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 
 EVERY_S, AT_FIRST_S = 0.125, 0.05
@@ -52,6 +52,8 @@ _MOST_KNOWN, _MOST_ROLES = 4096, 50_000
 _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
 _LONGEST_LINE = 120
+AROUND = 2
+"""Lines before and after a sampled one that are kept with it."""
 _LARGEST_FILE = 1 << 18
 """Characters of a source file whose loops are looked for."""
 _NO_STATEMENT = {
@@ -108,6 +110,7 @@ class StackSampler:
         self._known: dict[tuple[CodeType | int, ...], Stack] = {}
         """Stacks by their functions, the innermost first, and the lines of the program's."""
         self._files: set[str] = set()
+        self._lines: set[tuple[str, int]] = set()
 
     def start(self) -> None:
         self._sampler.start()
@@ -233,6 +236,7 @@ class StackSampler:
             place=self._place,
             places=[_place(stack) for stack in stacks],
             loops=self._new_loops(stacks),
+            around=self._new_lines(stacks),
         )
         self._since_ns, self._after_us, self._place = self._last_ns, [], []
         self._log.write(event)
@@ -242,6 +246,22 @@ class StackSampler:
         files = {line[0] for stack in stacks for line in stack.lines} - self._files
         self._files |= files
         return [loop for file in sorted(files) for loop in outermost_loops(file)]
+
+    def _new_lines(self, stacks: Iterable[Stack]) -> list[SourceLine]:
+        """The lines around those at which these stacks are, that were not written before."""
+        wanted = {
+            (file, near)
+            for stack in stacks
+            for file, line, _ in stack.lines[-1:]
+            for near in range(max(1, line - AROUND), line + AROUND + 1)
+        }
+        new = sorted(wanted - self._lines)
+        self._lines |= wanted
+        texts = {each: text for each in new if (text := linecache.getline(*each))}
+        return [
+            SourceLine(*each, text.rstrip().expandtabs()[:_LONGEST_LINE])
+            for each, text in texts.items()
+        ]
 
 
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:

@@ -49,7 +49,7 @@ def test_the_summary_prints_the_peak_and_the_stages_of_the_input(tmp_path: Path)
     print_summary(run, summarize(run), Console(file=out, width=160))
     assert "Memory over step" in out.getvalue()
     assert "dense/kernel" in out.getvalue()
-    assert "Input pipeline, means of a captured step" in out.getvalue()
+    assert "Input pipeline" in out.getvalue()
 
 
 def test_sql_has_the_tensors(tmp_path: Path) -> None:

@@ -124,3 +124,12 @@ def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
     sampler._sampler.join(5)
     assert [type(error) for error in found] == [ZeroDivisionError]
     sampler.stop()
+
+
+def test_the_lines_around_a_sampled_one_are_kept_once(tmp_path: Path) -> None:
+    stacks = read_stacks(_sampled(tmp_path))
+    own = [line for file, line in stacks.around if file == __file__]
+    text = Path(__file__).read_text().splitlines()
+    assert "        sum(range(1000))" in stacks.around.values()
+    assert all(stacks.around[__file__, line] == text[line - 1] for line in own)
+    assert len(own) == len(set(own))

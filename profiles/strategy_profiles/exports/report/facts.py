@@ -15,7 +15,7 @@ from strategy_profiles.tables.store import Profile
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of the report. The template `KEY.html` shows it."""
+    """One part of the report. The template `TEMPLATE.html`, or else `KEY.html`, shows it."""
 
     key: str
     title: str
@@ -24,6 +24,7 @@ class Section:
     charts: dict[str, Any] = field(default_factory=dict)
     """The charts' data for the script, by the name of their place."""
     timeline: dict[str, Any] | None = None
+    template: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from strategy_profiles.analysis.account import shown as account_shown
-from strategy_profiles.analysis.account.shown import ShownRow, shown_rows
-from strategy_profiles.analysis.account.table import row_fields
 from strategy_profiles.analysis.cost import cost_text
 from strategy_profiles.analysis.efficiency import scaling
 from strategy_profiles.analysis.findings import Facts, Finding, ranked
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import Bold
+from strategy_profiles.answers.html import as_html
 from strategy_profiles.exports.report.facts import RunFacts, Section
+from strategy_profiles.questions.loop import loop
 from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.units import MISSING
@@ -46,8 +45,7 @@ def overview(facts: RunFacts) -> Section:
         "detail": details[-1][:MAX_DETAIL] if details else "",
         "numbers": key_numbers(chosen) if chosen else (),
         "findings": _findings(facts),
-        "account": _account(chosen) if chosen else (),
-        "account_title": account_shown.TITLE,
+        "loop": as_html(loop(facts.profile, chosen)) if chosen else "",
         "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
         "carried": {item.segment.segment: _carried(item) for item in facts.segments},
     }
@@ -94,10 +92,6 @@ def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
         for same in found.values()
         if (numbers := sorted({item.segment for item in same}))
     ]
-
-
-def _account(facts: Facts) -> list[ShownRow]:
-    return list(shown_rows([row_fields(facts.account, row) for row in facts.account.rows]))
 
 
 def _scaling(facts: RunFacts, item: Facts) -> str:

@@ -10,14 +10,15 @@ from strategy_profiles.analysis.breakdown import shown_phases
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.cores import cores
 from strategy_profiles.analysis.efficiency import efficiency
-from strategy_profiles.analysis.input_stages import input_stages
 from strategy_profiles.analysis.losses import loss
 from strategy_profiles.analysis.parameter_server import parameter_serving
 from strategy_profiles.analysis.placement import placement
+from strategy_profiles.answers.answer import Table
 from strategy_profiles.answers.html import as_html
 from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.communication import communication
+from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
@@ -67,11 +68,13 @@ def core_times(facts: RunFacts) -> Section | None:
     )
 
 
-def input_pipeline(facts: RunFacts) -> Section | None:
+def input_section(facts: RunFacts) -> Section | None:
     """The stages of tf.data; None if no captured step of the run has events of them."""
-    answers = [input_stages(facts.profile, item.segment.segment) for item in facts.segments]
-    found = [answer for answer in answers if answer.stages]
-    return Section("input", "Input pipeline", {"segments": found}) if found else None
+    found = [(item, input_pipeline(facts.profile, item)) for item in facts.segments]
+    if not any(isinstance(part, Table) for _, answer in found for part in answer.parts):
+        return None
+    shown = {"segments": [(item, as_html(answer)) for item, answer in found], "formulas": ()}
+    return Section("input", "Input pipeline", shown, template="answers")
 
 
 def communication_section(facts: RunFacts) -> Section | None:
@@ -84,7 +87,7 @@ def communication_section(facts: RunFacts) -> Section | None:
         "segments": [(item, as_html(answer)) for item, answer in found],
         "formulas": formulas,
     }
-    return Section("communication", "Communication", shown)
+    return Section("communication", "Communication", shown, template="answers")
 
 
 def serving(facts: RunFacts) -> Section | None:

@@ -1,0 +1,88 @@
+"""At which lines of the program does the time of the loop pass?
+
+The samples of the training thread, by the innermost line of the program on its stack. Those in a
+step are at the line that calls it; what the step does is in the account's rows of its ops.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.account.regions import Line, Regions, regions_of, split
+from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.run.stacks import Stacks
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.store import Profile
+
+SMALLEST = 0.02
+"""Share of the loop from which a line is shown."""
+MOST_LINES = 8
+AROUND = 1
+"""Lines before and after such a line that are shown with it; the recording has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLine:
+    """A line of the program; one that is shown for its neighbour has no time."""
+
+    file: str
+    line: int
+    text: str
+    ms_per_step: float | None
+    share: float | None
+    """Of the loop."""
+
+
+def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
+    """Return the lines with most of a segment's loop, and those around them, in their order.
+
+    The files are ordered by the time of their lines. Empty if the training thread was not sampled.
+    """
+    found = regions_of(profile, segment)
+    if found is None or not found.stacks.count or not found.loop_ms:
+        return ()
+    num_steps = step_times(profile, segment).count
+    by_line = _ms_by_line(found)
+    longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
+    lit = [line for line in longest if by_line[line] >= SMALLEST * found.loop_ms]
+    return tuple(
+        LoopLine(
+            *line,
+            _text(found.stacks, line),
+            by_line[line] / num_steps if line in lit else None,
+            by_line[line] / found.loop_ms if line in lit else None,
+        )
+        for line in _with_neighbours(lit, found.stacks)
+    )
+
+
+def _ms_by_line(found: Regions) -> dict[Line, float]:
+    by_line: dict[Line, float] = defaultdict(float)
+    for chosen, length_ms in (
+        (found.is_first, found.first_ms),
+        (found.is_step, found.steps_ms),
+        (found.is_between, found.between_ms),
+    ):
+        for part in split(found, chosen, length_ms):
+            for frame in part.place.frames[-1:]:
+                by_line[frame.file, frame.line] += part.ms
+    return by_line
+
+
+def _with_neighbours(lit: Sequence[Line], stacks: Stacks) -> Iterator[Line]:
+    for file in dict.fromkeys(file for file, _ in lit):
+        own = {line for of, line in lit if of == file}
+        near = {each for line in own for each in range(line - AROUND, line + AROUND + 1)}
+        known = [line for line in sorted(near) if line in own or stacks.around.get((file, line))]
+        yield from ((file, line) for line in known)
+
+
+def _text(stacks: Stacks, line: Line) -> str:
+    if line in stacks.around:
+        return stacks.around[line]
+    frames = (frame for place in stacks.places for frame in place.frames[-1:])
+    return next((frame.text for frame in frames if (frame.file, frame.line) == line), "")

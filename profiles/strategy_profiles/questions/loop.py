@@ -1,0 +1,120 @@
+"""Where does the time of the loop go: at which lines of the program, and for what?"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.account.kinds import KINDS
+from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.account.source_lines import loop_lines
+from strategy_profiles.answers.answer import (
+    Answer,
+    Code,
+    CodeLine,
+    Column,
+    Part,
+    Share,
+    Shares,
+    Table,
+    table,
+)
+from strategy_profiles.reporting.palette import part_colour
+
+if TYPE_CHECKING:
+    from strategy_profiles.analysis.facts import Facts
+    from strategy_profiles.tables.store import Profile
+
+KEY = "loop"
+SMALLEST = 0.01
+"""Share of the loop below which a row is not shown; the table `account` has all."""
+TITLE = "Where the loop's time goes"
+_ACCOUNT = (
+    "The wall time of the thread that trains, divided once: the parts of a row add up to it. "
+    "Sampled parts are of the thread's stack, 8 to 20 times a second; derived ones are of captured "
+    "steps, scaled to all."
+)
+_LINES = (
+    "Time of the loop by line of the program, from samples of the thread that trains. A step's "
+    "time is at the line that calls it."
+)
+
+
+def loop(profile: Profile, facts: Facts) -> Answer:
+    """Return the answer for a segment: its lines, its parts, and every row of its account."""
+    if not facts.account.loop_ms:
+        return Answer(KEY)
+    return Answer(KEY, parts=(_shares(facts.account), *_code(profile, facts), _rows(facts.account)))
+
+
+def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
+    lines = loop_lines(profile, facts.segment.segment)
+    files = tuple(
+        (
+            file.rpartition("/")[2],
+            tuple(CodeLine(each.line, each.text, each.ms_per_step, each.share) for each in own),
+        )
+        for file, own in groupby(lines, key=lambda each: each.file)
+    )
+    return (Code("code", "Which lines take it", files, _LINES),) if files else ()
+
+
+def _shares(account: Account) -> Shares:
+    """The first step, the phases of the others, and what happens between them."""
+    rows = [
+        row
+        for path in ("loop", "loop/steps", "loop/between")
+        for row in account.children(path)
+        if row.row not in ("loop/steps", "loop/between")
+    ]
+    for path in ("loop/steps", "loop/between"):
+        whole = account.row(path)
+        if whole and not account.children(path):
+            rows.append(whole)
+    large = [row for row in rows if account.share(row) >= SMALLEST]
+    left_ms = (account.loop_ms or 0.0) - sum(row.total_ms for row in large)
+    if account.loop_ms and left_ms >= account.loop_ms * SMALLEST / 2:
+        large.append(Row("loop/others", "others", left_ms, "rest"))
+    parts = tuple(
+        Share(
+            _title(row), account.ms_per_step(row), account.share(row), part_colour(row.kind, number)
+        )
+        for number, row in enumerate(large)
+    )
+    return Shares("shares", TITLE, parts, _ACCOUNT)
+
+
+def _rows(account: Account) -> Table:
+    rows = [
+        row for row in account.rows if row.row.startswith("loop") and account.share(row) >= SMALLEST
+    ]
+    columns = (
+        Column("title", "Part", "name", value=_title),
+        Column("ms_per_step", "Time per step", "ms", value=account.ms_per_step),
+        Column("share", "Of the loop", "share", value=account.share),
+        Column("source", "Source"),
+        Column("where", "Where", "name", value=_where),
+    )
+    depths = tuple(row.row.count("/") for row in rows)
+    return table(
+        "account", "Account of the loop", rows, columns, definition=_ACCOUNT, depths=depths
+    )
+
+
+def _title(row: Row) -> str:
+    if row.op:
+        return row.op
+    if row.row.endswith("/others"):
+        return "Others"
+    title = KINDS.get(row.kind, (row.kind, ""))[0]
+    if row.kind == "callback" and row.call:
+        return f"{title} {row.call}"
+    return "Line" if row.row.rpartition("/")[2].isdigit() else title
+
+
+def _where(row: Row) -> str:
+    """The line of the program, or the layer of an op; empty if it has none."""
+    if row.place is None:
+        return row.layer or ""
+    return f"{row.place}  {row.text}" if row.text else row.place

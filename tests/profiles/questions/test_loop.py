@@ -1,0 +1,62 @@
+"""The answer on the loop: its parts add up, and its lines are those of the program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import strategy_profiles
+from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.answers.answer import Answer, Code, Shares, Table
+from strategy_profiles.answers.html import as_html
+from strategy_profiles.questions.loop import loop
+from tests.synthetic import HOSTILE, write_run
+from tests.synthetic.stacks import place
+
+
+def answer(run: Path) -> Answer:
+    profile = strategy_profiles.load(run)
+    return loop(profile, gather_facts(profile, profile.segments[0]))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    slow = place("python", 40, "score(losses)")
+    return write_run(tmp_path / "run", steps=40, gaps=[(step, 30.0, slow) for step in range(5, 40)])
+
+
+def test_the_parts_of_the_loop_add_up_to_all_of_it(run: Path) -> None:
+    (shares,) = (part for part in answer(run).parts if isinstance(part, Shares))
+    assert sum(part.share for part in shares.parts) == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Path) -> None:
+    (code,) = (part for part in answer(run).parts if isinstance(part, Code))
+    ((file, lines),) = code.files
+    lit = {each.line: each for each in lines if each.share is not None}
+    assert file == "train.py"
+    assert sorted(lit) == [14, 40]
+    assert lit[40].text == "score(losses)"
+    assert lit[40].ms_per_step == pytest.approx(30.0 * 35 / 40, rel=0.15)
+    assert sum(each.share or 0.0 for each in lit.values()) == pytest.approx(1.0, abs=0.05)
+
+
+def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
+    (rows,) = (part for part in answer(run).parts if isinstance(part, Table))
+    assert len(rows.depths) == len(rows.rows)
+    assert rows.rows[0][0] == "Loop"
+    assert rows.depths[0] == 0
+    assert max(rows.depths) >= 2
+
+
+def test_a_run_without_a_step_says_nothing(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=0)
+    profile = strategy_profiles.load(run)
+    assert all(not loop(profile, gather_facts(profile, each)).parts for each in profile.segments)
+
+
+def test_text_of_the_program_stays_text_in_the_report(tmp_path: Path) -> None:
+    slow = place("python", 40, HOSTILE)
+    run = write_run(tmp_path / "run", steps=20, gaps=[(step, 30.0, slow) for step in range(5, 20)])
+    assert "<script>" not in as_html(answer(run))

@@ -43,3 +43,21 @@ def remove_generated_files() -> None:
             for file in (path, cache_from_source(path)):
                 with contextlib.suppress(OSError):
                     Path(file).unlink()
+
+
+def written_line(file: str, line: int) -> tuple[str, int] | None:
+    """Return the line of the program that a line of a generated file was made of; None if unknown.
+
+    TensorFlow maps the stack of each op while it converts the function that the op is in. Functions
+    that `MirroredStrategy.run` calls in a thread of each replica keep the lines of the generated
+    file. The source maps are in AutoGraph's cache of converted functions.
+    """
+    from tensorflow.python.autograph.impl import api
+    from tensorflow.python.autograph.pyct.origin_info import LineLocation
+
+    for converted in list(api._TRANSPILER._cache._cache.values()):
+        for factory in list(converted.values()):
+            if factory.module.__file__ == file:
+                origin = factory.source_map.get(LineLocation(file, line))
+                return (origin.loc.filename, origin.loc.lineno) if origin else None
+    return None

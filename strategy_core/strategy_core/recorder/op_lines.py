@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from strategy_core.private_tf import autograph_files
 from strategy_core.runtime.library_files import is_program_file
 from strategy_profiles.analysis.model_graph.scopes import Scoped, scoped
 from strategy_profiles.capture.graph import Node
@@ -70,6 +71,9 @@ def _in_function(name: str, made: Mapping[str, Any]) -> Any:
 def _program_line(op: Any) -> str | None:
     """The innermost line of the program on the stack that made the op."""
     for frame in reversed(list(op.traceback or ())):
-        if is_program_file(frame.filename) and not frame.filename.startswith("<"):
-            return f"{frame.filename}:{frame.lineno}"
+        file, line = frame.filename, frame.lineno
+        if autograph_files.PREFIX in file:
+            file, line = autograph_files.written_line(file, line) or ("<generated>", 0)
+        if is_program_file(file) and not file.startswith("<"):
+            return f"{file}:{line}"
     return None

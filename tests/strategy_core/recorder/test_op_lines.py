@@ -14,7 +14,7 @@ from strategy_core.recorder.op_lines import op_lines
 from strategy_core.runtime.live_objects import instances
 from strategy_profiles.capture.graph import Node
 
-pytestmark = pytest.mark.tf
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
 
 def product(value: tf.Tensor) -> tf.Tensor:
@@ -86,3 +86,17 @@ def test_the_ops_with_the_largest_results_are_asked(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tested, "MOST_OPS", 1)
     nodes = [node("Sum", 4), node("dense/MatMul", 16)]
     assert op_lines(nodes, [traced(loss)]) == [None, line_of(product, "tf.matmul")]
+
+
+def in_replicas(strategy: tf.distribute.Strategy, value: tf.Tensor) -> Any:
+    def body(value: tf.Tensor) -> tf.Tensor:
+        return tf.matmul(value, value, name="square")
+
+    return strategy.run(body, args=(value,))
+
+
+def test_an_op_that_a_replica_makes_in_its_thread_has_its_line_in_the_program() -> None:
+    """TensorFlow leaves it with the line of the file that AutoGraph generated."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    graph = traced(lambda value: in_replicas(strategy, value))
+    assert op_lines([node("square")], [graph]) == [line_of(in_replicas, "tf.matmul")]

@@ -36,6 +36,22 @@ _ANSWER = (
 """The columns of the Overview. On a phone the second one, the findings, comes first."""
 
 
+_BARS = (
+    ("#008CFA", 12, 7, 6),
+    ("#DC6E00", 7, 20, 6),
+    ("#008CFA", 18, 7, 12),
+    ("#DC6E00", 2, 26, 12),
+    ("#008CFA", 9, 7, 18),
+    ("#DC6E00", 10, 17, 18),
+)
+"""The bars of the lab's mark, as in `icon.svg`: colour, width, and distances from left and top."""
+_MARK = ", ".join(
+    f"linear-gradient({colour},{colour}) {left}px {top}px/{width}px 4px no-repeat"
+    for colour, width, left, top in _BARS
+)
+"""Drawn by style: Streamlit's own logo moves into the sidebar, over its title."""
+
+
 def grid_px(num_rows: float) -> int:
     """Height of a grid of so many rows below its head."""
     return round(3 + _ROW_PX * (1 + num_rows))
@@ -48,6 +64,9 @@ _RESERVED = "\n".join(
 """By the key of a table's place, which names its rows (`widgets.table`)."""
 FIRST_STYLE = f"""
 [data-testid=stMainBlockContainer] {{max-width:none !important}}
+[data-testid=stHeader]::before {{content:"Strategy Lab"; flex:none; white-space:nowrap;
+  background:{_MARK}, #10151C; color:#FFFFFF; font-size:.9rem; font-weight:600; line-height:28px;
+  padding:0 .6rem 0 36px; margin:0 .25rem 0 1rem; border-radius:.35rem}}
 [data-testid=stHeading] h1 {{padding:0 0 0.25rem}}
 [data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
 .st-key-runs_filter, [class*="st-key-search_"], .st-key-ops_search {{min-height:4.25rem}}

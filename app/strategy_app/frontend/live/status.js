@@ -1,6 +1,6 @@
 // The state of the run as a chip and, after an error, as a sentence.
 
-import { el, setText } from "../shared/dom.js";
+import { el, setSentence, setText } from "../shared/dom.js";
 import { bound, joined, units } from "../shared/format.js";
 
 const WORDS = {
@@ -67,7 +67,7 @@ export class Status {
     setText(this.what, segment ? this.describe(status, segment) : "");
     // Its room is kept before its sentence is known: what is below it does not move then.
     this.headline.hidden = headline === null && status?.state !== "running";
-    setText(this.headline, bound(headline ?? ""));
+    setSentence(this.headline, bound(headline ?? ""));
     setText(this.doing, doing ? sentence(doing, waitedMs) : "");
     const text = status?.message ?? "";
     this.banner.hidden = !text || status.state === "running";

@@ -17,3 +17,12 @@ export function el(tag, options = {}, ...children) {
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
+
+/** A sentence whose names between backticks are code. */
+export function setSentence(node, text) {
+  if (node.dataset.sentence === text) return;
+  node.dataset.sentence = text;
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) node.replaceChildren(text);
+  else node.replaceChildren(...parts.map((part, place) => (place % 2 ? el("code", { text: part }) : part)));
+}

@@ -7,16 +7,16 @@ calls and bytes of all captured steps, times of the typical ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from strategy_profiles.analysis.communication import row_weights
+from strategy_profiles.analysis.communication import names_of, row_weights
 from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.capture.bandwidth import bandwidth
-from strategy_profiles.tables.columns import floats, ints, of_segment
-from strategy_profiles.tables.sql import open_sandbox, reader_of
+from strategy_profiles.capture.grouping import groups_by
+from strategy_profiles.tables.columns import Bools, Floats, Ints, floats, ints, mean, of_segment
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -59,79 +59,92 @@ class CollectiveCall:
     replicas: tuple[ReplicaCall, ...]
 
 
-_CALLS = """
-    with placed as (
-        select *, dense_rank() over (
-            partition by step, op, group_size
-            order by instance, case when instance < 0 then name end) as place
-        from collectives)
-    select op, place, group_size, replica, any_value(name) as name,
-           min(instance) as first_instance, max(instance) as last_instance,
-           list(coalesce(step, -1)) as steps, avg(bytes) as bytes,
-           avg(wait_ms) filter (is_timed) as wait_ms,
-           avg(transfer_ms) filter (is_timed) as transfer_ms,
-           list(distinct source) filter (source is not null) as sources,
-           any_value(bytes_source) as bytes_source,
-           sum(bytes::double) filter (is_timed and transfer_ms is not null) as moved_bytes,
-           sum(transfer_ms) filter (is_timed and bytes is not null) as moving_ms
-    from placed group by op, place, group_size, replica order by op, group_size, place, replica
-"""
-
-
 def collective_calls(profile: Profile, segment: int) -> tuple[CollectiveCall, ...]:
     """The collectives of a segment's captured steps, the largest traffic first."""
     captured = of_segment(profile.table("replica_steps"), segment)
     step = ints(captured, "step")
     typical = typical_steps(step, floats(captured, "wall_ms"))
     table = of_segment(profile.table("collectives"), segment)
-    is_timed = np.isin(ints(table, "step"), typical) if len(typical) else np.full(len(table), True)
-    table = table.append_column("is_timed", pa.array(is_timed))
-    with open_sandbox(_CALLS, {"collectives": table}) as connection:
-        rows = reader_of(connection, _CALLS).read_all().to_pylist()
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["op"], row["group_size"], row["place"]), []).append(row)
-    calls = [_one(members, len(np.unique(step))) for members in groups.values()]
+    if not table.num_rows:
+        return ()
+    rows = _Rows(table, typical)
+    members = groups_by(rows.op, rows.size, rows.place)
+    order = np.argsort(members, kind="stable")
+    ends = np.cumsum(np.bincount(members))
+    calls = [_one(rows, each, len(np.unique(step))) for each in np.split(order, ends[:-1])]
     return tuple(sorted(calls, key=lambda call: -(call.bytes or 0) * call.per_step))
 
 
-def _one(rows: list[dict[str, Any]], num_steps: int) -> CollectiveCall:
-    first = rows[0]
-    op, size = first["op"] or "unknown", first["group_size"]
-    moving_ms = sum(row["moving_ms"] or 0.0 for row in rows)
-    moved = sum(row["moved_bytes"] or 0.0 for row in rows)
-    algbw, busbw = bandwidth(moved, moving_ms / 1e3, op, size or 0)
-    step = np.concatenate([row["steps"] for row in rows])
-    replica = np.repeat(np.arange(len(rows)), [len(row["steps"]) for row in rows])
-    num_calls = float(row_weights(step, replica, size or 0).sum())
+class _Rows:
+    """The columns of `collectives`, arrays of one length."""
+
+    def __init__(self, table: pa.Table, typical: Ints) -> None:
+        self.op, self.ops = names_of(table, "op")
+        self.name, self.names = names_of(table, "name", "")
+        self.source, self.sources = names_of(table, "source", "")
+        self.bytes_source, self.bytes_sources = names_of(table, "bytes_source", "")
+        self.step, self.size = ints(table, "step"), ints(table, "group_size")
+        self.replica, self.instance = ints(table, "replica"), ints(table, "instance")
+        self.bytes = floats(table, "bytes")
+        self.wait_ms, self.transfer_ms = floats(table, "wait_ms"), floats(table, "transfer_ms")
+        self.is_timed: Bools = np.isin(self.step, typical) | (not len(typical))
+        # Within a step, calls of a kind differ by their key, or by their name without one.
+        kind = groups_by(self.step, self.op, self.size)
+        call = groups_by(kind, self.instance, np.where(self.instance < 0, self.name, 0))
+        first = np.full(int(kind.max()) + 1, len(call))
+        np.minimum.at(first, kind, call)
+        self.place: Ints = call - first[kind] + 1
+
+
+def _one(rows: _Rows, chosen: Ints, num_steps: int) -> CollectiveCall:
+    """The call that these rows are of."""
+    op, size = rows.ops[rows.op[chosen[0]]], int(rows.size[chosen[0]])
+    timed = chosen[rows.is_timed[chosen]]
+    sizes, transfer_ms = rows.bytes[timed], rows.transfer_ms[timed]
+    both = np.isfinite(sizes) & np.isfinite(transfer_ms)
+    seconds = float(transfer_ms[both].sum()) / 1e3
+    algbw, busbw = bandwidth(float(sizes[both].sum()), seconds, op, max(size, 0))
+    step, replica = rows.step[chosen], rows.replica[chosen]
+    num_calls = float(row_weights(step, replica, max(size, 0)).sum())
+    instances = rows.instance[chosen]
+    sources, bytes_sources, names = (
+        {texts[each] for each in np.unique(number[chosen]).tolist()} - {""}
+        for number, texts in (
+            (rows.source, rows.sources),
+            (rows.bytes_source, rows.bytes_sources),
+            (rows.name, rows.names),
+        )
+    )
     return CollectiveCall(
         op=op,
-        name=first["name"] or "",
-        place=first["place"],
-        instances=_instances(rows),
-        group_size=size,
+        name=min(names, key=lambda each: (len(each), each), default=""),
+        place=int(rows.place[chosen[0]]),
+        instances=(int(instances.min()), int(instances.max())) if instances.min() >= 0 else None,
+        group_size=size if size >= 0 else None,
         per_step=num_calls / (num_steps or len(np.unique(step))),
-        bytes=_mean([row["bytes"] for row in rows]),
-        wait_ms=_mean([row["wait_ms"] for row in rows]),
-        transfer_ms=_mean([row["transfer_ms"] for row in rows]),
+        bytes=_mean_of_replicas(rows.bytes, rows.replica, chosen),
+        wait_ms=_mean_of_replicas(rows.wait_ms, rows.replica, timed),
+        transfer_ms=_mean_of_replicas(rows.transfer_ms, rows.replica, timed),
         algbw_gbps=algbw,
         busbw_gbps=busbw,
-        source="/".join(sorted({each for row in rows for each in row["sources"] or ()})) or None,
-        bytes_source=first["bytes_source"],
+        source="/".join(sorted(sources)) or None,
+        bytes_source=next(iter(sorted(bytes_sources)), None),
         replicas=tuple(
-            ReplicaCall(row["replica"], row["wait_ms"], row["transfer_ms"])
-            for row in rows
-            if row["replica"] is not None
+            ReplicaCall(
+                number,
+                mean(rows.wait_ms[own]),
+                mean(rows.transfer_ms[own]),
+            )
+            for number in np.unique(replica[replica >= 0]).tolist()
+            for own in [timed[rows.replica[timed] == number]]
         ),
     )
 
 
-def _instances(rows: list[dict[str, Any]]) -> tuple[int, int] | None:
-    first = [row["first_instance"] for row in rows if row["first_instance"] is not None]
-    last = [row["last_instance"] for row in rows if row["last_instance"] is not None]
-    return (min(first), max(last)) if first and min(first) >= 0 else None
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _mean_of_replicas(values: Floats, replica: Ints, chosen: Ints) -> float | None:
+    """The mean of the replicas' means, each of which may have other numbers of rows."""
+    of_each = [
+        mean(values[chosen[replica[chosen] == number]]) for number in np.unique(replica[chosen])
+    ]
+    known = [value for value in of_each if value is not None]
     return sum(known) / len(known) if known else None

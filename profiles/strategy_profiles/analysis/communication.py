@@ -228,7 +228,7 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     if not num_steps:
         return ()
     typical = typical_steps(step, floats(captured, "wall_ms"))
-    op, ops = _named(rows, "op")
+    op, ops = names_of(rows, "op")
     sizes, size = distinct(ints(rows, "group_size"))
     groups, group = distinct(op * len(sizes) + size)
     found = []
@@ -239,11 +239,11 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     return tuple(found)
 
 
-def _named(rows: pa.Table, column: str) -> tuple[Ints, list[str]]:
-    """Return each row's text in a column as a number of the sorted texts; none is `unknown`."""
+def names_of(rows: pa.Table, column: str, missing: str = "unknown") -> tuple[Ints, list[str]]:
+    """Return each row's text in a column as a number of the sorted texts; none is `missing`."""
     number, names = codes(rows, column)
-    known = sorted({name or "unknown" for name in names})
-    places = np.array([known.index(name or "unknown") for name in names], np.int64)
+    known = sorted({name or missing for name in names})
+    places = np.array([known.index(name or missing) for name in names], np.int64)
     return places[number], known
 
 
@@ -333,8 +333,8 @@ def _moved(rows: pa.Table) -> tuple[float, float]:
 
 
 def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:
-    send, senders = _named(rows, "send_device")
-    recv, receivers = _named(rows, "recv_device")
+    send, senders = names_of(rows, "send_device")
+    recv, receivers = names_of(rows, "recv_device")
     pairs, pair = distinct(send * len(receivers) + recv)
     sizes, lengths = floats(rows, "bytes"), floats(rows, "duration_ms")
     found = []

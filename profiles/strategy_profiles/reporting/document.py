@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
@@ -18,6 +19,7 @@ from strategy_profiles.reporting.palette import phase_name
 _PROFILES = Path(__file__).parent.parent
 _CONTROLS = (*range(9), 11, 12, *range(14, 32), *range(127, 160), *range(0xD800, 0xE000))
 _SEPARATORS_AND_DIRECTIONS = (0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_CODE = re.compile(r"`([^`]+)`")
 _UNSEEN = dict.fromkeys((*_CONTROLS, *_SEPARATORS_AND_DIRECTIONS), "·")
 
 
@@ -78,6 +80,7 @@ def _environment() -> Environment:
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     made.filters |= {
         "bandwidth": units.bandwidth,
+        "coded": _coded,
         "ms": units.milliseconds,
         "number": units.number,
         "phase": phase_name,
@@ -87,6 +90,11 @@ def _environment() -> Environment:
     }
     made.globals |= {"DEFINITIONS": DEFINITIONS, "MISSING": units.MISSING}
     return made
+
+
+def _coded(text: str) -> Markup:
+    """Escape a sentence, with names between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(_visible(text)))))
 
 
 def _visible(value: Any) -> Any:

@@ -21,10 +21,10 @@ RUN apt-get update \
 WORKDIR /opt/strategy-lab
 
 # Dependencies first: a change of the code does not fetch TensorFlow again.
-COPY requirements.lock requirements-cuda.lock ./
+COPY requirements requirements
 RUN case "$ACCELERATOR" in \
-      cpu) pip install --require-hashes -r requirements.lock ;; \
-      cuda) pip install --require-hashes -r requirements-cuda.lock ;; \
+      cpu) python3 requirements/install.py --compile --require-hashes -r requirements/all.lock ;; \
+      cuda) python3 requirements/install.py --compile --require-hashes -r requirements/cuda.lock ;; \
       *) echo "ACCELERATOR=$ACCELERATOR is unknown. Set it to cpu or cuda." >&2; exit 2 ;; \
     esac
 
@@ -32,7 +32,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY profiles profiles
 COPY strategy_core strategy_core
 COPY app app
-RUN pip install --no-deps --no-build-isolation .
+RUN python3 requirements/install.py --compile --no-deps --no-build-isolation .
 
 RUN useradd --create-home --uid 1000 lab \
     && mkdir -p /runs \

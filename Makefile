@@ -21,7 +21,10 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
 	2>/dev/null && echo $$p && break; done)
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKS := requirements
+INSTALL := python $(LOCKS)/install.py
+LOCKED := $(INSTALL) --require-hashes
+OWN := --no-deps --no-build-isolation --editable .
 
 # Without cached bytecode every test process compiles the tests again and rewrites their asserts,
 # 5 s each, and every worker process compiles the lab.
@@ -80,12 +83,11 @@ OLDEST_PYTHON ?= $(shell command -v python3.11 || command -v python3.12)
 test-oldest: $(OLDEST)/.tests
 	$(OLDEST)/bin/python -m pytest -m "(tf or run) and not browser"
 
-$(OLDEST)/.tests: pyproject.toml requirements-oldest.txt
+$(OLDEST)/.tests: pyproject.toml $(LOCKS)/oldest.txt
 	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12, and neither is installed. Install one, or set OLDEST_PYTHON."; exit 2; }
 	$(OLDEST_PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-		--constraint requirements-oldest.txt --group build --editable .[test]
+	$(OLDEST)/bin/$(INSTALL) --upgrade "pip>=25.1"  # which knows groups
+	$(OLDEST)/bin/$(INSTALL) --constraint $(LOCKS)/oldest.txt --group build --editable .[test]
 	@touch $@
 
 NIGHTLY := .venv-nightly
@@ -94,9 +96,9 @@ NIGHTLY_PYTHON ?= $(PYTHON)
 test-nightly:
 	rm -rf $(NIGHTLY)
 	$(NIGHTLY_PYTHON) -m venv $(NIGHTLY)
-	$(NIGHTLY)/bin/python -m pip install --quiet --disable-pip-version-check --editable .[test]
+	$(NIGHTLY)/bin/$(INSTALL) --editable .[test]
 	$(NIGHTLY)/bin/python -m pip uninstall --quiet --disable-pip-version-check --yes tensorflow keras
-	$(NIGHTLY)/bin/python -m pip install --quiet --disable-pip-version-check tf-nightly
+	$(NIGHTLY)/bin/$(INSTALL) tf-nightly
 	$(NIGHTLY)/bin/python -c "import tensorflow as tf; print('TensorFlow', tf.__version__)"
 	$(NIGHTLY)/bin/python -m pytest tests/strategy_core/private_tf
 
@@ -105,32 +107,22 @@ RAY := .venv-ray
 test-ray: $(RAY)/.tests
 	$(RAY)/bin/python -m pytest tests/engines/ray_check.py
 
-$(RAY)/.tests: pyproject.toml requirements-ray.lock requirements-test.lock
-	$(PYTHON) -m venv $(RAY)
-	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-		-r requirements-test.lock -r requirements-ray.lock
-	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-		--no-build-isolation --editable .
-	@touch $@
-
 # MLflow's server brings another forty packages, and needs an older pyarrow.
 MLFLOW := .venv-mlflow
 test-mlflow: $(MLFLOW)/.tests
 	$(MLFLOW)/bin/python -m pytest tests/engines/mlflow_check.py
 
-$(MLFLOW)/.tests: pyproject.toml requirements-mlflow.lock
+$(MLFLOW)/.tests: pyproject.toml $(LOCKS)/mlflow.lock
 	$(PYTHON) -m venv $(MLFLOW)
-	$(MLFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-		-r requirements-mlflow.lock
-	$(MLFLOW)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-		--no-build-isolation --editable .
+	$(MLFLOW)/bin/$(LOCKED) -r $(LOCKS)/mlflow.lock
+	$(MLFLOW)/bin/$(INSTALL) $(OWN)
 	@touch $@
 
 # Each test says on which card it holds. TensorFlow with CUDA replaces none of .venv's packages.
 test-gpu: $(VENV)/.tests
 	$(BIN)/python -m pytest tests/engines/gpu_check.py
 
-# A venv on top of .venv: with TensorBoard installed, TensorFlow takes tf.summary from it.
+# With TensorBoard installed, TensorFlow takes tf.summary from it: not among the packages of .venv.
 BOARD := .venv-tensorboard
 test-tensorboard: $(BOARD)/.tests
 	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
@@ -140,11 +132,10 @@ JUPYTER := .venv-jupyter
 test-jupyter: $(JUPYTER)/.tests
 	$(JUPYTER)/bin/python -m pytest tests/engines/jupyter_check.py
 
-$(BOARD)/.tests $(JUPYTER)/.tests: .venv-%/.tests: $(VENV)/.tests requirements-%.lock
-	$(BIN)/python -m venv .venv-$*
-	.venv-$*/bin/python -c "import sysconfig, pathlib; below = sysconfig.get_path('purelib', vars={'base': '$(CURDIR)/$(VENV)'}); pathlib.Path(sysconfig.get_path('purelib'), 'below.pth').write_text(f'import site; site.addsitedir({below!r})')"
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
-		-r requirements-$*.lock
+$(RAY)/.tests $(BOARD)/.tests $(JUPYTER)/.tests: .venv-%/.tests: pyproject.toml $(LOCKS)/test.lock $(LOCKS)/%.lock
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/$(LOCKED) -r $(LOCKS)/test.lock -r $(LOCKS)/$*.lock
+	.venv-$*/bin/$(INSTALL) $(OWN)
 	@touch $@
 
 docs: $(VENV)/.docs
@@ -164,8 +155,8 @@ recordings: $(VENV)/.runs
 	$(BIN)/python -m strategy_core.contexts.ship
 	$(BIN)/python -m strategy_core.lecture.ship
 
-$(VENV)/.docs: $(VENV)/.runs requirements-docs.lock
-	$(INSTALL) --require-hashes -r requirements-docs.lock
+$(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
+	$(BIN)/$(LOCKED) -r $(LOCKS)/docs.lock
 	@touch $@
 
 # Every figure that the README claims, measured here; wants a quiet machine and more than an hour.
@@ -179,27 +170,29 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Strategy Lab needs Python 3.11, 3.12 or 3.13 with venv; this machine has $$(python3 --version 2>&1). Install one, or set PYTHON=/path/to/python3."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runs: $(VENV)/bin/python pyproject.toml requirements.lock
-	$(INSTALL) --require-hashes -r requirements.lock
-	$(INSTALL) --no-deps --no-build-isolation --editable .
+$(VENV)/.runs: $(VENV)/bin/python pyproject.toml $(LOCKS)/all.lock
+	$(BIN)/$(LOCKED) -r $(LOCKS)/all.lock
+	$(BIN)/$(INSTALL) $(OWN)
 	@touch $@
 
-$(VENV)/.tests: $(VENV)/.runs requirements-test.lock
-	$(INSTALL) --require-hashes -r requirements-test.lock
+$(VENV)/.tests: $(VENV)/.runs $(LOCKS)/test.lock
+	$(BIN)/$(LOCKED) -r $(LOCKS)/test.lock
 	@touch $@
 
-# The lock files name no index; renewing them needs uv (pip install uv).
-LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-annotate --no-header --no-emit-index-url --group build --extra all pyproject.toml
-lock:
-	$(LOCK) --upgrade --output-file requirements.lock
-	$(LOCK) --extra test --constraint requirements.lock --output-file requirements-test.lock
-	$(LOCK) --extra docs --constraint requirements-test.lock --output-file requirements-docs.lock
-	$(LOCK) --extra cuda --constraint requirements.lock --output-file requirements-cuda.lock
-	$(LOCK) --extra ray --constraint requirements-test.lock --output-file requirements-ray.lock
-	$(LOCK) --extra tensorboard --constraint requirements-test.lock --output-file requirements-tensorboard.lock
-	$(LOCK) --extra test --extra mlflow --group mlflow-server --output-file requirements-mlflow.lock
-	$(LOCK) --group jupyter --constraint requirements-test.lock --output-file requirements-jupyter.lock
+# The lock files name no index.
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --no-header --no-emit-index-url
+LOCK := $(COMPILE) --group build --extra all pyproject.toml
+lock: $(VENV)/.tests
+	$(LOCK) --upgrade --output-file $(LOCKS)/all.lock
+	$(LOCK) --extra test --constraint $(LOCKS)/all.lock --output-file $(LOCKS)/test.lock
+	$(LOCK) --extra docs --constraint $(LOCKS)/test.lock --output-file $(LOCKS)/docs.lock
+	$(LOCK) --extra cuda --constraint $(LOCKS)/all.lock --output-file $(LOCKS)/cuda.lock
+	$(LOCK) --extra ray --constraint $(LOCKS)/test.lock --output-file $(LOCKS)/ray.lock
+	$(LOCK) --extra tensorboard --constraint $(LOCKS)/test.lock --output-file $(LOCKS)/tensorboard.lock
+	$(LOCK) --extra test --extra mlflow --group mlflow-server --output-file $(LOCKS)/mlflow.lock
+	$(LOCK) --group jupyter --constraint $(LOCKS)/test.lock --output-file $(LOCKS)/jupyter.lock
+	$(COMPILE) --group installer --constraint $(LOCKS)/test.lock --output-file $(LOCKS)/installer.lock
 
 clean:
 	rm -rf $(VENV) $(OLDEST) $(NIGHTLY) $(RAY) $(MLFLOW) $(BOARD) $(JUPYTER) site .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

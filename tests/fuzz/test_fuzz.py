@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import parse_spec
-from strategy_profiles.user_input.text import TextError, parse_json, parse_yaml
+from strategy_profiles.user_input.text import TextError, parse_json
+from strategy_profiles.user_input.yaml_text import parse_yaml
 from tests.fuzz import ledger
 from tests.fuzz.case import Cases
 from tests.fuzz.judge import silent_differences

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import psutil
-
 _SAME_PROCESS_NS = 2_000_000_000
 """Readings of one process's start time differ by less than this while no clock is set."""
 
 
 def process_started_ns(pid: int) -> int | None:
     """Return the wall-clock start time of a process in ns, or None if it does not exist."""
+    import psutil  # as below: who reads a run that has ended has no process to look at
+
     try:
         return int(psutil.Process(pid).create_time() * 1e9)
     except psutil.Error:
@@ -50,6 +50,8 @@ def is_alive(pid: int, started_ns: int, ahead_ns: int | None = None) -> bool:
 
     `ahead_ns` is what `clock_ahead_ns` was when `started_ns` was read.
     """
+    import psutil
+
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:

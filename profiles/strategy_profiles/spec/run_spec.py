@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.errors import spec_error
 from strategy_profiles.user_input.files import read_text
-from strategy_profiles.user_input.text import TextError, parse_json, parse_yaml, shown
+from strategy_profiles.user_input.text import TextError, parse_json, shown
+from strategy_profiles.user_input.yaml_text import parse_yaml
 
 MAX_TIMEOUT_S = 1e7
 """About four months: longer ones overflow the clocks of Python's waits."""

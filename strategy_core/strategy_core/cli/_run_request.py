@@ -13,7 +13,8 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
-from strategy_profiles.user_input.text import TextError, parse_whole, parse_yaml, shown
+from strategy_profiles.user_input.text import TextError, parse_whole, shown
+from strategy_profiles.user_input.yaml_text import parse_yaml
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "strategy": {"choices": strategy_catalog.names(), "metavar": "NAME"},

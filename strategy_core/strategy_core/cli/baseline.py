@@ -6,8 +6,6 @@ import argparse
 from pathlib import Path
 
 import strategy_profiles
-from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
-from strategy_profiles.gate.baseline import accept, read_run, save
 from strategy_profiles.reporting import units
 
 HELP = "accept runs as the baseline of strategy-lab gate"
@@ -28,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 if the file was written; raises LabError if the runs are not of one program."""
+    from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
+    from strategy_profiles.gate.baseline import accept, read_run, save
+
     read = [read_run(strategy_profiles.load(path), args.segment) for path in args.runs]
     baseline = accept(read)
     save(baseline, Path(args.output))

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import strategy_profiles
-from strategy_core.cli._summary_text import print_summary
-from strategy_profiles.run.merge_hosts import collect
 
 HELP = "merge the folders that the hosts of one run wrote"
 
@@ -22,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0 if the run is complete, 1 if records of a process are missing."""
+    from strategy_core.cli._summary_text import print_summary
+    from strategy_profiles.run.merge_hosts import collect
+
     collected = collect(args.folders, args.output)
     profile = strategy_profiles.load(collected.folder)
     print_summary(profile, profile.summary())

@@ -6,19 +6,16 @@ import argparse
 import json
 import os
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import strategy_profiles
 from strategy_core.cli._commands import print_command
 from strategy_profiles.errors import LabError, SpecError
-from strategy_profiles.gate.baseline import read_baseline, read_run
-from strategy_profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
-from strategy_profiles.gate.markdown import markdown
-from strategy_profiles.gate.report import EXIT_CODES, GateReport, gate
-from strategy_profiles.gate.text import accept_command, open_questions
-from strategy_profiles.gate.time_checks import LEAST
 from strategy_profiles.user_input.files import write_text
 from strategy_profiles.user_input.text import shown
+
+if TYPE_CHECKING:
+    from strategy_profiles.gate.report import GateReport
 
 HELP = "check runs against an accepted baseline"
 EPILOG = (
@@ -42,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow",
         metavar="N%",
-        default=f"{100 * LEAST:g}%",
         help="a time that grew by less than this share of the step passes (default: 2%%)",
     )
     parser.add_argument(
@@ -63,8 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 within, 1 beyond, 2 if the gate cannot tell; raises LabError if not comparable."""
+    from strategy_profiles.gate.baseline import read_baseline, read_run
+    from strategy_profiles.gate.formats import workflow_commands
+    from strategy_profiles.gate.report import EXIT_CODES, gate
+    from strategy_profiles.gate.text import accept_command
+    from strategy_profiles.gate.time_checks import LEAST
+
     try:
-        least = _share(args.allow)
+        least = LEAST if args.allow is None else _share(args.allow)
         report = gate(
             read_baseline(args.baseline),
             [read_run(strategy_profiles.load(path), args.segment) for path in args.runs],
@@ -96,6 +98,9 @@ def _is_github() -> bool:
 
 def _write_files(args: argparse.Namespace, report: GateReport, least: float, accept: str) -> None:
     """Write the files that were asked for; raises RunFolderError."""
+    from strategy_profiles.gate.formats import bencher, github_action_benchmark
+    from strategy_profiles.gate.markdown import markdown
+
     files = (
         (args.markdown, "a", markdown(report, least, accept)),
         (args.benchmark_json, "w", json.dumps(github_action_benchmark(report), indent=1)),
@@ -118,6 +123,9 @@ def _share(text: str) -> float:
 
 def gate_document(report: GateReport, accept: str) -> dict[str, Any]:
     """Every check; see the names of `ExactCheck` and `TimeCheck`."""
+    from strategy_profiles.gate.report import EXIT_CODES
+    from strategy_profiles.gate.text import open_questions
+
     times = report.times
     return {
         "schema_version": 1,

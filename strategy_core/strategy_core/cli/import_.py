@@ -7,8 +7,6 @@ from pathlib import Path
 
 import strategy_profiles
 from strategy_core.cli._options import add_output
-from strategy_core.cli._summary_text import print_summary
-from strategy_profiles.imports.import_run import import_profile
 
 HELP = (
     "open a profile recorded elsewhere: XPlane files, a TensorBoard log directory, a Chrome trace"
@@ -28,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0, also if only a part of the profile can be read, which is said."""
+    from strategy_core.cli._summary_text import print_summary
+    from strategy_profiles.imports.import_run import import_profile
+
     imported = import_profile(args.path, args.output)
     profile = strategy_profiles.load(imported.folder)
     print_summary(profile, profile.summary())

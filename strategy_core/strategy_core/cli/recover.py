@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 import strategy_profiles
-from strategy_core.launcher.last_captures import recover_captures
 
 HELP = "convert the captures that a killed run has left"
 
@@ -21,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0 if no capture is left, 1 if one cannot be converted."""
+    from strategy_core.launcher.last_captures import recover_captures
+
     strategy_profiles.load(args.run_folder)  # raises RunFolderError if it is no run
     outcomes = recover_captures(args.run_folder)
     for each in outcomes:

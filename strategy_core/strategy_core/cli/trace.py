@@ -7,13 +7,10 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from strategy_core.cli._live import open_live_page
 from strategy_core.cli._options import add_output, add_runs, add_set
-from strategy_core.cli._run_request import read_changes
-from strategy_core.cluster.discovery.resolve import own_task_in_cluster
-from strategy_core.launcher.claim import claim_part
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
@@ -21,7 +18,9 @@ from strategy_core.tracing.watcher import run_watched
 from strategy_profiles.extras import require
 from strategy_profiles.run.manifest import WAITS, create_run_file
 from strategy_profiles.run.new_name import in_folder, numbered_name
-from strategy_profiles.spec.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from strategy_core.cluster.discovery.task_address import OwnTask
 
 HELP = "run a program of your own, unchanged, and record it"
 
@@ -63,10 +62,12 @@ def run(args: argparse.Namespace) -> int:
     command = python_command(args.program, args.module, args.code)
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
-    own_task = None if args.idle else own_task_in_cluster()
+    own_task = None if args.idle else _own_task()
 
     def create(folder: Path) -> Path:
         if own_task is not None:
+            from strategy_core.launcher.claim import claim_part
+
             claim_part(folder, None, own_task)
         else:
             create_run_file(folder, recorded_by=WAITS if args.idle else "record")
@@ -88,6 +89,15 @@ def run(args: argparse.Namespace) -> int:
     run_watched(folder, worker, become_program, _what_next(folder, is_idle=args.idle))
 
 
+def _own_task() -> OwnTask | None:
+    """This process's task in its cluster, without what reads clusters if it is in none."""
+    if not os.environ.get("TF_CONFIG"):
+        return None
+    from strategy_core.cluster.discovery.resolve import own_task_in_cluster
+
+    return own_task_in_cluster()
+
+
 def _what_next(folder: Path, *, is_idle: bool) -> str:
     """The last line: what to do with the run."""
     page = f"strategy-lab ui --runs {shlex.quote(str(folder.parent))}"
@@ -99,6 +109,11 @@ def _what_next(folder: Path, *, is_idle: bool) -> str:
 
 def capture_of(changes: list[str]) -> dict[str, object]:
     """The fields of `capture` that `--set` names; raises SpecError for other fields."""
+    if not changes:
+        return {}
+    from strategy_core.cli._run_request import read_changes
+    from strategy_profiles.spec.run_spec import RunSpec
+
     spec = RunSpec().with_changes(read_changes(changes, "--set"))
     changed: dict[str, object] = spec.capture.model_dump(exclude_defaults=True)
     return changed

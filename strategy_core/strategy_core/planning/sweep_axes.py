@@ -23,7 +23,8 @@ from strategy_profiles.reporting.spec_changes import flatten, value_text
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.sweep.record import Configuration, LeftOut
 from strategy_profiles.user_input.files import read_text
-from strategy_profiles.user_input.text import TextError, parse_yaml, shown
+from strategy_profiles.user_input.text import TextError, shown
+from strategy_profiles.user_input.yaml_text import parse_yaml
 
 ALIASES = {
     "batch": "global_batch_size",

@@ -20,12 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from strategy_core.launcher.last_captures import convert_last_captures, recover_captures
 from strategy_core.processes.parent_death import tie_to
-from strategy_core.tracing.late_ending import append_ending
 from strategy_core.tracing.own_lines import say
 from strategy_profiles.errors import LabError
-from strategy_profiles.run.event_log import read_events
 from strategy_profiles.run.events import Event, Failed, Finished
 from strategy_profiles.run.layout import worker_folder, worker_folders
 
@@ -69,6 +66,10 @@ def record_end(run: Path, pid: int, code: int, worker: int | None = None) -> Non
     """
     if not code:
         return
+    # Here and below, not before the program begins: these read and convert captures.
+    from strategy_core.tracing.late_ending import append_ending
+    from strategy_profiles.run.event_log import read_events
+
     record = worker_folder(run, worker or 0)
     records = list(worker_folders(run)) if worker is None else [record]
     events = [event for each in records for event in read_events(each.events)[0]]
@@ -78,6 +79,8 @@ def record_end(run: Path, pid: int, code: int, worker: int | None = None) -> Non
 
 def _convert_left(run: Path, worker: int | None) -> None:
     """Convert the captures of a program that was killed; Ctrl-C leaves them to `recover`."""
+    from strategy_core.launcher.last_captures import convert_last_captures, recover_captures
+
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     with contextlib.suppress(KeyboardInterrupt, OSError, LabError):
         if worker is None:

@@ -16,10 +16,10 @@ from strategy_profiles.user_input.text import (
     TextError,
     parse_json,
     parse_whole,
-    parse_yaml,
     shown,
     whole_or_none,
 )
+from strategy_profiles.user_input.yaml_text import parse_yaml
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join(['*' + before] * 9)}]\n"

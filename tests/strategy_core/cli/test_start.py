@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from strategy_core.cli.main import verb_modules
+from strategy_core.cli.main import main, verb_modules
+from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
 LARGE = "duckdb jinja2 keras numpy pandas plotly pyarrow pydantic rich streamlit tensorflow yaml"
 IMPORTED = {
     "attach": "numpy pydantic yaml",
-    "baseline": "numpy pyarrow yaml",
+    "baseline": "",
     "change": "numpy pyarrow pydantic yaml",
-    "collect": "numpy pyarrow rich yaml",
+    "collect": "",
     "compare": "numpy pyarrow yaml",
     "contexts": "jinja2 pydantic yaml",
     "devices": "pydantic rich yaml",
     "doctor": "pydantic rich yaml",
     "export": "duckdb jinja2 numpy pyarrow",  # the names of the formats are options
-    "gate": "numpy pyarrow yaml",
-    "import": "numpy pyarrow rich",
+    "gate": "",
+    "import": "",
     "mcp": "",
     "predict": "rich",
-    "recover": "numpy pyarrow",
+    "recover": "",
     "run": "numpy pyarrow pydantic rich yaml",
     "sql": "numpy pyarrow rich",
     "summary": "",
     "sweep": "numpy pyarrow pydantic rich yaml",
-    "trace": "numpy pyarrow pydantic yaml",
+    "trace": "",
     "ui": "",
     "what-if": "rich",
     "worker": "numpy pyarrow pydantic rich yaml",
@@ -38,19 +40,31 @@ IMPORTED = {
 """The large packages that each verb imports before it runs: a list to make shorter."""
 
 
-def imported(*argv: str) -> str:
+RUNNING = {
+    "summary a": "numpy pyarrow rich",
+    "summary a --json": "numpy pyarrow",
+    "compare a b": "numpy pyarrow rich",
+    "baseline a -o c.json": "numpy pyarrow",
+    "gate b --baseline base.json --only exact": "numpy pyarrow rich",
+}
+"""Those that a command has imported when it has run."""
+
+
+def imported(*argv: str, folder: Path | None = None) -> str:
     """The large packages that a process has imported at the end of this command."""
     code = (
         "import sys, contextlib\n"
-        "from strategy_core.cli.main import main\n"
+        "from strategy_core.cli.main import entry_point\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(None):\n"
-        f"    main({list(argv)!r})\n"
+        f"    sys.argv[1:] = {list(argv)!r}\n"
+        "    entry_point()\n"
         f"print(*[name for name in {LARGE.split()!r} if name in sys.modules])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
+        cwd=folder,
         check=True,
         timeout=MAX_WAIT_S,
     )
@@ -70,3 +84,20 @@ def test_every_verb_is_listed() -> None:
 @pytest.mark.parametrize("verb", IMPORTED)
 def test_the_help_of_a_verb_imports_no_more_than_is_listed(verb: str) -> None:
     assert set(imported(verb, "--help").split()) <= set(IMPORTED[verb].split())
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    write_run(folder / "a", steps=60)
+    write_run(folder / "b", steps=60, seed=5)
+    assert main(["baseline", str(folder / "a"), "-o", str(folder / "base.json")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("command", RUNNING)
+def test_a_command_that_reads_a_run_imports_no_more_than_is_listed(
+    command: str, runs: Path
+) -> None:
+    """Of which pandas is the largest: PyArrow imports it by itself where it is installed."""
+    assert set(imported(*command.split(), folder=runs).split()) == set(RUNNING[command].split())

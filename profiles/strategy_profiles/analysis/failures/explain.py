@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from strategy_profiles.analysis.failures.entry import Known
-from strategy_profiles.analysis.failures.known import KNOWN
 from strategy_profiles.analysis.model_graph.scopes import scoped
 from strategy_profiles.run.events import Failed
 
@@ -60,6 +59,9 @@ def matching(failed: Failed) -> list[Known]:
     An error that another one was handled by is not searched for: a loop that ends by the end of its
     data may be followed by something else that fails.
     """
+    # Their patterns take a while to compile, and most runs do not fail.
+    from strategy_profiles.analysis.failures.known import KNOWN
+
     whole = f"{failed.message}\n{_last(failed.detail)}"
     own = f"{failed.message}\n{_FRAMES.sub('', _last(failed.detail), count=1)}"
     return [each for each in KNOWN if each.pattern.search(whole if each.is_of_traceback else own)]

@@ -1,0 +1,92 @@
+"""How long commands take to start: processor time, as multiples of Python's own and of NumPy's.
+
+    python -m benchmarks.commands [--rounds 7]
+
+The commands take turns. `trace` is what it adds before the first line of its program, on the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.synthetic import write_run
+
+LAB = str(Path(sys.executable).with_name("strategy-lab"))
+PASS, NUMPY = "python -c pass", "import numpy"
+PROGRAM = "import time\nprint('began at', time.time())\n"
+BARE, TRACED = "a program of one line", "trace, until the program begins"
+LIMITS_S = {
+    "--help": 0.15,
+    "summary --help": 0.15,
+    "summary of a run of 60 steps": 0.5,
+    "compare of two of them": 0.5,
+    "gate of one of them": 0.5,
+    "gate --help": 0.15,
+    TRACED: 0.3,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_run(folder / "a", steps=60)
+        write_run(folder / "b", steps=60, seed=5)
+        (folder / "program.py").write_text(PROGRAM)
+        subprocess.run([LAB, "baseline", "a", "-o", "base.json"], cwd=folder, check=True)
+        took: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for name, command in _commands().items():
+                took.setdefault(name, []).append(_processor_s(command, folder))
+    python = statistics.median(took[PASS])
+    numpy = statistics.median(took[NUMPY])
+    print(f"{'command':<36}{'median':>9}{'least':>8}{'most':>8}{'of Python':>11}{'of NumPy':>10}")
+    for name, times in took.items():
+        median = statistics.median(times)
+        if name == TRACED:
+            median -= statistics.median(took[BARE])
+        limit = LIMITS_S.get(name)
+        told = "" if limit is None else f"  {limit} s {'kept' if median <= limit else 'missed'}"
+        print(
+            f"{name:<36}{median:>7.3f} s{min(times):>8.3f}{max(times):>8.3f}"
+            f"{median / python:>10.1f}x{median / numpy:>9.1f}x{told}"
+        )
+
+
+def _commands() -> dict[str, list[str]]:
+    return {
+        PASS: [sys.executable, "-c", "pass"],
+        NUMPY: [sys.executable, "-c", "import numpy"],
+        "--help": [LAB, "--help"],
+        "summary --help": [LAB, "summary", "--help"],
+        "summary of a run of 60 steps": [LAB, "summary", "a"],
+        "compare of two of them": [LAB, "compare", "a", "b"],
+        "gate of one of them": [LAB, "gate", "b", "--baseline", "base.json", "--only", "exact"],
+        "gate --help": [LAB, "gate", "--help"],
+        BARE: [sys.executable, "program.py"],
+        TRACED: [LAB, "trace", "-o", "traced", "program.py"],
+    }
+
+
+def _processor_s(command: list[str], folder: Path) -> float:
+    """Processor time of the whole command; of a program the time until it begins."""
+    before, began = os.times(), time.time()
+    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    after = os.times()
+    for line in done.stdout.splitlines():
+        if line.startswith("began at "):
+            return float(line.rpartition(" ")[2]) - began
+    return after.children_user + after.children_system - before[2] - before[3]
+
+
+if __name__ == "__main__":
+    main()

@@ -223,11 +223,12 @@ def sides(built: Any, bare_ms: float, folder: Path, names: Sequence[str]) -> Sid
 def _function(built: Any, with_marks: bool) -> Any:
     """The traced step of the same model under the same strategy."""
     from strategy_core.training import workload
+    from strategy_core.training.injected_delay import Delays
     from strategy_core.training.train_step import build_step
 
     work = workload.load(built.spec.workload, built.spec.workload_options)
     return build_step(
-        built.strategy, built.model, built.optimizer, work, delays_ms={}, with_marks=with_marks
+        built.strategy, built.model, built.optimizer, work, delays=Delays({}), with_marks=with_marks
     )
 
 

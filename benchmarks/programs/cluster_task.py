@@ -124,11 +124,12 @@ def recording(folder: Path, hidden: int, rounds: int, steps: int) -> None:
 
 def _unrecorded(built: Any) -> dict[str, Callable[[], object]]:
     """The steps of a bare run, and the same with the light marks in their graph, which are read."""
+    from strategy_core.training.injected_delay import Delays
     from strategy_core.training.train_step import Step, build_step
 
     def step_of(with_marks: bool) -> Step:
         parts = (built.strategy, built.model, built.optimizer, built.work)
-        return build_step(*parts, delays_ms={}, with_marks=with_marks)
+        return build_step(*parts, delays=Delays({}), with_marks=with_marks)
 
     bare_step, marked_step = step_of(False), step_of(True)
 

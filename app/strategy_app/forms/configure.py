@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,13 +214,15 @@ def _checked(document: dict[str, Any], field_errors: FieldErrors) -> CheckedSpec
 
 def launch(asked: RunSpec | CheckedSpec, checkpoint: Path | None = None) -> None:
     """Start a run under a new name and go over to watching it; raises LabError."""
-    spec = asked.spec if isinstance(asked, CheckedSpec) else asked
+    checked = asked if isinstance(asked, CheckedSpec) else CheckedSpec(asked, knows_devices=False)
+    # The page offers delays while a run goes on.
+    spec = checked.spec.model_copy(update={"live_delays": True})
     trusted_paths.require(spec)
     lab = state.lab()
     handle = in_folder(
         None,
         lambda: lab.runs / new_name(lab.runs, spec),
-        lambda folder: lab.launch(asked, folder.name, checkpoint),
+        lambda folder: lab.launch(replace(checked, spec=spec), folder.name, checkpoint),
     )
     name = st.session_state[LAST_RUN] = handle.folder.name
     st.session_state.pop(CONFIGURING, None)

@@ -190,6 +190,9 @@ class RunSpec(_Model):
     """What is recorded."""
     inject: tuple[Delay, ...] = ()
     """Delays inside replicas' steps."""
+    live_delays: bool = False
+    """The custom loop's step has a place for a delay in each replica: the first one, while the run
+    goes on, needs no new trace. The page asks for it."""
     reconfigure: tuple[ScriptedChange, ...] = ()
     """Changes planned ahead, by step."""
     hang_timeout_s: float = Field(60.0, gt=0, le=MAX_TIMEOUT_S)

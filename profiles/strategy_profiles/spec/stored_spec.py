@@ -86,6 +86,7 @@ class _Spec(Struct):
     gpu_memory_mb: Count | None = None
     capture: _Capture | None = None
     inject: Annotated[list[_Delay], Meta(max_length=65_536)] = []
+    live_delays: bool = False
     reconfigure: Annotated[list[_Change], Meta(max_length=65_536)] = []
     hang_timeout_s: float = 0.0
 

@@ -24,7 +24,10 @@ FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Fields that the training state and its data depend on, so that no live change may touch them."""
 
 STEP_FIELDS = frozenset(
-    ("capture", "global_batch_size", "hang_timeout_s", "inject", "reconfigure", "steps", "xla")
+    (
+        *("capture", "global_batch_size", "hang_timeout_s", "inject", "live_delays"),
+        *("reconfigure", "steps", "xla"),
+    )
 )
 """Fields of a spec that neither its strategy nor its model depends on."""
 _REDUCTION_FIELDS = frozenset(("bytes_per_pack", "cross_device_ops", "num_packs"))

@@ -7,7 +7,7 @@ variable that is never reduced, from which they are read when the step is done.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import tensorflow as tf
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.marks import has_gpus, has_tpus, mark, on_host
 from strategy_core.runtime.replica import replica_number
-from strategy_core.training.injected_delay import delayed
+from strategy_core.training.injected_delay import Delays, delayed
 from strategy_profiles.run.events import NUM_MARKS
 
 
@@ -29,7 +29,7 @@ class FitMarks:
         strategy: tf.distribute.Strategy,
         model: Any,
         optimizer: Any,
-        delays_ms: Mapping[int, float],
+        delays: Delays,
         *,
         wanted: bool,
         has_central_copy: bool,
@@ -37,21 +37,21 @@ class FitMarks:
         """Add timestamps to the step if `wanted`.
 
         `has_central_copy`: whether the strategy keeps one copy of each variable for all replicas.
-        `delays_ms`: real delays by replica, between its gradients and their all-reduce. They are
-        added in any case.
+        `delays`: of the replicas, between their gradients and the all-reduce. They are added in any
+        case.
         """
-        if delays_ms:
+        if delays.replicas:
             private_tf.check_can_delay(optimizer)
         wanted = wanted and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
         self._strategy = strategy
         self._optimizer = optimizer
-        self._delays_ms = delays_ms
+        self._delays = delays
         self._reduced: dict[int | None, tuple[tf.Tensor, tf.Tensor]] = {}
         self._kept = _one_per_replica(strategy, has_central_copy) if wanted else None
         if wanted:
             self._stock_step = model.train_step
             model.train_step = self._train_step
-        if wanted or delays_ms:
+        if wanted or delays.replicas:
             private_tf.replace_all_reduce(optimizer, self._all_reduce)
 
     def read(self) -> tuple[npt.NDArray[np.int64] | None, int]:
@@ -86,7 +86,7 @@ class FitMarks:
 
     def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         gradients, weights = zip(*pairs, strict=True)
-        ready = delayed(gradients, self._delays_ms)
+        ready = delayed(gradients, self._delays)
         before = self._mark(ready)
         reduced = private_tf.stock_all_reduce(self._optimizer, zip(ready, weights, strict=True))
         after = self._mark([gradient for gradient, _ in reduced])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,11 +14,13 @@ from strategy_core.cluster.command_agreement import CommandAgreement
 from strategy_core.data.examples import Examples
 from strategy_core.planning import collective_algorithms, strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
+from strategy_core.planning.reconfiguration import why_rebuilt
 from strategy_core.planning.spec_rules import check_batch
 from strategy_core.runtime import logical_devices as devices
 from strategy_core.tpu import from_spec
 from strategy_core.training import shape_check, state, workload
 from strategy_core.training.custom_loop import CustomLoop, Loop
+from strategy_core.training.injected_delay import Delays
 from strategy_core.training.input_pipeline import distributed, global_batches
 from strategy_core.training.keras_fit import FitLoop
 from strategy_core.training.keras_fit_timestamps import FitMarks
@@ -70,7 +72,7 @@ class Segment:
         Call it before a step.
         """
         if self.traced is not None:
-            self.traced.delays_ms.update(_delays_ms(self.spec, self.plan))
+            self.traced.delays.set(_delays_ms(self.spec, self.plan))
         strategies.reduce_by(self.strategy, self.spec, self.algorithm)
 
     @property
@@ -286,7 +288,7 @@ def _fit_loop(
         strategy,
         model,
         optimizer,
-        _delays_ms(spec, planned),
+        Delays(_delays_ms(spec, planned)),
         wanted=spec.capture.marks and not spec.xla,
         has_central_copy=strategy_catalog.row(spec.strategy).has_central_copy,
     )
@@ -307,13 +309,13 @@ def _step(
 ) -> TracedStep:
     """The custom loop's step: the one in `steps`, or a new one that is added to `steps`."""
 
-    def build(delays_ms: Mapping[int, float]) -> Step:
+    def build(delays: Delays) -> Step:
         return build_step(
             strategy,
             model,
             optimizer,
             work,
-            delays_ms=delays_ms,
+            delays=delays,
             with_marks=spec.capture.marks,
             with_xla=spec.xla,
             split=from_spec.splitter(strategy, spec),
@@ -324,8 +326,13 @@ def _step(
 
 
 def _delays_ms(spec: RunSpec, planned: DevicePlan) -> dict[int, float]:
-    """The requested delays, by number of the replica in the whole run."""
-    return {
+    """Milliseconds by number of the replica in the whole run, for those with a place for a delay.
+
+    With `live_delays` that is every replica, unless a change builds the step again in any case.
+    """
+    has_places = spec.live_delays and why_rebuilt(spec, spec) is None
+    places = range(planned.num_in_step if has_places else 0)
+    return dict.fromkeys(places, 0.0) | {
         delay.worker * planned.replicas_per_worker + delay.replica: delay.ms
         for delay in spec.inject
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from strategy_core.planning.collective_algorithms import Algorithm
+from strategy_core.training.injected_delay import Delays
 from strategy_core.training.train_step import Step
 from strategy_profiles.spec.run_spec import RunSpec
 
@@ -24,7 +25,7 @@ class Kind(NamedTuple):
     with_marks: bool
     with_xla: bool
     delayed: frozenset[int]
-    """Replicas with a delay. The step reads its length when it runs."""
+    """Replicas with a place for a delay. The step reads its length when it runs."""
     algorithm: Algorithm
     """How gradients are reduced across devices."""
     num_packs: int
@@ -36,13 +37,13 @@ class TracedStep:
     """A step, and its settings that can change without a new trace."""
 
     step: Step
-    delays_ms: dict[int, float]
-    """Delay by replica; read whenever the step runs."""
+    delays: Delays
+    """Read whenever the step runs."""
     recorded: dict[int, int] = field(default_factory=dict)
     """The segment whose first step was traced and recorded, by global batch size."""
 
 
-Build = Callable[[Mapping[int, float]], Step]
+Build = Callable[[Delays], Step]
 
 
 class StepCache:
@@ -55,8 +56,8 @@ class StepCache:
         """The cached step of a kind; if missing, `build` makes one with these delays."""
         found = self._steps.get(kind)
         if found is None:
-            lasting = dict(delays_ms)
-            found = self._steps[kind] = TracedStep(build(lasting), lasting)
+            delays = Delays(delays_ms)
+            found = self._steps[kind] = TracedStep(build(delays), delays)
         return found
 
     def forget(self, step: TracedStep) -> None:

@@ -9,7 +9,7 @@ of a last partial batch have different numbers of examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,7 +17,7 @@ import tensorflow as tf
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.recorder.marks import clock_s, has_gpus, has_tpus, on_host
 from strategy_core.runtime.replica import replica_number
-from strategy_core.training.injected_delay import delayed
+from strategy_core.training.injected_delay import Delays, delayed
 from strategy_core.training.workload import Workload
 from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.errors import SpecError
@@ -45,7 +45,7 @@ def build_step(
     optimizer: Any,
     workload: Workload,
     *,
-    delays_ms: Mapping[int, float],
+    delays: Delays,
     with_marks: bool,
     with_xla: bool = False,
     split: Callable[[Any], Any] = lambda features: features,
@@ -55,20 +55,20 @@ def build_step(
     Its result is float32 without timestamps, float64 with them.
 
     Args:
-      delays_ms: real delays by replica id, between a replica's gradients and their all-reduce.
+      delays: of the replicas, between their gradients and the all-reduce.
       with_marks: whether the step takes and returns timestamps per replica.
       with_xla: whether XLA compiles each replica's forward and backward pass.
       split: applied to a replica's features first, since a TPU's cores may share them.
     """
-    if delays_ms and workload.train_step is not None:
+    if delays.replicas and workload.train_step is not None:
         private_tf.check_can_delay(optimizer)
     check_xla(workload, with_xla=with_xla)
     with_marks = with_marks and private_tf.can_replace_all_reduce(optimizer) and not has_tpus()
     clock: Clock = clock_s if with_marks else _no_clock
     if workload.train_step is None:
-        replica_step = lesson_step(model, optimizer, workload, delays_ms, clock, with_xla=with_xla)
+        replica_step = lesson_step(model, optimizer, workload, delays, clock, with_xla=with_xla)
     else:
-        replica_step = own_step(model, optimizer, workload, delays_ms, clock)
+        replica_step = own_step(model, optimizer, workload, delays, clock)
 
     def marked_step(batch: Any, shares: tf.Tensor, *also: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         inputs_ready = clock(batch, shares)
@@ -106,7 +106,7 @@ def lesson_step(
     model: Any,
     optimizer: Any,
     workload: Workload,
-    delays_ms: Mapping[int, float],
+    delays: Delays,
     clock: Clock,
     *,
     with_xla: bool = False,
@@ -142,7 +142,7 @@ def lesson_step(
 
         loss, found = passes(features, labels, shares)
         gradients, weights = _present(found, model.trainable_variables)
-        gradients = delayed(gradients, delays_ms)
+        gradients = delayed(gradients, delays)
         gradients_ready = clock(gradients)
 
         if not in_the_open:  # this Keras cannot leave the all-reduce out
@@ -159,7 +159,7 @@ def lesson_step(
 
 
 def own_step(
-    model: Any, optimizer: Any, workload: Workload, delays_ms: Mapping[int, float], clock: Clock
+    model: Any, optimizer: Any, workload: Workload, delays: Delays, clock: Clock
 ) -> ReplicaStep:
     """A workload's own `train_step`, with delay and timestamps around its optimizer's
     all-reduce."""
@@ -170,7 +170,7 @@ def own_step(
     def all_reduce(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         replica = tf.distribute.get_replica_context()
         gradients, weights = zip(*pairs, strict=True)
-        ready = delayed(gradients, delays_ms)
+        ready = delayed(gradients, delays)
         before = clock([gradient for gradient in ready if gradient is not None])
         reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
         after = clock([gradient for gradient, _ in reduced if gradient is not None])

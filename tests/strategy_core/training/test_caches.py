@@ -72,6 +72,31 @@ def test_changing_the_length_of_a_delay_needs_no_retracing() -> None:
     assert (ready[1] - inputs[1]) / 1e6 > 79, "its gradients are ready 80 ms late, or later"
 
 
+def test_a_first_delay_needs_no_retracing_where_each_replica_has_a_place_for_one() -> None:
+    from tests.strategy_core.in_memory import opened, run_steps
+
+    training, recorder = opened(**START, live_delays=True)
+    run_steps(training, 2)
+    for inject in ([{"replica": 1, "ms": 80}], [{"replica": 3, "ms": 60}], []):
+        training.reconfigure(training.spec.with_changes({"inject": inject}))
+        run_steps(training, 2)
+    assert training.num_traced == 1
+    assert recorder.same_as == [(), (0,), (0,), (0,)]
+    late = [_late_ms(recorder.marks[at]) for at in (-7, -5, -3, -1)]
+    assert [[replica for replica in range(4) if ms[replica] > 55] for ms in late] == [
+        [],
+        [1],
+        [3],
+        [],
+    ]
+
+
+def _late_ms(marks: Any) -> Any:
+    """How long after its inputs each replica's gradients were ready."""
+    inputs, ready, _ = np.asarray(marks).T
+    return (ready - inputs) / 1e6
+
+
 def test_a_changed_algorithm_is_traced_and_the_former_graph_is_reused(tmp_path: Path) -> None:
     from strategy_core.recorder.recorder import Recorder
     from strategy_core.training.trainer import Training

@@ -1,7 +1,7 @@
 # make run    set everything up and open the lab in the browser
 # make test   everything that proves it: checks, then all tests, real strategies and real Chromium
 # make test-long  the tests that make test leaves out because they take long: each night
-# make test-oldest  the tests that run TensorFlow, on the oldest one supported, in a venv of its own
+# make test-oldest  the tests of TensorFlow and of the page, on the oldest ones supported, in a venv of its own
 # make test-nightly  the tests of private TensorFlow API, on TensorFlow's nightly build, likewise
 # make test-ray  a run whose processes Ray places, with Ray in a venv of its own
 # make test-tensorboard  the tab in TensorBoard, with TensorBoard in a venv of its own
@@ -82,6 +82,7 @@ OLDEST := .venv-oldest
 OLDEST_PYTHON ?= $(shell command -v python3.11 || command -v python3.12)
 test-oldest: $(OLDEST)/.tests
 	$(OLDEST)/bin/python -m pytest -m "(tf or run) and not browser"
+	$(OLDEST)/bin/python -m pytest -m "not (tf or run)" tests/app tests/e2e/test_run_pages_browser.py
 
 $(OLDEST)/.tests: pyproject.toml $(LOCKS)/oldest.txt
 	@test -n "$(OLDEST_PYTHON)" || { echo "The oldest supported TensorFlow needs Python 3.11 or 3.12, and neither is installed. Install one, or set OLDEST_PYTHON."; exit 2; }

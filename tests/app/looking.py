@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -63,3 +65,13 @@ def text_of(at: AppTest) -> str:
     parts += [item.value for kind in ("warning", "error", "info") for item in at.get(kind)]
     parts += [item.proto.body for item in at.get("html")]
     return "\n".join(str(part) for part in parts).replace("\u00a0", " ")
+
+
+def charts_of(at: AppTest) -> list[dict[str, Any]]:
+    """The Plotly figures of a page, in its order."""
+    told = [item.proto for item in at.get("bidi_component")]
+    return [
+        json.loads(json.loads(each.json)["figure"])
+        for each in told
+        if each.component_name.endswith(".chart")
+    ]

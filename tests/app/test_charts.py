@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from strategy_app.charts import comparing, steps
-from strategy_app.charts.base import CLEAR, label
+from strategy_app.charts.base import label
 from strategy_app.charts.matrix import traffic
 from strategy_app.charts.memory import memory, memory_over_step
 from strategy_app.charts.mesh import CorePlace, mesh
@@ -20,7 +20,6 @@ from strategy_app.charts.phases import breakdown
 from strategy_app.charts.runs import together
 from strategy_app.charts.serving import closures, step_rates
 from strategy_app.charts.sweep import pareto
-from strategy_app.widgets.step_chart import make_selectable
 from strategy_profiles.analysis.mesh_links import MeshLink
 from strategy_profiles.analysis.model_graph.picture import model_picture
 from strategy_profiles.reporting.device_names import short_names
@@ -284,17 +283,6 @@ def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
     assert first.line.width > second.line.width
     (alone,) = memory({"the process": line}).data
     assert alone.line.color == SERIES_COLOUR
-
-
-def test_the_points_that_a_click_needs_leave_no_mark_in_a_legend() -> None:
-    line = (np.arange(5.0), np.ones(5))
-    chart = memory({"CPU:0": line, "CPU:1": line})
-    make_selectable(chart)
-    points = [trace.marker for trace in chart.data if "markers" in trace.mode]
-    # The outline of the lines has none: a browser draws each.
-    assert len(points) == len(chart.data) - 1
-    # Plotly draws a marker in a legend with an opacity of 0.2 at least, in its own colour.
-    assert all(point.color == CLEAR for point in points)
 
 
 def test_an_axis_of_few_closures_counts_whole_ones() -> None:

@@ -14,7 +14,7 @@ IS_DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]');
     if (!app || app.dataset.testScriptState !== 'notRunning') return false;
     if (document.querySelector('[data-testid=stSkeleton]')) return false;
-    const charts = [...document.querySelectorAll('[data-testid=stPlotlyChart]')];
+    const charts = [...document.querySelectorAll('[data-testid=stBidiComponentRegular]')];
     return charts.every(chart => chart.querySelector('.main-svg'));
 }"""
 """True once the page's script has ended and every chart and table of it is drawn."""

@@ -61,12 +61,17 @@ def as_hex(colour: str) -> str:
 
 
 def chart_colours(page: Page) -> list[dict[str, str]]:
+    """Names and colours of what each chart shows, and the bars of the phases."""
     plots = page.locator(".js-plotly-plot")
     expect(plots.first).to_be_visible()
     found = plots.evaluate_all(COLOURS)
+    bars = page.locator(".lab-bars .legend li")
     return [
-        {name: as_hex(colour) for name, colour in chart.items() if isinstance(colour, str)}
-        for chart in found
+        *([legend_of(bars)] if bars.count() else []),
+        *(
+            {name: as_hex(colour) for name, colour in chart.items() if isinstance(colour, str)}
+            for chart in found
+        ),
     ]
 
 

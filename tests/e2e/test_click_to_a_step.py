@@ -22,21 +22,29 @@ def runs(server: Server) -> Server:
     return server
 
 
+MIDDLE = """(chart, number) => {
+    const plot = chart.querySelector('.js-plotly-plot');
+    const line = plot._fullData[number], { _size: size, xaxis, yaxis } = plot._fullLayout;
+    const at = Math.floor(line.x.length / 2), box = plot.getBoundingClientRect();
+    return [box.x + size.l + xaxis.d2p(line.x[at]), box.y + size.t + yaxis.d2p(line.y[at])];
+}"""
+"""Where a chart shows the middle of one of its lines."""
+
+
 def click_a_point(chart: Locator, line: int) -> None:
     """In the middle of a line of the chart."""
-    expect(chart.locator(".scatterlayer .trace").nth(line)).to_be_attached()
-    points = chart.locator(".scatterlayer .trace").nth(line).locator(".point")
-    points.nth(points.count() // 2).scroll_into_view_if_needed()
-    box = points.nth(points.count() // 2).bounding_box()
-    assert box is not None
-    chart.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    chart.scroll_into_view_if_needed()
+    x, y = chart.evaluate(MIDDLE, line)
+    chart.page.mouse.move(x, y)
+    expect(chart.locator(".hoverlayer .hovertext").first).to_be_attached()
+    chart.page.mouse.click(x, y)
 
 
 def test_from_the_losses_of_compare(open_page: Callable[..., Page], runs: Server) -> None:
     page = open_page(runs.address("compare", a="click-a", b="click-b"))
     wait_until_drawn(page)
     expect(page.get_by_text(HINT)).to_be_visible()
-    click_a_point(page.get_by_test_id("stPlotlyChart").last, 1)
+    click_a_point(page.locator(".lab-chart").last, 1)
     page.wait_for_url(re.compile("/timeline.*run=click-b"))
 
 

@@ -31,8 +31,6 @@ QUERIES = {
     "/sweep": {"sweep": "New sweep"},
 }
 SEEN = {"run": "seen"}
-DRAW = "e.drawData"
-"""Plotly's function that draws the data of a chart, in Streamlit's build."""
 IS_CUT = "group => group.scrollWidth > group.clientWidth"
 
 
@@ -86,73 +84,22 @@ def test_what_a_page_draws_leaves_the_style_of_the_rest_as_it_is(
 def test_charts_are_not_drawn_again_without_a_change(
     open_page: Callable[..., Page], seen: Server
 ) -> None:
-    """Streamlit gives each figure to the library twice, and the library may fit the margins.
-
-    Without the lab's script (`chart_redraws`) each chart is drawn 3.4 times.
-    """
-    page = open_page("about:blank")
-    profiler = page.context.new_cdp_session(page)
-    profiler.send("Profiler.enable")
-    profiler.send("Profiler.startPreciseCoverage", {"callCount": True, "detailed": False})
-    page.goto(seen.address("overview", **SEEN))
-    wait_until_drawn(page)
-    functions = [
-        function
-        for script in profiler.send("Profiler.takePreciseCoverage")["result"]
-        if "/PlotlyChart." in script["url"]
-        for function in script["functions"]
-    ]
-    drawn = [each["ranges"][0]["count"] for each in functions if each["functionName"] == DRAW]
-    num_charts = page.locator(".js-plotly-plot").count()
-    assert num_charts >= 4
-    assert num_charts <= sum(drawn) <= num_charts + 2
-
-
-SHOWN_AGAIN = """async () => {
-  const chart = document.body.appendChild(document.createElement('div'));
-  const figure = (title, width) => ({
-    data: [{x: [1, 2, 3], y: [1, 3, 2]}],
-    layout: {title: {text: title}, width, height: 200, datarevision: 1},
-    config: {},
-  });
-  const given = figure('one', 300), text = JSON.stringify(given), drawn = [];
-  await Plotly.react(chart, given);
-  chart.on('plotly_afterplot', () => drawn.push(chart.layout.title.text + chart.layout.width));
-  const show = async (...options) => {
-    const before = drawn.length;
-    if (await Plotly.react(chart, figure(...options)) !== chart) throw 'not the chart';
-    return drawn.length > before;
-  };
-  const found = {
-    same: await show('one', 300),
-    size: await show('one', 400),
-    title: await show('two', 400),
-    back: await show('one', 300),
-    unchanged: JSON.stringify(given) === text,
-  };
-  await Plotly.relayout(chart, {'xaxis.range': [1, 2]});
-  found.zoomed = await show('one', 300);
-  found.range = chart.layout.xaxis.range;
-  Plotly.purge(chart);
-  chart.remove();
-  return found;
-}"""
-
-
-def test_a_figure_is_drawn_when_anything_in_it_or_its_size_changes(
-    open_page: Callable[..., Page], seen: Server
-) -> None:
     page = open_page(seen.address("overview", **SEEN))
     wait_until_drawn(page)
-    assert page.evaluate(SHOWN_AGAIN) == {
-        "same": False,
-        "size": True,
-        "title": True,
-        "back": True,
-        "unchanged": True,
-        "zoomed": False,
-        "range": [1, 2],
-    }
+    charts = page.locator(".lab-chart .js-plotly-plot")
+    charts.evaluate_all(
+        "charts => charts.forEach(chart => { chart.numDrawn = 0; "
+        "chart.on('plotly_afterplot', () => { chart.numDrawn += 1; }); })"
+    )
+    count = "charts => charts.map(chart => chart.numDrawn)"
+    page.get_by_role("button", name="Rerun").or_(page.locator("body")).first.press("r")
+    page.locator("[data-test-script-state=notRunning]").wait_for()
+    wait_until_drawn(page)
+    drawn = charts.evaluate_all(count)
+    assert len(drawn) >= 3
+    assert not any(drawn)
+    page.set_viewport_size({"width": 900, "height": 700})
+    wait_until(page, lambda: all(charts.evaluate_all(count)), "a chart kept its width")
 
 
 def test_the_library_that_draws_charts_starts_before_the_first_chart_is_there(
@@ -161,10 +108,10 @@ def test_the_library_that_draws_charts_starts_before_the_first_chart_is_there(
     """The server sends charts some time after the first sentence; the browser uses it."""
     server.write_run("without-charts", steps=0, windows=0)
     page = open_page("about:blank")
-    page.route("**/static/js/PlotlyChart.*.js", _note_start)
+    page.route("**/frontend/plotly-*.js", _note_start)
     page.goto(server.address("overview", run="without-charts"))
     wait_until_drawn(page)
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
+    expect(page.locator(".lab-chart")).to_have_count(0)
     page.wait_for_function("window.chartLibraryHasStarted")
     page.goto(server.address("timeline", run="without-charts"))  # which has no such charts
     wait_until_drawn(page)

@@ -116,7 +116,7 @@ def test_labels_of_many_segments_keep_apart(open_page: Open, server: Server) -> 
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(server.address("overview", run="changed"))
         wait_until_drawn(page)
-        for chart in page.locator("[data-testid=stPlotlyChart]").all():
+        for chart in page.locator(".lab-chart").all():
             boxes = [item.bounding_box() for item in chart.locator(".annotation-text").all()]
             rows = sorted((box["y"] // 8, box["x"], box["width"]) for box in boxes if box)
             for (y, x, room), (next_y, next_x, _) in pairwise(rows):

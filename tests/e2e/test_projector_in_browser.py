@@ -89,7 +89,7 @@ def test_a_run_of_one_step_has_sentences_in_place_of_charts(
     page = visit("overview", run="one-step")
     expect(page.get_by_text("One step was recorded: step 0, ")).to_be_visible()
     expect(page.get_by_text("Step 0 alone recorded a loss: ")).to_be_visible()
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
+    expect(page.locator(".lab-chart")).to_have_count(0)
     reason = strategy_profiles.load(runs.runs / "one-step").status.message
     assert reason
     shown = page.get_by_test_id("stMain").inner_text()

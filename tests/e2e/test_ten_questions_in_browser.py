@@ -51,7 +51,7 @@ def slow_replica(reader: Reader) -> None:
 def phases(reader: Reader) -> None:
     reader.sees("Step time of each replica")
     for replica in range(4):
-        reader.sees(re.compile(f"replica {replica}, CPU:{replica}"), "[data-testid=stPlotlyChart]")
+        reader.sees(re.compile(f"replica {replica}, CPU:{replica}"), ".lab-bars")
 
 
 def memory(reader: Reader) -> None:

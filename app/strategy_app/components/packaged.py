@@ -22,9 +22,10 @@ _PACKAGE = "strategy-lab"
 class Packaged:
     """A component of the lab, named after its folder under `app/strategy_app/frontend`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, *, isolate_styles: bool = True) -> None:
         self.name = f"{_PACKAGE}.{folder}"
         self._folder = folder
+        self._isolate_styles = isolate_styles
         self._mount: Any = None
 
     def __call__(self, *, key: str, data: dict[str, Any], **options: Any) -> Any:
@@ -39,5 +40,6 @@ class Packaged:
                 html='<div class="strategy-lab"></div>',
                 css=f"{self._folder}/style.css",
                 js=f"{self._folder}/index.js",
+                isolate_styles=self._isolate_styles,
             )
         return self._mount(key=key, data=data, **options)

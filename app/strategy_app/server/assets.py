@@ -1,9 +1,9 @@
 """Serves a page's static files early: each in one piece, later ones announced in a header.
 
-Streamlit sends a file in pieces of 64 KB, each read by another thread: 75 turns for the library
-that draws charts. A browser discovers that library only with the first chart; a `Link` header on
-the page lets it load and compile the library in parallel, and a script starts it once the first
-sentence is there.
+Streamlit sends a file in pieces of 64 KB, each read by another thread, and a browser discovers a
+module with the first element that it draws. A `Link` header on the page lets it load them before.
+Streamlit's files are sent as they are. Into the head of its page go a script and a style of the
+lab, which have to be there before anything is drawn.
 """
 
 from __future__ import annotations
@@ -16,26 +16,24 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
-from strategy_app.server.chart_library import compiled_early, start_script
-from strategy_app.server.chart_redraws import CHART_REDRAW_SCRIPT
-from strategy_app.server.chart_toolbars import CHART_TOOLBAR_SCRIPT
+from strategy_app.server.chart_library import ADDRESS, START_SCRIPT
 from strategy_app.server.first_style import FIRST_STYLE
 from strategy_app.server.lost_page import LOST_PAGE_SCRIPT
 from strategy_app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
-CHARTS, TABLES = "PlotlyChart", "DataFrame"
+COMPONENT, TABLES = "BidiComponent", "DataFrame"
 FIELDS = ("Button", "NumberInput", "TextInput")
 HELP = "WidgetLabelHelpIconInline"
 NEEDED = {
-    "/": (*HEAD, *FIELDS, "ButtonGroup", "Checkbox", "Slider", "BidiComponent"),
-    "/overview": (*HEAD, "Button", CHARTS),
-    "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, CHARTS),
-    "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, CHARTS),
-    "/cores": (*HEAD, TABLES, CHARTS),
-    "/servers": (*HEAD, "ButtonGroup", HELP, TABLES, CHARTS),
-    "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", CHARTS),
+    "/": (*HEAD, *FIELDS, "ButtonGroup", "Checkbox", "Slider", COMPONENT),
+    "/overview": (*HEAD, "Button", COMPONENT),
+    "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, COMPONENT),
+    "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, COMPONENT),
+    "/cores": (*HEAD, TABLES, COMPONENT),
+    "/servers": (*HEAD, "ButtonGroup", HELP, TABLES, COMPONENT),
+    "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", COMPONENT),
     "/runs": (
         *(*HEAD, *FIELDS, "Multiselect", TABLES),
         *("PageLink", "LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
@@ -43,11 +41,12 @@ NEEDED = {
     "/what_if": (*HEAD, *FIELDS, "PageLink", TABLES),
     "/sweep": (*HEAD, *FIELDS, "Multiselect"),
     "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
-    "/timeline": (*HEAD, "PageLink", "BidiComponent"),
+    "/timeline": (*HEAD, "PageLink", COMPONENT),
     "/film": (*HEAD, "LinkButton", "DownloadButton", "IFrame"),
 }
-"""Streamlit's modules that each page needs, by the page's path, in the order of need; the chart
-library, which is by far the largest, is last."""
+"""Streamlit's modules that each page needs, by the page's path, in the order of need. Under a
+Streamlit that names them differently, pages are slower, not wrong."""
+WITH_CHARTS = ("/overview", "/communication", "/placement", "/cores", "/servers", "/compare")
 
 _ASSET = re.compile(r"/static/(?:js|css|media)/[\w.-]+")
 _IMPORT = re.compile(r'(?:from|import)"\./([\w.-]+\.js)"')
@@ -55,20 +54,18 @@ _NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
 _CONDITIONS = ("range", "if-none-match", "if-modified-since")
 
 
-_SCRIPTS = LOST_PAGE_SCRIPT + LOST_SERVER_SCRIPT + CHART_REDRAW_SCRIPT + CHART_TOOLBAR_SCRIPT
 _PAGES = Path(__file__).parents[1] / "pages"
-_IN_INDEX = (
-    ("<title>Streamlit</title>", "<title>Strategy Lab</title>"),
-    # Streamlit's client otherwise looks for its server below the page's address first, where two
-    # requests are answered with 404, and only then beside it.
-    (
-        "window.prerenderReady = false",
-        'window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href}',
-    ),
-    ("</head>", f"<script>{_SCRIPTS}</script></head>"),
-    ("</head>", f"<style>{FIRST_STYLE}{LOST_SERVER_STYLE}</style></head>"),
+# Streamlit's client otherwise looks for its server below the page's address first, where two
+# requests are answered with 404, and only then beside it.
+_BEGIN_SCRIPT = """
+document.title = "Strategy Lab";
+window.__streamlit = {BACKEND_BASE_URL: new URL(".", location).href};
+"""
+_HEAD = (
+    f"<script>{_BEGIN_SCRIPT}{LOST_PAGE_SCRIPT}{LOST_SERVER_SCRIPT}</script>"
+    f"<style>{FIRST_STYLE}{LOST_SERVER_STYLE}</style>"
 )
-"""Texts of Streamlit's `index.html` and what the lab sends in their place."""
+"""What the lab adds to the head of Streamlit's page."""
 
 
 class Assets:
@@ -79,7 +76,6 @@ class Assets:
         self._static = static or Path(get_static_dir())
         self._links = link_headers(self._static)
         self._index = index_page(self._static)
-        self._start_charts = start_script(self._static, CHARTS)
         self._paths = {"/", *(f"/{page.stem}" for page in _PAGES.glob("[a-z]*.py"))} - {"/lab"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,8 +90,8 @@ class Assets:
         if path in self._paths and self._index is not None:
             link = {"Link": self._links[path]} if path in self._links else {}
             text = self._index
-            if CHARTS in NEEDED.get(path, ()):
-                text = text.replace("</head>", f"{self._start_charts}</head>", 1)
+            if path in WITH_CHARTS:
+                text = text.replace("</head>", f"{START_SCRIPT}</head>", 1)
             page = HTMLResponse(text, headers={"Cache-Control": "no-cache", **link})
             await page(scope, receive, send)
             return
@@ -110,22 +106,18 @@ class Assets:
             body = (self._static / path.lstrip("/")).read_bytes()
         except OSError:
             return None  # Streamlit says what there is not
-        if path.startswith(f"/static/js/{CHARTS}."):
-            body = compiled_early(body)
         # Its name holds its hash: what it names never changes.
         always = "public, immutable, max-age=31536000"
         return Response(body, media_type=kind, headers={"Cache-Control": always})
 
 
 def index_page(static: Path) -> str | None:
-    """Return Streamlit's page with the lab's changes; None if Streamlit has none."""
+    """Return Streamlit's page with the lab's head; None if Streamlit has none."""
     try:
         text = (static / "index.html").read_text(encoding="utf-8")
     except OSError:
         return None
-    for theirs, ours in _IN_INDEX:
-        text = text.replace(theirs, ours)
-    return text
+    return text.replace("</head>", f"{_HEAD}</head>", 1)
 
 
 def link_headers(static: Path) -> dict[str, str]:
@@ -145,6 +137,8 @@ def link_headers(static: Path) -> dict[str, str]:
             for module in sorted(modules.glob(f"{name}.*.js")):
                 _follow(module, named, found)
         links = [f"<./static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in found]
+        if path in WITH_CHARTS:
+            links.append(f"<./{ADDRESS}>; rel=preload; as=script; fetchpriority=low")
         if links:
             headers[path] = ", ".join(links)
     return headers

@@ -11,8 +11,6 @@ Fields above what is read, pickers of a run and key numbers have their height be
 loaded them. What a new run says below its title has room for two lines.
 A table has its height before the browser has loaded what draws it, and what is for narrow or wide
 windows alone is hidden in the others from the start.
-Plotly shows the buttons of a chart while the pointer is over it. Where no pointer can hover, as on
-a phone, it always shows them, over the legend. They are hidden there: drag and double tap zoom.
 
 Both rules with `:has` begin at the sidebar. Begun at `.stApp`, each element that a page adds makes
 the browser compute the styles of all others again, 200 times in a first visit.
@@ -84,7 +82,6 @@ FIRST_STYLE = f"""
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])
     {{display:none !important}}
 }}
-@media (hover: none) {{ .modebar-container {{display:none}} }}
 @media (min-width: 769px) {{
   [data-testid=stSidebar] {{position:absolute !important; top:{_HEADER} !important;
     height:calc(100% - {_HEADER}) !important; z-index:1000}}

@@ -9,20 +9,18 @@ enough. The page would stay blank until somebody reloads it.
 
 from __future__ import annotations
 
-THROWN = ("Bad delta path", "Cannot set a node at a delta path")
-"""What the client says when an element has no place."""
-
-LOST_PAGE_SCRIPT = f"""
-(() => {{
+LOST_PAGE_SCRIPT = """
+addEventListener("DOMContentLoaded", () => {
   const key = "strategy-lab-reloaded-at", pauseMs = 10000;
-  const reload = (thrown) => {{
-    if (!{list(THROWN)}.some((words) => String(thrown).includes(words))) return;
+  const page = document.getElementById("root");
+  let wasDrawn = false;
+  new MutationObserver(() => {
+    wasDrawn ||= page.childElementCount > 0;
+    if (!wasDrawn || page.childElementCount > 0) return;
     // A fault that comes back with each load must not reload the page for ever.
     if (Date.now() - Number(sessionStorage.getItem(key)) < pauseMs) return;
     sessionStorage.setItem(key, Date.now());
     location.reload();
-  }};
-  addEventListener("error", (event) => reload(event.message));
-  addEventListener("unhandledrejection", (event) => reload(event.reason));
-}})();
+  }).observe(page, {childList: true});
+});
 """

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from strategy_app.access.gate import HEALTH
 from strategy_app.live.hub import run_folder
-from strategy_app.server import lecture_routes, state, timeline_routes
+from strategy_app.server import chart_library, lecture_routes, state, timeline_routes
 from strategy_app.server.lost_server import HERE, here
 from strategy_app.server.route_errors import explained
 from strategy_profiles import exports
@@ -124,6 +124,7 @@ def build_routes() -> list[BaseRoute]:
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
         Route("/report/{run}/film", film),
+        *chart_library.ROUTES,
         *timeline_routes.ROUTES,
         *lecture_routes.ROUTES,
     ]

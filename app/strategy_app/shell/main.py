@@ -45,10 +45,6 @@ STYLE = """
 .st-key-form h1 {padding:0 0 0.25rem}
 /* So that the longest heading fits its column at 1280 px: else its fields begin lower. */
 .st-key-form h2 {font-size:1.25rem; padding:0.25rem 0}
-/* Plotly's grey has a contrast of 3.7 on white; text on a coloured mark keeps its own colour. */
-.js-plotly-plot :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .annotation) text,
-.js-plotly-plot text[style*="rgb(128, 132, 149)"]
-  {fill:currentColor !important}
 /* All that was chosen is in sight: Streamlit shows one line, and the rest on a drag. */
 [data-testid=stMultiSelectTagsContainer]
   {flex-wrap:wrap !important; height:auto !important; mask-image:none !important}

@@ -8,10 +8,12 @@ Number tiles, findings and tables do not wait.
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
 
 import plotly.graph_objects as go
 import streamlit as st
+
+from strategy_app.components.chart import Click, chart_view
 
 PAINT_S = 0.3
 """Head start of a visit's first sentence over its first chart (docs/decisions/first-paint.md)."""
@@ -23,17 +25,16 @@ def note_first_sentence() -> None:
     st.session_state.setdefault(_FIRST_SENTENCE, time.monotonic())
 
 
-def draw_chart(chart: go.Figure, *, key: str, alt: str, **options: Any) -> Any:
-    """Draw a chart.
-
-    Args:
-      alt: what the chart shows, for those who cannot see it.
-      options: those of `st.plotly_chart`, such as `on_select`.
-
-    Returns:
-      What `st.plotly_chart` returns.
-    """
+def draw_chart(
+    chart: go.Figure,
+    *,
+    key: str,
+    alt: str,
+    has_clicks: bool = False,
+    on_click: Callable[[Click], None] | None = None,
+) -> Click | None:
+    """Draw a chart; see `components.chart.chart_view`."""
     sent = st.session_state.get(_FIRST_SENTENCE)
     if sent is not None:
         time.sleep(max(0.0, sent + PAINT_S - time.monotonic()))
-    return st.plotly_chart(chart, key=key, alt=alt, **options)
+    return chart_view(chart, key=key, alt=alt, has_clicks=has_clicks, on_click=on_click)

@@ -9,10 +9,9 @@ import streamlit as st
 
 from strategy_app.charts import steps as step_charts
 from strategy_app.charts.memory import memory as memory_chart
-from strategy_app.charts.phases import breakdown as breakdown_chart
 from strategy_app.server.opened import OpenRun
-from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.key_numbers import number
+from strategy_app.widgets.phase_bars import show_phase_bars
 from strategy_app.widgets.segments import segment_marks
 from strategy_app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_app.widgets.text import as_markdown
@@ -83,8 +82,7 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
     phases = {
         phase: [replica.phase_ms(phase) for replica in breakdown.replicas] for phase in CATEGORIES
     }
-    chart = breakdown_chart(replica_names(breakdown.replicas), phases)
-    draw_chart(chart, key="overview_breakdown", alt="Mean time per phase and replica")
+    show_phase_bars(replica_names(breakdown.replicas), phases, key="overview_breakdown")
     source = DERIVED_STEPS if breakdown.has_derived_steps else SOURCES[breakdown.source]
     st.caption(f"{source}; means over {units.counted(breakdown.replicas[0].num_steps, 'step')}.")
     if breakdown.from_marks:

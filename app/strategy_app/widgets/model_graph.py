@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
 from strategy_app.charts.model_graph import MOST_ARROWS, Sizing, model_graph
+from strategy_app.components.chart import Click
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.text import as_markdown
@@ -65,8 +67,8 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
         chart,
         key="model_graph",
         alt="The model's layers on their devices",
-        on_select=lambda: _unfold_clicked(key),
-        selection_mode="points",
+        has_clicks=True,
+        on_click=partial(_unfold, key),
     )
     folded = [block.title for block in picture.blocks if len(block.layers) > 1]
     if folded or unfolded:
@@ -79,12 +81,10 @@ def show_model_graph(opened: OpenRun, segment: int) -> None:
     st.caption(_notes(picture, sizing))
 
 
-def _unfold_clicked(key: str) -> None:
-    clicked = [
-        point.get("customdata") for point in st.session_state["model_graph"].selection.points
-    ]
-    titles = [title for title in clicked if title]
-    st.session_state[key] = list(dict.fromkeys([*st.session_state.get(key, ()), *titles]))
+def _unfold(key: str, click: Click) -> None:
+    if click.customdata:
+        unfolded = [*st.session_state.get(key, ()), click.customdata]
+        st.session_state[key] = list(dict.fromkeys(unfolded))
 
 
 def _is_known(picture: ModelPicture, sizing: Sizing) -> bool:

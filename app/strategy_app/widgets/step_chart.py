@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from strategy_app.charts.base import CLEAR, mark_moment
+from strategy_app.charts.base import mark_moment
+from strategy_app.components.chart import Click
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.links import open_step
@@ -40,35 +40,20 @@ def runs_chart(opened: Mapping[str, OpenRun], chart: go.Figure, *, key: str, alt
     if not any(map(has_timeline, runs)):
         draw_chart(chart, key=key, alt=alt)
         return
-    make_selectable(chart)
-    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
-    for point in state.selection.points[:1]:
-        run = runs[point["curve_number"]]
+    if click := draw_chart(chart, key=key, alt=alt, has_clicks=True):
+        run = runs[click.curve]
         if has_timeline(run):
-            open_step("timeline", run.profile.path.name, round(_step_of(point)))
+            open_step("timeline", run.profile.path.name, round(_step_of(click)))
         else:
             st.caption(NO_TIMELINE)
     st.caption(RUNS_HINT)
 
 
-def _step_of(point: Mapping[str, Any]) -> float:
-    own = point.get("customdata")
+def _step_of(click: Click) -> float:
+    own = click.customdata
     if isinstance(own, list | dict):
         own = next(iter(own.values() if isinstance(own, dict) else own), None)
-    return float(point["x"] if own is None else own)
-
-
-def make_selectable(chart: go.Figure) -> None:
-    """Give lines points: Plotly selects markers only. These cannot be seen.
-
-    Their colour is transparent, because a legend shows a marker whose opacity is 0 all the same.
-    Outlines, of which nothing is shown on hover, have none: a browser draws each marker.
-    """
-    chart.update_layout(clickmode="event+select", dragmode="pan")
-    chart.for_each_trace(
-        lambda line: line.update(mode="lines+markers", marker={"color": CLEAR, "size": 10}),
-        selector=lambda trace: trace.mode == "lines" and trace.hoverinfo != "skip",
-    )
+    return float(click.x if own is None else own)
 
 
 def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None:
@@ -79,7 +64,5 @@ def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None
     if not has_timeline(opened):
         draw_chart(chart, key=key, alt=alt)
         return
-    make_selectable(chart)
-    state = draw_chart(chart, key=key, alt=alt, on_select="rerun", selection_mode="points")
-    for point in state.selection.points[:1]:
-        open_step("timeline", opened.profile.path.name, round(point["x"]))
+    if click := draw_chart(chart, key=key, alt=alt, has_clicks=True):
+        open_step("timeline", opened.profile.path.name, round(click.x))

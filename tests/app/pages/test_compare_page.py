@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -15,7 +14,7 @@ from strategy_app.widgets.runs_folder import list_runs
 from strategy_profiles.analysis.compare import run_spread
 from strategy_profiles.analysis.compare.run_comparison import compare_runs
 from strategy_profiles.reporting import units
-from tests.app.looking import open_page, rerun, text_of
+from tests.app.looking import charts_of, open_page, rerun, text_of
 from tests.growing_run import begin_run
 from tests.synthetic import write_run
 
@@ -240,7 +239,7 @@ def test_every_step_time_of_a_run_is_one_number(runs: Path) -> None:
     times = compare_runs(*map(strategy_profiles.load, (runs / "quick", runs / "slow"))).times
     for shown in map(units.number, (times.a_ms, times.b_ms)):
         assert text.count(f"{shown}") >= 3, shown
-    charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    charts = charts_of(at)
     lines = [
         shape["x0"]
         for chart in charts

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.looking import open_page, rerun
+from tests.app.looking import charts_of, open_page, rerun
 from tests.app.pages.test_lab_page import PretendedLauncher, errors, press
 
 pytestmark = pytest.mark.slow
@@ -21,7 +20,7 @@ def launcher() -> PretendedLauncher:
 
 def _texts(at: AppTest) -> list[str]:
     """What is written on the cores of the mesh."""
-    drawn = json.loads(at.get("plotly_chart")[0].proto.spec)
+    drawn = charts_of(at)[0]
     return [text for trace in drawn["data"] for text in trace.get("text", ())]
 
 

@@ -15,7 +15,7 @@ from strategy_app.widgets.downloads import unavailable
 from strategy_app.widgets.run_list import since
 from strategy_profiles.run.tags import set_tags
 from strategy_profiles.tables.store import load
-from tests.app.looking import open_page, rerun, text_of
+from tests.app.looking import charts_of, open_page, rerun, text_of
 from tests.synthetic import write_run
 
 
@@ -257,7 +257,7 @@ def test_several_runs_are_drawn_together_beside_the_first(
     table = at.dataframe[0].value
     assert list(table["Run"]) == ["first", "second"]
     assert table["Step against the first"][0] == 1
-    assert len(at.get("plotly_chart")) == 2
+    assert len(charts_of(at)) == 2
 
 
 def test_all_selected_runs_are_compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

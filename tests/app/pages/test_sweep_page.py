@@ -13,7 +13,7 @@ from strategy_app.server import state
 from strategy_app.widgets.text import as_markdown
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.sweep.record import Configuration, Pruned, load, save
-from tests.app.looking import open_page, rerun, text_of
+from tests.app.looking import charts_of, open_page, rerun, text_of
 from tests.profiles.sweep.made_sweep import made_sweep, played
 from tests.strategy_core.launcher.test_launcher import PRETENDED
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -112,7 +112,7 @@ def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> Non
     save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration + turn.round), lab)
     shown = open_page("sweep", lab, sweep="sweep-1")
     assert "Best of 4 configurations: <b>batch 256</b>" in text_of(shown)
-    assert shown.get("plotly_chart")
+    assert charts_of(shown)
     assert shown.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
     labels = [link.proto.label for link in shown.get("page_link")]
     assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
@@ -144,7 +144,7 @@ def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
     shown = open_page("sweep", lab, sweep="sweep-1")
     assert "all 2 failed" in text_of(shown)
     assert set(shown.dataframe[0].value["why"]) == {"failed: out of memory"}
-    assert not shown.get("plotly_chart")
+    assert not charts_of(shown)
 
 
 def test_a_file_of_code_in_a_sweep_has_to_be_confirmed(lab: Path) -> None:

@@ -16,8 +16,9 @@ APP = Path(charts.__file__).parents[1]
 
 
 def test_one_function_draws_every_chart_of_the_pages() -> None:
-    drawing = [file.name for file in APP.rglob("*.py") if "plotly_chart(" in file.read_text()]
-    assert drawing == ["chart.py"]
+    drawing = [file.name for file in APP.rglob("*.py") if "chart_view(" in file.read_text()]
+    assert drawing == ["chart.py", "chart.py"], "of components and of widgets"
+    assert not [file for file in APP.rglob("*.py") if "plotly_chart(" in file.read_text()]
 
 
 def test_every_chart_has_a_text_for_those_who_cannot_see_it() -> None:

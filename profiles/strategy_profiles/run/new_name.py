@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.layout import RUN_FILE
-from strategy_profiles.spec.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from strategy_profiles.spec.run_spec import RunSpec
 
 Started = TypeVar("Started")
 

@@ -45,7 +45,7 @@ install = _loaded()
         ({"disable-pip-version-check": "1", "quiet": "1"}, {}),
     ],
 )
-def test_uv_is_told_what_pip_is_set_to(
+def test_uv_gets_the_settings_of_pip(
     settings: Mapping[str, str], variables: Mapping[str, str]
 ) -> None:
     assert install.for_uv(settings, {}) == ([], variables)
@@ -67,7 +67,7 @@ def test_the_certificates_that_pip_would_take_from_the_environment_are_uvs() -> 
     assert install.for_uv({}, environment | {"SSL_CERT_FILE": "/own.pem"})[1] == {}
 
 
-def test_what_the_user_told_uv_counts_more_than_what_pip_is_set_to() -> None:
+def test_settings_of_uv_itself_count_more_than_those_of_pip() -> None:
     assert install.for_uv({"index-url": "https://a"}, {"UV_DEFAULT_INDEX": "https://b"})[1] == {}
 
 

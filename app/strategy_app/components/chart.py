@@ -41,8 +41,8 @@ def chart_view(
 
     Args:
       alt: what the chart shows, for those who cannot see it.
-      has_clicks: whether clicks are told.
-      on_click: is told of a click before that run.
+      has_clicks: whether the page gets clicks.
+      on_click: gets a click before that run.
     """
 
     def clicked() -> None:
@@ -68,7 +68,7 @@ def chart_view(
 
 
 def as_click(told: Any) -> Click | None:
-    """What a browser told of a click; None if it told none."""
+    """The click that a browser sent; None if it sent none."""
     if not isinstance(told, dict) or type(told.get("curve")) is not int:
         return None
     return Click(told["curve"], told.get("x"), told.get("customdata"))

@@ -10,6 +10,8 @@ SIGKILL, or stops it: some time while the run starts, or well into its steps.
 - In a lab whose first run has ended, workers are forked. When a forked worker or the fork server is
   killed, the run that it held fails; when the spare worker is killed, or the fork server stopped,
   the run goes on. In each case the next run starts. Then the page is killed as above.
+- Of a program that `trace` runs, or that records itself, the folder says how it was ended. When the
+  command `trace` is killed, the program ends, too; without its converter, it goes on.
 - The run goes on without its orphan cleanup, and without a converter that was killed or stopped.
   Then it is ended by Ctrl-C (by SIGKILL to the launcher if the orphan cleanup was killed).
 
@@ -63,6 +65,7 @@ STOPPED_WITHIN_S = CLOSING_S + GONE_WITHIN_S
 also if it has to give up a stopped converter first (`Windows.finish`)."""
 STARTING_S = 12.0
 STEPPING_S = 6.0
+OF_A_PROGRAM = ("traced program", "trace", "converter of a trace", "recorded program")
 IN_A_LAB = ("forked worker", "spare worker", "fork server", "stopped fork server")
 VICTIMS = (
     "worker",
@@ -73,9 +76,50 @@ VICTIMS = (
     "orphan cleanup",
     "converter",
     "stopped converter",
+    *OF_A_PROGRAM,
     *IN_A_LAB,
 )
 OF_COMMAND_LINE = tuple(victim for victim in VICTIMS if victim not in ("page", *IN_A_LAB))
+PROGRAM = """
+import sys
+import tensorflow as tf
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    weights = tf.Variable(tf.ones((64, 64)))
+
+
+@tf.function
+def train(batch):
+    def each(part):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((part @ weights) ** 2)
+        gradient = tape.gradient(loss, weights)
+        gradient = tf.distribute.get_replica_context().all_reduce("sum", gradient)
+        weights.assign_sub(0.01 * gradient)
+
+    strategy.run(each, (batch,))
+
+
+def batches():
+    while True:
+        yield tf.ones((8, 64))
+
+
+if len(sys.argv) > 1:
+    import strategy_core as lab
+    from strategy_profiles.spec.run_spec import Capture
+
+    with lab.record(sys.argv[1], capture=Capture(every_step=True)) as recorder:
+        for batch in batches():
+            with recorder.step():
+                train(batch)
+else:
+    for batch in batches():
+        train(batch)
+"""
 """Those of a run that a command started: they need no browser."""
 CLUSTERS = {
     "worker": ("multi-worker-mirrored", "--workers", "3"),
@@ -128,6 +172,8 @@ def chance_of(seed: int, number: int) -> random.Random:
 
 def lose_in_a_run(victim: str, run: Path, chance: random.Random) -> Round:
     """One round of a run that a command started."""
+    if victim in OF_A_PROGRAM:
+        return lose_a_program(victim, run, chance)
     if victim.endswith(("converter", "orphan cleanup")):
         return lose_a_helper(victim, run, chance)
     return kill_from_the_command_line(victim, run, chance)
@@ -175,6 +221,53 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
         status = strategy_profiles.load(run).status
         assert status.state == "stopped", status
         return Round(victim, after_s, num_steps_of(run), gone_s, "stopped")
+
+
+def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
+    """Kill a program that is recorded, or one of the processes that record it."""
+    program = run.with_suffix(".py")
+    program.write_text(PROGRAM)
+    lab = [sys.executable, "-m", "strategy_core", "trace", "--set", "capture.every_step=true"]
+    is_traced = victim != "recorded program"
+    own = [sys.executable, str(program)]
+    command = [*lab, "-o", str(run), str(program)] if is_traced else [*own, str(run)]
+    with started(command) as (process, mark):
+        wait_until(lambda: bool(running(str(program), mark)) or process.poll() is not None)
+        began = time.monotonic()
+        wait_for_the_moment(run, chance)
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        num_seen = num_steps_of(run)
+        if victim == "converter of a trace":
+            wait_until(lambda: bool(running("capture.helper", mark)))
+            pids = running("capture.helper", mark)
+        elif victim == "traced program":
+            pids = [pid for pid in running(str(program), mark) if pid != process.pid]
+        else:
+            pids = [process.pid]
+        after_s = time.monotonic() - began
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        if victim == "converter of a trace":
+            wait_until(lambda: num_steps_of(run) > num_seen + STEPS_ON)
+            process.send_signal(signal.SIGTERM)
+        before = time.monotonic()
+        while left := living(mark):
+            is_late = time.monotonic() - before > STOPPED_WITHIN_S
+            assert not is_late, f"{victim} lost, still there: {described(left)}"
+            process.poll()
+            time.sleep(0.05)
+        gone_s = time.monotonic() - before
+    profile = strategy_profiles.load(run)
+    status, num_steps = profile.status, num_steps_of(run)
+    assert json.loads(json.dumps(profile.summary()))["status"] == status.state
+    assert num_steps >= num_seen, (num_seen, num_steps)
+    ended_by = {"traced program": "SIGKILL", "converter of a trace": "SIGTERM"}.get(victim)
+    if ended_by is not None:
+        assert (status.state, ended_by in str(status.message)) == ("failed", True), status
+    else:
+        assert status.state == "incomplete", status
+        assert status.message, status
+    return Round(victim, after_s, num_steps, gone_s, f"{status.state}: {status.message}")
 
 
 def command_of(victim: str, run: Path) -> list[str]:

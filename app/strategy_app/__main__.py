@@ -14,21 +14,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.user_input.arguments import address, whole
 
 DEFAULT_PORT = 8501
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="strategy-lab ui", description="Serve the lab.")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes any free port")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=whole, default=DEFAULT_PORT, help="0 takes any free port")
+    parser.add_argument("--host", type=address, default="127.0.0.1", help="address to listen on")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
     parser.add_argument("--open-browser", action="store_true", help="show the lab in a browser")
     parser.add_argument("--no-token", action="store_true", help="let everyone in")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME[:PORT]")
-    parser.add_argument("--lecture-port", type=int, help="for the answers to a lecture's questions")
+    parser.add_argument("--lecture-port", type=whole, help="for the answers to a lecture")
     parser.add_argument("--run", metavar="NAME", help="the run that the browser shows first")
-    parser.add_argument("--beside", type=int, metavar="PID", help="end some time after a process")
+    parser.add_argument("--beside", type=whole, metavar="PID", help="end some time after a process")
     return parser.parse_args(argv)
 
 

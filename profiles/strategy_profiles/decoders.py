@@ -11,24 +11,47 @@ from __future__ import annotations
 
 import threading
 from types import UnionType
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
 Typed = TypeVar("Typed")
+TOO_DEEP = "nested too deeply"
 
 _completing = threading.Lock()
 _complete: set[Any] = set()
 
 
+class Decoder(Generic[Typed]):
+    """A decoder of JSON that any thread may use. JSON that is nested too deeply is a ValueError,
+    as all that does not fit."""
+
+    def __init__(self, kind: Any) -> None:
+        with _completing:
+            self._own: msgspec.json.Decoder[Typed] = msgspec.json.Decoder(kind)
+
+    def decode(self, data: bytes | str) -> Typed:
+        """Return the object that a text describes."""
+        try:
+            return self._own.decode(data)
+        except RecursionError:
+            raise ValueError(TOO_DEEP) from None
+
+    def decode_lines(self, data: bytes | str) -> list[Typed]:
+        """Return the objects that lines describe."""
+        try:
+            return self._own.decode_lines(data)
+        except RecursionError:
+            raise ValueError(TOO_DEEP) from None
+
+
 @overload
-def decoder_of(kind: type[Typed]) -> msgspec.json.Decoder[Typed]: ...
+def decoder_of(kind: type[Typed]) -> Decoder[Typed]: ...
 @overload
-def decoder_of(kind: UnionType | Any) -> msgspec.json.Decoder[Any]: ...
-def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
-    """Return a decoder of JSON that any thread may use."""
-    with _completing:
-        return msgspec.json.Decoder(kind)
+def decoder_of(kind: UnionType | Any) -> Decoder[Any]: ...
+def decoder_of(kind: Any) -> Decoder[Any]:
+    """Return the decoder for a type."""
+    return Decoder(kind)
 
 
 def converted(value: Any, kind: type[Typed]) -> Typed:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import kind_of
 
 
 def replace_file(file: Path, content: bytes) -> None:
     """Write a file whole and make its folder; a reader sees the old content or the new one.
 
-    Raises RunFolderError; the old content then stays.
+    Raises RunFolderError, also if there is something else than a file; what was there then stays.
     """
+    if file.exists() and not file.is_file():  # it could be replaced, as /dev/null can by root
+        kind = kind_of(file.stat().st_mode)
+        raise RunFolderError(f"{file} is {kind}, not a file", advice="Name a file")
     with _draft_of(file, content) as draft:
         draft.replace(file)
 
@@ -32,21 +35,6 @@ def create_file(file: Path, content: bytes) -> bool:
         except FileExistsError:
             return False
     return True
-
-
-def read_whole(file: Path, most_bytes: int) -> bytes:
-    """Return the content of a small file that may come from elsewhere.
-
-    Raises ValueError with the reason if it is no file or has more bytes, and OSError.
-    """
-    # Opening a pipe would wait for its writer.
-    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise ValueError(f"{file.name} is no file")
-        content = opened.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise ValueError(f"{file.name} has more than {most_bytes:,} bytes")
-    return content
 
 
 def is_draft_of(path: Path, name: str) -> bool:

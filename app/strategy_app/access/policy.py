@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_profiles.errors import SpecError
 
-MIN_TOKEN_LENGTH = 16
+MIN_TOKEN_LENGTH, MAX_TOKEN_LENGTH = 16, 256
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]+")
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _DEFAULT_PORTS = (80, 443)
@@ -123,10 +123,11 @@ def choose_token(environment: Mapping[str, str]) -> str:
     given = environment.get(TOKEN_VARIABLE)
     if not given:
         return secrets.token_urlsafe(32)
-    if len(given) < MIN_TOKEN_LENGTH or not _TOKEN.fullmatch(given):
+    is_long_enough = MIN_TOKEN_LENGTH <= len(given) <= MAX_TOKEN_LENGTH
+    if not is_long_enough or not _TOKEN.fullmatch(given):
         raise SpecError(
-            f"{TOKEN_VARIABLE} cannot be used as a token: it needs at least {MIN_TOKEN_LENGTH} "
-            "characters out of A-Z a-z 0-9 . _ ~ -",
+            f"{TOKEN_VARIABLE} cannot be used as a token: it needs {MIN_TOKEN_LENGTH} to "
+            f"{MAX_TOKEN_LENGTH} characters out of A-Z a-z 0-9 . _ ~ -",
             advice="Leave it unset for a random one, or set it to what `python3 -c 'import "
             "secrets; print(secrets.token_urlsafe())'` prints",
             field="token",

@@ -15,6 +15,7 @@ from strategy_app.mcp_server.server import build_server
 from strategy_app.mcp_server.starting import Starting
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.errors import LabError
+from strategy_profiles.user_input.arguments import whole
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="strategy-lab mcp")
     parser.add_argument("--runs", type=Path, required=True)
     parser.add_argument("--allow-run", action="store_true")
-    parser.add_argument("--http", type=int, metavar="PORT")
+    parser.add_argument("--http", type=whole, metavar="PORT")
     arguments = parser.parse_args(argv)
     runs = arguments.runs.resolve()
     try:

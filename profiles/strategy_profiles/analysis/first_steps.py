@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from strategy_profiles.guards import open_file
 from strategy_profiles.run.event_decoder import LeftOut, decode_lines
 from strategy_profiles.run.events import SegmentOpened, StepDone
 from strategy_profiles.run.layout import worker_folder
@@ -38,9 +39,7 @@ def _first_step_ms(run: Path, spec: Mapping[str, Any]) -> float | None:
     """The length of the first step of the run's first segment with this configuration."""
     path = worker_folder(run, 0).events
     try:
-        if not path.is_file():  # opening a named pipe would block forever
-            return None
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(HEAD_BYTES)
     except OSError:
         return None

@@ -25,7 +25,7 @@ from strategy_profiles.capture.xspace import Executed, XSpaceColumns
 
 Ints = NDArray[np.int64]
 _COLLECTIVE = CATEGORY_NAMES.index("collective")
-_ACCELERATOR = re.compile(r"device:(GPU|TPU):(\d+)$")
+_ACCELERATOR = re.compile(r"device:(GPU|TPU):(\d{1,9})$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,13 @@ from strategy_profiles.capture.tables import (
 from strategy_profiles.capture.tensors import tensor_table
 from strategy_profiles.capture.together import with_hosts
 from strategy_profiles.capture.xspace import decode
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.topology import host_process
 from strategy_profiles.tables.schema import TABLES
 
 _MOST_PROBLEMS, _LONGEST = 20, 1000
+_MOST_BYTES = 2 << 30
+"""Of a raw capture: protobuf reads no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,9 @@ def convert(
     begin = time.process_time_ns()
     cores = tuple(tuple(devices) for devices in core_devices)
     known = _graph(graph, tuple(devices), cores) if graph is not None else Graph([], devices)
-    captured = decode(xplane.read_bytes())
+    captured = decode(read_file(xplane, _MOST_BYTES))
     if hosts:
-        captured = with_hosts(captured, [decode(host.read_bytes()) for host in hosts])
+        captured = with_hosts(captured, [decode(read_file(host, _MOST_BYTES)) for host in hosts])
     joined = join(captured, known, window.calls)
     tables = to_tables(joined, window, samples)
     written = write_tables(tables, folder)

@@ -19,10 +19,12 @@ import msgspec
 
 from strategy_profiles.capture.helper import Job
 from strategy_profiles.decoders import converted, decoder_of
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import WorkerFolder
 
 _NOT_WRITTEN = "not-written.xplane.pb"
+_MOST_BYTES = 1 << 24
 _FOUND = (
     "num_events",
     "num_spans",
@@ -71,11 +73,8 @@ def read_pending(folder: WorkerFolder) -> tuple[list[Pending], list[Path]]:
     decode = decoder_of(Pending).decode
     found, unusable = [], []
     for path in folder.all_pending():
-        if not path.is_file():  # reading a pipe would wait for ever
-            unusable.append(path)
-            continue
         try:
-            found.append(_in_folder(decode(path.read_bytes()), path, folder))
+            found.append(_in_folder(decode(read_file(path, _MOST_BYTES)), path, folder))
         except (OSError, ValueError):
             unusable.append(path)
     return found, unusable

@@ -23,6 +23,7 @@ from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import AnalysisError, SpecError
 from strategy_profiles.gate.exact import GROUPS, ExactFacts, exact_facts, is_imported
 from strategy_profiles.gate.times import parts_of_step
+from strategy_profiles.guards import read_file
 from strategy_profiles.reporting import units
 from strategy_profiles.user_input.files import find_file
 from strategy_profiles.user_input.text import first_line, shown
@@ -181,16 +182,12 @@ def read_baseline(file: str | Path) -> Baseline:
     except SpecError as error:
         raise SpecError(error.problem, advice=_ADVICE) from None
     try:
-        with path.open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"it is larger than {MOST_BYTES:,} bytes")
-        found = decoder_of(Baseline).decode(data)
+        found = decoder_of(Baseline).decode(read_file(path, MOST_BYTES))
         if found.schema_version != SCHEMA_VERSION:
             raise ValueError(f"its schema_version is {found.schema_version}, not {SCHEMA_VERSION}")
         if not found.runs or any(run.time.median_ms <= 0 for run in found.runs):
             raise ValueError("it has no run, or a run whose step took no time")
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise SpecError(
             f"{shown(str(file))} is not a baseline: {first_line(error)}",
             advice=_ADVICE,

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from strategy_profiles.decoders import decoder_of
+from strategy_profiles.guards import open_file
 from strategy_profiles.imports.chrome_events import CompleteEvent, interpret
 from strategy_profiles.imports.event_names import is_left_out
 from strategy_profiles.imports.host_names import readable
@@ -73,7 +74,7 @@ _BARE = decoder_of(list[_Event])
 
 def looks_like_chrome_trace(path: Path) -> bool:
     """Return whether a file begins as JSON does; an XSpace begins with a line feed."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(512).removeprefix(_BYTE_ORDER_MARK).lstrip(b" \t\r\n")
     return head[:1] in (b"{", b"[") and (head[1:].lstrip()[:1] in (b'"', b"{", b"}", b"]", b""))
 
@@ -81,7 +82,7 @@ def looks_like_chrome_trace(path: Path) -> bool:
 def read_chrome_trace(path: Path, host: str) -> Recording:
     """Return what a trace has; `problems` says what it has not. Raises OSError."""
     found = Recording(host)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         data = file.read(MOST_BYTES).removeprefix(_BYTE_ORDER_MARK)
         if file.read(1):
             found.problems.append(f"Only the first {MOST_BYTES >> 20} MB of the trace are read")
@@ -121,7 +122,7 @@ def _decode(data: bytes, found: Recording) -> _Trace:
         decoder = _BARE if text.lstrip()[:1] == b"[" else _WHOLE
         try:
             decoded = decoder.decode(text)
-        except (msgspec.DecodeError, RecursionError, ValueError):
+        except ValueError:
             continue
         return decoded if isinstance(decoded, _Trace) else _Trace(decoded)
     found.problems[:] = ["It is no Chrome trace: it is not JSON, or has no list of events"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.guards import open_file
 
 XPLANE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz", ".xplane")
 CHROME_SUFFIXES = (".trace.json", ".trace.json.gz", "trace.json", "trace.json.gz")
@@ -86,10 +87,10 @@ def _profiles_in(folder: Path) -> tuple[Path, ...]:
 
 
 def _has_trace_events(path: Path) -> bool:
-    opened = gzip.open if path.name.endswith(".gz") else open
     try:
-        with opened(path, "rb") as file:
-            return b'"traceEvents"' in file.read(_HEAD_BYTES)
+        with open_file(path) as file:
+            opened = gzip.GzipFile(fileobj=file) if path.name.endswith(".gz") else file
+            return b'"traceEvents"' in opened.read(_HEAD_BYTES)
     except (OSError, EOFError, zlib.error):
         return False
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.guards import open_file
 from strategy_profiles.imports.chrome_file import looks_like_chrome_trace, read_chrome_trace
 from strategy_profiles.imports.found_files import FoundFiles, find_files, host_of
 from strategy_profiles.imports.host_names import distinct_names
@@ -90,7 +91,7 @@ def _read(file: Path) -> Recording:
 
 def _is_rewritten_as_text(path: Path) -> bool:
     """Return whether bytes that are no UTF-8 were replaced, as version control and editors do."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(_HEAD_BYTES)
     if head.count(_UTF8_REPLACEMENT) < _FEW:
         return False

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from strategy_profiles.guards import open_file
+
 _MAGIC = b"\x1f\x8b"
 _PIECE_BYTES = 1 << 20
 _READ_BYTES = 1 << 14
@@ -51,7 +53,7 @@ def unpacked(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[Unpacked]:
 
 def is_packed(path: Path) -> bool:
     """Return whether a file begins as gzip does. Raises OSError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
@@ -60,7 +62,7 @@ def _unpack(path: Path, target: IO[bytes], most_bytes: int) -> str | None:
     written, num_parts = 0, 1
     most_here = max(NO_BOMB_BYTES, MOST_TIMES * path.stat().st_size)
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         packed = file.read(_READ_BYTES)
         while packed:
             try:

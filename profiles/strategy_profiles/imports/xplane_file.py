@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from strategy_profiles.guards import open_file
 from strategy_profiles.imports.event_columns import EventDecoder
 from strategy_profiles.imports.event_names import is_left_out
 from strategy_profiles.imports.event_shapes import Shapes
@@ -72,7 +73,7 @@ def read_xplane(path: Path, host: str = "") -> Recording:
     `host` is the name that the file's own name has.
     """
     found = Recording(host)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if not path.stat().st_size:
             return found
         with closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as buffer:

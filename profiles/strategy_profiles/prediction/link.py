@@ -22,6 +22,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.guards import read_file
+from strategy_profiles.user_input.text import shown
 from strategy_profiles.user_input.wrong_field import what_it_takes
 
 READY = Path(__file__).parent / "interconnects"
@@ -75,11 +77,10 @@ def read_link(name: str) -> Link:
     """
     path = READY / f"{name}.toml" if name in ready_links() else Path(name)
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES)
+        content = read_file(path, MOST_BYTES)
     except OSError as error:
         raise LabError(
-            f"No link {name!r}: {error.strerror}",
+            f"No link {shown(name)}: {error.strerror}",
             advice=f"Name a TOML file, or one of {', '.join(ready_links())}",
         ) from None
     return link_of(content, path.name)

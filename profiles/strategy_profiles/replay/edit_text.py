@@ -27,6 +27,7 @@ from strategy_profiles.replay.overlapped import Overlapped, overlapped
 from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.replays import replays
 from strategy_profiles.replay.straggler import average_straggler
+from strategy_profiles.user_input.text import whole_or_none
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -135,8 +136,8 @@ def _times(text: str, value: str) -> float:
 
 
 def _whole(text: str, value: str, least: int) -> int:
-    number = int(value) if value.isascii() and value.isdigit() else -1
-    if not least <= number <= _MOST:
+    number = whole_or_none(value)
+    if number is None or not least <= number <= _MOST:
         raise ReplayError(
             f"{text!r} has no whole number from {least} after the equals sign", advice=_ADVICE
         )

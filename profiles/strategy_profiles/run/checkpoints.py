@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from strategy_profiles.decoders import decoder_of
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.layout import worker_folders
 from strategy_profiles.spec.field_types import Count, Name, Step
-from strategy_profiles.whole_files import read_whole
 
 POSITION_FILE = "position.json"
 _MOST_POSITION_BYTES = 1 << 16
@@ -58,11 +58,7 @@ def last_saved_state(run: Path, generation: int | None = None) -> SavedState | N
 
 def read_position(checkpoint: Path) -> Position:
     """Read the position of a checkpoint. Raises ValueError, or OSError if it cannot be read."""
-    content = read_whole(checkpoint / POSITION_FILE, _MOST_POSITION_BYTES)
-    try:
-        return _POSITION.decode(content)
-    except RecursionError:
-        raise ValueError(f"{POSITION_FILE} is nested too deeply") from None
+    return _POSITION.decode(read_file(checkpoint / POSITION_FILE, _MOST_POSITION_BYTES))
 
 
 def _read(path: Path) -> SavedState | None:

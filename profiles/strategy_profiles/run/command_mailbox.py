@@ -21,11 +21,11 @@ import msgspec
 
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.layout import command_file, commands_folder, launcher_file
 from strategy_profiles.run.manifest import ENGINE, read_run_file
 from strategy_profiles.spec.field_types import Json, Name, check_json
 from strategy_profiles.spec.limits import LONGEST_LINE_BYTES
-from strategy_profiles.whole_files import read_whole
 
 OWN_NUMBERS_FROM = 1_000_000
 """First number for commands that do not come from a file, such as the launcher's own."""
@@ -106,8 +106,8 @@ def _numbers(folder: Path) -> list[int]:
 
 def _read(run: Path, number: int) -> LeftCommand:
     try:
-        found = _CONTENT.decode(read_whole(command_file(run, number), LONGEST_LINE_BYTES))
-    except (OSError, ValueError, RecursionError):
+        found = _CONTENT.decode(read_file(command_file(run, number), LONGEST_LINE_BYTES))
+    except (OSError, ValueError):
         return LeftCommand(number)
     return LeftCommand(number, found.command, found.changes)
 

@@ -24,6 +24,7 @@ import msgspec
 import numpy as np
 
 from strategy_profiles.decoders import decoder_of
+from strategy_profiles.guards import open_file
 from strategy_profiles.run.event_decoder import LeftOut
 from strategy_profiles.run.events import NUM_MARKS
 from strategy_profiles.run.layout import COLUMNS_FILE
@@ -105,7 +106,7 @@ def add_columns(events: Path, block_bytes: int = BLOCK_BYTES) -> None:
     path = events.with_name(COLUMNS_FILE)
     if size < block_bytes and not path.exists():
         return
-    with events.open("rb") as lines, path.open("a+b") as blocks:
+    with open_file(events) as lines, path.open("a+b") as blocks:
         start, length = _end_of(blocks)
         blocks.truncate(length)  # a block that was cut short, with its writer
         while size - start >= block_bytes:
@@ -126,11 +127,10 @@ def read_columns(events: Path, lines: BinaryIO) -> Iterator[Decoded]:
     """
     path, done = events.with_name(COLUMNS_FILE), 0
     try:
-        if path.is_file():  # opening a named pipe would block forever
-            with path.open("rb") as blocks:
-                while (found := _next(blocks, lines, done)) is not None:
-                    done = found[0]
-                    yield found[1]
+        with open_file(path) as blocks:
+            while (found := _next(blocks, lines, done)) is not None:
+                done = found[0]
+                yield found[1]
     except OSError:
         pass  # the lines have the same events
     lines.seek(done)
@@ -174,7 +174,7 @@ def _header(blocks: BinaryIO) -> _Header | None:
         return None
     try:
         header = _HEADERS.decode(line)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     is_written = 0 < header.end - header.start <= BLOCK_BYTES
     return header if is_written and header.body_bytes <= _MOST_BODY_BYTES else None
@@ -229,7 +229,7 @@ def _decoded(header: _Header, body: bytes) -> Decoded | None:
     steps = StepColumns(**columns[StepColumns], marks_ns=marks_ns)
     try:
         devices, sources = _NAMES.decode(body[place : place + header.names_bytes])
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     samples = MemoryColumns(**columns[MemoryColumns], devices=devices, sources=sources)
     others = decode_others(body[place + header.names_bytes :])

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import RefusedFileError, open_file
 from strategy_profiles.run.event_columns import read_columns
 from strategy_profiles.run.event_decoder import LeftOut, read_chunks
 from strategy_profiles.run.events import Event, Recorded
@@ -176,10 +177,12 @@ def _count_distinct(numbers: npt.NDArray[np.int64]) -> tuple[int, int]:
 
 
 def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
-    if not path.is_file():  # opening a named pipe would block forever
-        return None
     file_name, left_out = path.relative_to(run).as_posix(), LeftOut()
-    with path.open("rb") as file:
+    try:
+        file = open_file(path)
+    except (FileNotFoundError, RefusedFileError):
+        return None
+    with file:
         decoded = list(read_columns(path, file)) if worker is not None else []
         chunks = (chunk for chunk, _ in read_chunks(file, left_out))
         return source_of(file_name, worker, generation, chunks, left_out, decoded)

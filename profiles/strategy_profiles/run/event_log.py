@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 
 from strategy_profiles.errors import refused
+from strategy_profiles.guards import open_file
 from strategy_profiles.run.event_decoder import (
     LeftOut,
     decode,
@@ -26,6 +27,7 @@ from strategy_profiles.run.event_decoder import (
 from strategy_profiles.run.events import Event, Note, StepDone
 from strategy_profiles.run.line_checksum import sealed
 from strategy_profiles.spec.limits import LONGEST_LINE_BYTES, LONGEST_TEXT
+from strategy_profiles.user_input.text import as_utf8
 
 _NEWLINE = ord("\n")
 
@@ -90,13 +92,14 @@ class EventLog:
 
 
 def _ends_within_a_line(path: Path) -> bool:
-    if not path.is_file():
+    try:
+        with open_file(path) as file:
+            if not file.seek(0, os.SEEK_END):
+                return False
+            file.seek(-1, os.SEEK_END)
+            return file.read() != b"\n"
+    except FileNotFoundError:
         return False
-    with path.open("rb") as file:
-        if not file.seek(0, os.SEEK_END):
-            return False
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
 
 
 def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
@@ -109,11 +112,11 @@ def line_of(event: Event, at_ns: int, line: int = 0) -> bytes:
         return sealed(_ENCODER.encode(event))  # a check would double the time
     try:
         return _checked(_ENCODER.encode(event))
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     try:
         return _checked(_ENCODER.encode(_shortened(msgspec.to_builtins(event, enc_hook=_plain))))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         said = f"An event of kind {event.kind} could not be recorded: {error}"
         return sealed(_ENCODER.encode(Note("warning", said, at_ns=at_ns, line=line)))
 
@@ -152,7 +155,7 @@ def read_lines(path: Path, cursor: int, most_bytes: float = math.inf) -> tuple[b
     """
     found, begin = [], cursor
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             file.seek(cursor)
             for chunk, end in read_chunks(file, LeftOut()):
                 whole = chunk[: chunk.rfind(b"\n") + 1]
@@ -181,7 +184,7 @@ def _plain(value: Any) -> Any:
 def _shortened(value: Any) -> Any:
     """Return a copy of a value with texts cut to the limit and lone surrogates escaped."""
     if isinstance(value, str):
-        text = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        text = as_utf8(value)
         return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
     if isinstance(value, dict):
         return {_shortened(key): _shortened(item) for key, item in value.items()}

@@ -11,6 +11,7 @@ import stat
 import time
 from pathlib import Path
 
+from strategy_profiles.guards import RefusedFileError, open_file
 from strategy_profiles.run.layout import RUN_FILE, launcher_files, worker_folders
 from strategy_profiles.run.manifest import read_run_file
 
@@ -62,10 +63,12 @@ _settled_evidence = functools.lru_cache(maxsize=256)(_of_run_file)
 def _first_event(run: Path) -> str:
     events = [*launcher_files(run), *(folder.events for folder in worker_folders(run))]
     for path in events:
-        if path.is_file():
-            with path.open("rb") as opened:
+        try:
+            with open_file(path) as opened:
                 head = opened.read(_HEAD_BYTES)
-            # An incomplete first line would change the identity once it is complete.
-            if b"\n" in head or len(head) == _HEAD_BYTES:
-                return head.partition(b"\n")[0].decode(errors="replace")
+        except (FileNotFoundError, RefusedFileError):
+            continue
+        # An incomplete first line would change the identity once it is complete.
+        if b"\n" in head or len(head) == _HEAD_BYTES:
+            return head.partition(b"\n")[0].decode(errors="replace")
     return ""

@@ -19,10 +19,12 @@ from msgspec import Meta, Struct
 
 from strategy_profiles.decoders import converted, decoder_of
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.layout import RUN_FILE
 from strategy_profiles.spec.field_types import Json, Name, Small, TimeNs
 from strategy_profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS, MOST_WORKERS
 from strategy_profiles.spec.stored_spec import check_spec
+from strategy_profiles.user_input.text import as_utf8
 from strategy_profiles.whole_files import create_file, replace_file
 
 RUN_VERSION = 1
@@ -98,7 +100,7 @@ def create_run_file(
     Raises RunFolderError if the folder has a `run.json` already, or cannot be written.
     """
     identity = RunIdentity(
-        name=name or run.resolve().name,
+        name=as_utf8(name or run.resolve().name),
         created_ns=time.time_ns() if created_ns is None else created_ns,
         spec=spec,
         recorded_by=recorded_by,
@@ -131,7 +133,8 @@ def change_run_file(run: Path, changes: dict[str, Any]) -> None:
         return
     file = run / RUN_FILE
     try:
-        document: Json = msgspec.json.decode(file.read_bytes())  # unknown fields included
+        # Unknown fields included.
+        document = _VALUES.decode(read_file(file, LARGEST_RUN_FILE_BYTES))
     except OSError as error:
         raise RunFolderError(f"{file} cannot be read: {error.strerror}") from error
     replace_file(file, _text_of(document | changes))
@@ -164,23 +167,16 @@ def _read(run: Path) -> RunIdentity | None:
     """Read `run.json`. Returns None without one; raises ValueError with the reason if damaged."""
     file = run / RUN_FILE
     try:
-        if not file.is_file():  # opening a named pipe would block forever
-            if file.exists():
-                raise ValueError("it is not a file")
-            return None
-        size = file.stat().st_size
-        if size > LARGEST_RUN_FILE_BYTES:
-            raise ValueError(f"it has {size} bytes, more than {LARGEST_RUN_FILE_BYTES}")
-        content = file.read_bytes()
+        content = read_file(file, LARGEST_RUN_FILE_BYTES)
         identity = _IDENTITY.decode(content)
-        document = msgspec.json.decode(content)
+        document = _VALUES.decode(content)
         if document.pop(_CHECKSUM, None) not in (None, _checksum(document)):
             raise ValueError("a value was changed after it was written: the checksum differs")
         return identity
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:
         raise ValueError(error.strerror or "it cannot be read") from error
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def _text_of(document: Json) -> bytes:
@@ -196,3 +192,4 @@ def _checksum(values: Json) -> str:
 
 
 _IDENTITY = decoder_of(RunIdentity)
+_VALUES = decoder_of(Json)

@@ -83,7 +83,7 @@ def collect(folders: Sequence[Path], run: Path) -> Collected:
 
 def _read(folder: Path) -> _Piece:
     try:
-        is_folder = files.find(folder, "The host's folder").kind == "folder"
+        is_folder = files.find(folder, "The host's folder").kind == "a folder"
     except SpecError as error:
         raise RunFolderError(str(error)) from None
     if not is_folder:

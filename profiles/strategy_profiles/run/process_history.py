@@ -35,7 +35,7 @@ from strategy_profiles.run.events import (
     WorkerStarted,
 )
 
-_REJECTED = re.compile(r"rejected-worker-(\d+)-(\d+)-")
+_REJECTED = re.compile(r"rejected-worker-(\d{1,9})-(\d{1,9})-")
 _GOOD_ENDS = ("finished", "stopped")
 
 

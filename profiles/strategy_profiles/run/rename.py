@@ -7,7 +7,7 @@ from pathlib import Path
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.manifest import change_run_file
 from strategy_profiles.run.remove import check_removable
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import as_utf8, shown
 
 LONGEST_NAME_BYTES = 200
 """File systems allow 255; the rest is reserved for prefixes and suffixes."""
@@ -33,7 +33,7 @@ def rename_run(run: Path, name: str) -> Path:
         raise RunFolderError(
             f"The run folder {run} cannot be renamed: {error.strerror or error}"
         ) from error
-    change_run_file(target, {"name": target.resolve().name})
+    change_run_file(target, {"name": as_utf8(target.resolve().name)})
     return target
 
 

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from strategy_profiles.guards import RefusedFileError
 from strategy_profiles.run.event_log import read_events
 from strategy_profiles.run.event_parts import Loop, StackPlace
 from strategy_profiles.run.events import StacksSampled
@@ -42,9 +43,11 @@ NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int6
 
 def read_stacks(folder: WorkerFolder) -> Stacks:
     """The samples of a worker; none if the file is missing or holds none."""
-    if not folder.stacks.is_file():  # opening a named pipe would block forever
+    try:
+        found = read_events(folder.stacks)[0]
+    except RefusedFileError:
         return NO_STACKS
-    events = [event for event in read_events(folder.stacks)[0] if isinstance(event, StacksSampled)]
+    events = [event for event in found if isinstance(event, StacksSampled)]
     known: dict[bytes, int] = {}
     places: list[StackPlace] = []
     at_ns, for_ms, place = [], [], []

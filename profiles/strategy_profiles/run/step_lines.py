@@ -74,7 +74,7 @@ def decode_chunk(chunk: bytes, left_out: LeftOut) -> Decoded:
     """
     try:
         found = _LINES.decode_lines(chunk) if are_sound(chunk) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         found = None
     if found is None:
         return _one_by_one(chunk, left_out)
@@ -92,7 +92,7 @@ def decode_others(lines: bytes) -> list[Event] | None:
     """
     try:
         found = _LINES.decode_lines(lines)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     return None if any(type(event) in _IN_COLUMNS for event in found) else found
 

@@ -92,7 +92,7 @@ def read_since(
         file = path.relative_to(run).as_posix()
         start = offsets.get(file, 0)
         try:
-            if not path.is_file() or (size := path.stat().st_size) <= start:
+            if (size := path.stat().st_size) <= start:
                 continue
             data, offsets[file] = read_lines(path, start, most_bytes)
         except OSError:

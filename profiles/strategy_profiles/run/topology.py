@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened
 
-_DEVICE_OF_HOST = re.compile(r"/job:host/(?:.*/)?task:(\d+)(?:/|$)")
+_DEVICE_OF_HOST = re.compile(r"/job:host/(?:.*/)?task:(\d{1,9})(?:/|$)")
 
 
 def host_process(device: str | None) -> int | None:

@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import read_file
 
 MOST_BYTES = 64 << 20
 """A recording of 100,000 entries has about 50 MB."""
@@ -101,15 +102,10 @@ _DECODER = decoder_of(_Recording)
 def read_recording(path: Path) -> dict[str, Any]:
     """Return a recording as `page` takes it. Raises RunFolderError if the file is not one."""
     try:
-        if not path.is_file():
-            raise RunFolderError(f"{path.name} is not a file")
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise RunFolderError(f"{path.name} has {size:,} bytes, and {MOST_BYTES:,} are read")
-        read = _DECODER.decode(path.read_bytes())
+        read = _DECODER.decode(read_file(path, MOST_BYTES))
     except OSError as error:
         raise RunFolderError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+    except ValueError as error:
         raise RunFolderError(f"{path.name} is not a recording of contexts: {error}") from None
     found: dict[str, Any] = msgspec.to_builtins(read)
     return found

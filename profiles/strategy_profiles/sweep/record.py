@@ -15,6 +15,7 @@ import msgspec
 
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import RunFolderError, SpecError
+from strategy_profiles.guards import read_file
 from strategy_profiles.spec.run_spec import parse_spec
 from strategy_profiles.user_input.files import find_file
 from strategy_profiles.user_input.text import first_line, shown
@@ -172,10 +173,8 @@ def names(runs: Path) -> Iterator[str]:
 def _read(file: Path) -> Sweep:
     found = find_file(file, "The sweep")
     try:
-        if found.stat().st_size > MOST_BYTES:
-            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
-        sweep = _DECODER.decode(found.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        sweep = _DECODER.decode(read_file(found, MOST_BYTES))
+    except (OSError, ValueError) as error:
         raise RunFolderError(
             f"{file} is not a sweep: {first_line(error)}", advice="Delete it, and sweep again"
         ) from None

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import shutil
-import stat
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from strategy_profiles.decoders import decoder_of
+from strategy_profiles.guards import read_file
 from strategy_profiles.tables.columns import of_steps
 from strategy_profiles.tables.parquet_file import (
     UnreadableTableError,
@@ -169,7 +169,7 @@ def read_copy(
         # The index may be wrong, too: what is out of range is then found with all columns.
         is_checked = only is None or not table.num_rows or is_fit(name, table)
         return (path, table) if is_checked else None
-    except (OSError, ValueError, RecursionError, UnreadableTableError):
+    except (OSError, ValueError, UnreadableTableError):
         return None  # the windows have the same rows
 
 
@@ -182,7 +182,7 @@ def steps_of_copy(
     """
     try:
         copy = _copy_of(name, files, recorded)
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return None
     return copy.steps or None if copy and copy.fits == _proof(name, copy) else None
 
@@ -236,11 +236,7 @@ def _empty_table(name: str) -> pa.Table:
 
 
 def _index(folder: str) -> dict[str, _Copy]:
-    path = Path(f"{folder}/{_INDEX}")
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_INDEX_BYTES:
-        return {}
-    return _decoded(path.read_bytes())
+    return _decoded(read_file(Path(f"{folder}/{_INDEX}"), _MOST_INDEX_BYTES))
 
 
 @functools.lru_cache(maxsize=64)  # the tables are read one after another

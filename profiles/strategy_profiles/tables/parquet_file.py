@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import stat
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from strategy_profiles.guards import RefusedFileError, open_file
 from strategy_profiles.tables.recorded import checksum
 from strategy_profiles.tables.row_check import fitting_rows
 from strategy_profiles.tables.schema import ADDED, COLUMNS, MOST_OTHER_ROWS, MOST_ROWS, TABLES
@@ -46,26 +46,19 @@ def content_of(path: Path) -> bytes | Path:
     path. Raises UnreadableTableError.
     """
     try:
-        found = path.stat()
-    except OSError:
+        with open_file(path) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(-min(_SMALLEST_BYTES, size), os.SEEK_END)
+            reason = _why_unreadable(file.read())
+            file.seek(0)
+            content = path if size > _MOST_BYTES_AT_ONCE else file.read(size)
+    except (FileNotFoundError, RefusedFileError):
         raise UnreadableTableError("is not a file") from None
-    if not stat.S_ISREG(found.st_mode):  # reading a pipe would block forever
-        raise UnreadableTableError("is not a file")
-    is_large = found.st_size > _MOST_BYTES_AT_ONCE
-    try:
-        content = path if is_large else path.read_bytes()
-        reason = _why_unreadable(_end_of(path) if isinstance(content, Path) else content)
     except OSError as error:
         reason = f"cannot be read ({error.strerror})"
     if reason is not None:
         raise UnreadableTableError(reason)
     return content
-
-
-def _end_of(path: Path) -> bytes:
-    with path.open("rb", buffering=0) as file:
-        file.seek(-_SMALLEST_BYTES, os.SEEK_END)
-        return file.read()
 
 
 def _why_unreadable(end: bytes) -> str | None:

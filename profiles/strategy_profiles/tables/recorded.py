@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from strategy_profiles.guards import open_file
 from strategy_profiles.reporting.units import counted
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import (
@@ -281,7 +282,7 @@ def _of_window(window: WindowCaptured, folder: str) -> Iterator[RecordedFile]:
 def checksum(path: Path) -> int:
     """Return the CRC-32 of a file. Raises OSError if it cannot be read."""
     found = 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while block := file.read(_CHUNK_BYTES):
             found = zlib.crc32(block, found)
     return found

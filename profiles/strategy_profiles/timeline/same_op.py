@@ -10,7 +10,7 @@ import numpy as np
 from strategy_profiles.run.replica_scope import without_replica
 from strategy_profiles.timeline.layout import Timeline
 
-_NUMBERS = re.compile(r"((?:_\d+)+)(?=/|$)")
+_NUMBERS = re.compile(r"((?:_\d{1,18})+)(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)

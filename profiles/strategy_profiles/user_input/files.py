@@ -6,19 +6,15 @@ would wait for ever. Each case raises SpecError with a message for the user.
 
 from __future__ import annotations
 
-import stat
+import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_profiles.errors import RunFolderError, SpecError
+from strategy_profiles.guards import kind_of, open_file
 from strategy_profiles.user_input.text import MAX_BYTES, first_line, shown
 
-_KINDS = (
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
 """Descriptors that are open already: `strategy-lab run <(make-spec)` passes `/dev/fd/63`."""
 
@@ -29,7 +25,7 @@ class FileStatus:
 
     path: Path
     kind: str
-    """`file`, `folder`, or what else it is: `a pipe`, `a socket`, `a device`."""
+    """`a file`, `a folder`, or what else it is: `a pipe`, `a socket`, `a device`."""
     num_bytes: int
 
 
@@ -49,13 +45,7 @@ def find(text: str | Path, what: str, field: str = "") -> FileStatus:
     except (OSError, ValueError, RuntimeError) as error:
         # A null byte in a path is a ValueError, the home of an unknown user a RuntimeError.
         raise _unreadable(text, what, error, field) from None
-    if stat.S_ISREG(status.st_mode):
-        kind = "file"
-    elif stat.S_ISDIR(status.st_mode):
-        kind = "folder"
-    else:
-        kind = next((name for is_it, name in _KINDS if is_it(status.st_mode)), "something else")
-    return FileStatus(path, kind, status.st_size)
+    return FileStatus(path, kind_of(status.st_mode), status.st_size)
 
 
 def _where_from(path: Path) -> str:
@@ -71,28 +61,27 @@ def _where_from(path: Path) -> str:
 def find_file(text: str | Path, what: str, field: str = "") -> Path:
     """Return the regular file at a path. Raises SpecError if there is none."""
     found = find(text, what, field)
-    if found.kind != "file":
-        kind = "a folder" if found.kind == "folder" else found.kind
-        raise SpecError(f"{what} {_unquoted(text)} is {kind}, not a file", field=field)
+    if found.kind != "a file":
+        raise SpecError(f"{what} {_unquoted(text)} is {found.kind}, not a file", field=field)
     return found.path
 
 
-def read_text(path: Path, what: str, field: str = "") -> str:
+def read_text(path: Path, what: str, field: str = "", most_bytes: int = MAX_BYTES) -> str:
     """Return the text of a small file in UTF-8.
 
-    Raises SpecError if it cannot be read, is no regular file, or has more than `MAX_BYTES`. A pipe
+    Raises SpecError if it cannot be read, is no regular file, or has more bytes. A pipe
     that the shell has opened for this process (`/dev/stdin`, `/dev/fd/N`) is read: it has a writer,
     so that its reader does not wait for ever.
     """
     is_open = str(path).startswith(_GIVEN_OPEN)
     file = path if is_open else find_file(path, what, field)
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
+        with file.open("rb") if is_open else open_file(file) as opened:
+            data = opened.read(most_bytes + 1)
     except OSError as error:
         raise _unreadable(path, what, error, field) from None
-    if len(data) > MAX_BYTES:
-        raise SpecError(f"{what} {path} is larger than {MAX_BYTES:,} bytes", field=field)
+    if len(data) > most_bytes:
+        raise SpecError(f"{what} {path} is larger than {most_bytes:,} bytes", field=field)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -104,13 +93,20 @@ def read_text(path: Path, what: str, field: str = "") -> str:
 def write_text(path: str | Path, text: str, mode: str = "w") -> None:
     """Write a text file, or append to it with mode `a`; raises RunFolderError.
 
-    A byte of a file's name that is no UTF-8 becomes a question mark.
+    A byte of a file's name that is no UTF-8 becomes a question mark. A pipe is written if a program
+    reads it.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK
+    flags |= os.O_APPEND if mode == "a" else os.O_TRUNC
     try:
-        with Path(path).open(mode, encoding="utf-8", errors="replace") as file:
+        descriptor = os.open(path, flags, 0o666)  # without O_NONBLOCK it would wait for a reader
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, mode, encoding="utf-8", errors="replace") as file:
             file.write(text)
     except OSError as error:
-        raise RunFolderError(f"{path} cannot be written: {error.strerror}") from error
+        is_unread = error.errno == errno.ENXIO
+        why = "it is a pipe that no program reads" if is_unread else error.strerror
+        raise RunFolderError(f"{path} cannot be written: {why}") from error
 
 
 def _unquoted(text: str | Path) -> str:

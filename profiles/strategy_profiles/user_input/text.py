@@ -62,6 +62,11 @@ def whole_or_none(text: str) -> int | None:
         return None
 
 
+def as_utf8(text: str) -> str:
+    """Return a text that UTF-8 can spell: a byte of a file's name may be none, as `\\udc80`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def shown(value: object, most: int = 80) -> str:
     """Return a value for quotation in a sentence: on one line, shortened in the middle if long."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
@@ -101,6 +106,7 @@ def _check_text(text: str) -> None:
 
 
 def check_length(text: str) -> None:
+    """Raise TextError for a text that is too long to be read."""
     if len(text) > MAX_BYTES:
         raise TextError(f"is longer than {MAX_BYTES:,} characters")
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from strategy_profiles.user_input.text import as_utf8
+
 _SPACE = "\N{ZERO WIDTH SPACE}"
 _BEGINS = re.compile(r"^(\s*):(?=:|$)")
 _INSIDE = re.compile(r"#(?=#(?:vso)?\[)", re.IGNORECASE)
@@ -29,6 +31,7 @@ class _Harmless:
         self.unguarded = getattr(stream, "unguarded", stream)
 
     def write(self, text: str) -> int:
+        text = as_utf8(text)  # a file's name may hold bytes that are no text
         if self._is_json:
             self._stream.write(_INSIDE.sub(r"\\u0023", text))
         else:

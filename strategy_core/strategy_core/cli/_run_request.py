@@ -13,19 +13,20 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
+from strategy_profiles.user_input.arguments import whole
 from strategy_profiles.user_input.text import TextError, parse_whole, shown
 from strategy_profiles.user_input.yaml_text import parse_yaml
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "strategy": {"choices": strategy_catalog.names(), "metavar": "NAME"},
     "devices": {"metavar": "cpu:4"},
-    "workers": {"type": int, "metavar": "N"},
-    "parameter_servers": {"type": int, "metavar": "N"},
+    "workers": {"type": whole, "metavar": "N"},
+    "parameter_servers": {"type": whole, "metavar": "N"},
     "workload": {"metavar": "NAME|FILE"},
     "data": {"metavar": "PATH"},
-    "global_batch_size": {"type": int, "metavar": "N"},
-    "steps": {"type": int, "metavar": "N"},
-    "seed": {"type": int, "metavar": "N"},
+    "global_batch_size": {"type": whole, "metavar": "N"},
+    "steps": {"type": whole, "metavar": "N"},
+    "seed": {"type": whole, "metavar": "N"},
     "loop": {"choices": ("custom", "fit")},
     "cross_device_ops": {"choices": CROSS_DEVICE_OPS, "metavar": "NAME"},
 }

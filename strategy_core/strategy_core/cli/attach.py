@@ -17,6 +17,7 @@ from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.reporting import units
 from strategy_profiles.run.new_name import numbered_name
 from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.user_input.arguments import number, whole
 
 HELP = "record the next steps of a program that waits for it"
 _DEFAULT_STEPS = 20
@@ -35,15 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the program's run folder; without it, the programs that wait are listed",
     )
     parser.add_argument(
-        "--steps", type=int, metavar="N", help=f"how many (default: {_DEFAULT_STEPS})"
+        "--steps", type=whole, metavar="N", help=f"how many (default: {_DEFAULT_STEPS})"
     )
-    parser.add_argument("--seconds", type=float, help="or for how long")
+    parser.add_argument("--seconds", type=number, help="or for how long")
     add_output(parser, "the folder to record into (default: a new one beside the program's)")
     add_runs(parser, "folder of run folders, for the list")
     add_set(parser, "what is captured, as for trace (default: capture.every_step=true)")
     parser.add_argument(
         "--within",
-        type=float,
+        type=number,
         default=60.0,
         metavar="SECONDS",
         help="give up if no step ends for so long (default: %(default)g)",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import strategy_profiles
 from strategy_profiles.reporting import units
+from strategy_profiles.user_input.arguments import whole
 
 HELP = "accept runs as the baseline of strategy-lab gate"
 EPILOG = (
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folders of runs of one program")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the baseline file")
-    parser.add_argument("--segment", type=int, metavar="N", help="default: the longest")
+    parser.add_argument("--segment", type=whole, metavar="N", help="default: the longest")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from strategy_profiles.run.event_log import read_events
 from strategy_profiles.run.events import CommandAnswered, Exited
 from strategy_profiles.run.layout import launcher_file, worker_folder
 from strategy_profiles.tables.store import load
+from strategy_profiles.user_input.arguments import number
 
 HELP = "change or stop a running run on several hosts, through its folder"
 _POLL_EVERY_S = 0.1
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop", action="store_true", help="stop it after the current step")
     parser.add_argument(
         "--within",
-        type=float,
+        type=number,
         default=60.0,
         metavar="SECONDS",
         help="timeout for the run's answer, in seconds (default: 60)",

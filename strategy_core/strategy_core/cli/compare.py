@@ -12,6 +12,7 @@ from strategy_profiles.analysis.compare.each import compare_each
 from strategy_profiles.analysis.compare.limits import check_limit, parse_limit
 from strategy_profiles.analysis.compare.run_comparison import METRICS, compare_sets
 from strategy_profiles.errors import LabError
+from strategy_profiles.user_input.arguments import whole
 
 HELP = "is run B faster than run A, or is it noise?"
 EPILOG = (
@@ -47,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit 1 if B is beyond this, e.g. 'step_time_ms:+5%%' or 'loss:+0.1' "
         f"(repeatable; metrics: {', '.join(METRICS)}, or any dotted path of a segment's summary)",
     )
-    parser.add_argument("--segment-a", type=int, metavar="N", help="default: the longest")
-    parser.add_argument("--segment-b", type=int, metavar="N", help="default: the longest")
+    parser.add_argument("--segment-a", type=whole, metavar="N", help="default: the longest")
+    parser.add_argument("--segment-b", type=whole, metavar="N", help="default: the longest")
 
 
 def run(args: argparse.Namespace) -> int:

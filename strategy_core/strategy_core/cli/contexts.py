@@ -9,10 +9,10 @@ from pathlib import Path
 
 from strategy_core.contexts import child, course
 from strategy_core.contexts.shipped import DEVICES, STRATEGY, shipped
-from strategy_profiles.errors import SpecError
 from strategy_profiles.extras import require
+from strategy_profiles.guards import MOST_PROGRAM_BYTES
 from strategy_profiles.stepper import page
-from strategy_profiles.user_input.files import write_text
+from strategy_profiles.user_input.files import read_text, write_text
 
 HELP = "record how a program moves between replica and cross-replica context"
 
@@ -70,7 +70,4 @@ def _source(program: str) -> str:
     file = Path(program)
     if file.suffix != ".py":
         return course.demonstration(program).source
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise SpecError(f"The program {file} cannot be read: {error.strerror}") from None
+    return read_text(file, "The program", most_bytes=MOST_PROGRAM_BYTES)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import strategy_profiles
 from strategy_core.cli._commands import print_command
 from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.user_input.arguments import whole
 from strategy_profiles.user_input.files import write_text
 from strategy_profiles.user_input.text import shown
 
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare times with runs that were recorded earlier on this machine; only for a "
         "machine whose speed never changes",
     )
-    parser.add_argument("--segment", type=int, metavar="N", help="default: the longest")
+    parser.add_argument("--segment", type=whole, metavar="N", help="default: the longest")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     for flag, text in (
         ("--markdown", "append a report for people, e.g. to $GITHUB_STEP_SUMMARY"),

@@ -24,6 +24,7 @@ import strategy_core.cli
 from strategy_core.cli._commands import no_commands
 from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_profiles.errors import LabError, shortened
+from strategy_profiles.guards import RefusedFileError
 
 PROGRAM = "strategy-lab"
 DEFAULT_VERB = "ui"
@@ -93,10 +94,15 @@ def _main(argv: Sequence[str]) -> int:
         # The reader of our output left, e.g. `| head`: nothing is wrong, and nothing more to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except RuntimeError as error:
+        if not str(error).startswith("Symlink loop"):  # of `Path.resolve`, before Python 3.13
+            raise
+        print(f"{PROGRAM}: {shortened(str(error), 200)}. Name another file.", file=sys.stderr)
+        return 2
     except OSError as error:
         # A path that the system refuses, such as a name of 300 letters; of the lab's own files
         # each verb says more itself.
-        if error.errno not in _REFUSED_PATHS:
+        if error.errno not in _REFUSED_PATHS and not isinstance(error, RefusedFileError):
             raise
         refused = shortened(str(error.filename or ""), 80)
         print(f"{PROGRAM}: {error.strerror}: {refused}. Name another file.", file=sys.stderr)

@@ -9,6 +9,7 @@ import sys
 from strategy_core.cli._options import add_runs
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.extras import require
+from strategy_profiles.user_input.arguments import whole
 
 HELP = "serve the runs to a coding agent over MCP (Model Context Protocol)"
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--http",
-        type=int,
+        type=whole,
         metavar="PORT",
         help="serve http://127.0.0.1:PORT/mcp instead of stdin and stdout; 0 for any free port",
     )

@@ -15,6 +15,7 @@ import strategy_profiles
 from strategy_core.cli._plain import plain
 from strategy_profiles.errors import LabError
 from strategy_profiles.reporting import units
+from strategy_profiles.user_input.arguments import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--batch-per-replica",
-        type=float,
+        type=number,
         metavar="N",
         help="another batch; needs runs of two batches (default: as recorded)",
     )

@@ -28,6 +28,7 @@ from strategy_profiles.sweep.formats import as_csv, as_json, as_markdown
 from strategy_profiles.sweep.record import Budget, Sweep, load
 from strategy_profiles.sweep.results import Results, results
 from strategy_profiles.sweep.text import by_reason, interval_text, time_left
+from strategy_profiles.user_input.arguments import number, whole
 from strategy_profiles.user_input.files import write_text
 
 HELP = "find the fastest configuration of a workload on this machine"
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=number,
         default=budget.length_s,
         metavar="S",
         help="length of the steps of one run (default: %(default)s; a run with slow steps goes on "
@@ -68,14 +69,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rounds",
-        type=int,
+        type=whole,
         default=budget.rounds,
         metavar="N",
         help=f"most runs of one configuration, 1 to {MOST_ROUNDS} (default: %(default)s)",
     )
     parser.add_argument(
         "--minutes",
-        type=float,
+        type=number,
         metavar="M",
         help="start no run after this time (default: no limit)",
     )

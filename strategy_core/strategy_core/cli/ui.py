@@ -11,15 +11,19 @@ from strategy_core.cli._options import add_runs
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.extras import require
+from strategy_profiles.user_input.arguments import address, whole
 
 HELP = "open the lab in the browser"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, help=f"default: the first free one from {FIRST_PORT}")
+    parser.add_argument("--port", type=whole, help=f"default: the first free one from {FIRST_PORT}")
     add_runs(parser)
     parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: %(default)s)"
+        "--host",
+        type=address,
+        default="127.0.0.1",
+        help="address to listen on (default: %(default)s)",
     )
     parser.add_argument(
         "--no-browser",
@@ -41,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lecture-port",
-        type=int,
+        type=whole,
         help="port on which phones answer a lecture's questions, on every interface while its room "
         "is open (default: the first free one from 8600)",
     )

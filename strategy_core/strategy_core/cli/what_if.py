@@ -13,6 +13,7 @@ from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_profiles.errors import LabError
 from strategy_profiles.extras import require
 from strategy_profiles.reporting import units
+from strategy_profiles.user_input.arguments import number, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ HELP = "predict a step with something changed, by replaying its captured ops"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", metavar="RUN", help="its folder")
     parser.add_argument(
-        "--segment", type=int, help="number of the segment (default: the run's last)"
+        "--segment", type=whole, help="number of the segment (default: the run's last)"
     )
     parser.add_argument("--remove-delay", action="store_true", help="injected delays take no time")
     parser.add_argument(
@@ -49,17 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--link",
-        type=float,
+        type=number,
         metavar="2",
         help="multiply the link's bandwidth by this; its latency stays the same",
     )
     parser.add_argument(
         "--bytes-per-pack",
-        type=int,
+        type=whole,
         metavar="N",
         help="reduce gradients in packs of this size (collective-ring); 0: one pack",
     )
-    parser.add_argument("--global-batch-size", type=int, metavar="N", help="examples per step")
+    parser.add_argument("--global-batch-size", type=whole, metavar="N", help="examples per step")
     parser.add_argument(
         "--overlap",
         action="store_true",
@@ -99,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pairs",
-        type=int,
+        type=whole,
         default=MIN_PAIRS,
         metavar="N",
         help="with --try: runs per side (default: %(default)s; more make the interval narrower)",

@@ -21,6 +21,7 @@ from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.multi_host_run import Part
 from strategy_profiles.extras import require
 from strategy_profiles.spec.run_spec import RunSpec
+from strategy_profiles.user_input.arguments import number, whole
 
 HELP = "run one process of a cluster on this host, under TF_CONFIG, Slurm, Kubernetes or Ray"
 
@@ -34,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"source of the cluster's addresses: {FORMS}, or ray (default: auto)",
     )
     parser.add_argument(
-        "--index", type=int, metavar="N", help="number of this process in the cluster"
+        "--index", type=whole, metavar="N", help="number of this process in the cluster"
     )
     parser.add_argument(
         "--start-timeout",
-        type=float,
+        type=number,
         metavar="SECONDS",
         help="timeout for the other processes to start, in seconds (default: 60)",
     )

@@ -10,10 +10,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from strategy_core.planning import workload_catalog
 from strategy_profiles.errors import SpecError
+from strategy_profiles.guards import MOST_PROGRAM_BYTES, read_file
 from strategy_profiles.spec.run_spec import RunSpec
 
 _ADVICE = "Start the run again with the same flags and the same installation on every host"
@@ -21,11 +21,11 @@ _ADVICE = "Start the run again with the same flags and the same installation on 
 
 def asked_here(spec: RunSpec, tensorflow: str) -> str:
     """This host's description for the others to compare: one line of JSON."""
-    source = Path(workload_catalog.find(spec.workload))
+    program = read_file(workload_catalog.find(spec.workload), MOST_PROGRAM_BYTES)
     programs = {
         "Strategy Lab": _version(),
         "TensorFlow": tensorflow,
-        "the workload's file": hashlib.sha256(source.read_bytes()).hexdigest()[:12],
+        "the workload's file": hashlib.sha256(program).hexdigest()[:12],
     }
     return json.dumps(programs | spec.to_json(), sort_keys=True)
 

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
 from strategy_core.contexts import scratch
@@ -27,15 +28,29 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.processes import descendants
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.limits import Limits, of_this_machine
+from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.guards import open_file, read_file
 from strategy_profiles.spec.run_spec import parse_spec
 
 OUTPUT_SHOWN = 2000
 MAX_SOURCE_CHARACTERS = 200_000
 MAX_RECORDING_BYTES = 64_000_000
 """Largest recording as JSON. A browser cannot show more."""
+_MOST_ENDING_BYTES = 1 << 16
 _CLOSING_S = 15.0
 _ADVICE = "Change the program, or shorten it"
+
+
+class _Ending(msgspec.Struct, frozen=True):
+    """How the program ended, as the guard writes it."""
+
+    exit_code: int | None
+    stopped: str | None
+
+
+_ENDING = decoder_of(_Ending)
+_DOCUMENT = decoder_of(dict[str, Any])
 
 
 class ContextRecording:
@@ -97,15 +112,15 @@ class ContextRecording:
                 "The process that supervises the recording was stopped (SIGSTOP), so no limit held",
                 advice="Record again",
             )
-        try:
-            ending = json.loads((self._folder / ENDING).read_text(encoding="utf-8"))
+        try:  # the program can write into the folder, too
+            ending = _ENDING.decode(read_file(self._folder / ENDING, _MOST_ENDING_BYTES))
         except (OSError, ValueError):
             raise LabError(
                 "The process that supervises the recording was killed", advice="Record again"
             ) from None
-        if ending["stopped"]:
-            raise LabError(ending["stopped"], advice=_ADVICE)
-        return self._document(ending["exit_code"])
+        if ending.stopped:
+            raise LabError(ending.stopped, advice=_ADVICE)
+        return self._document(ending.exit_code)
 
     def close(self) -> None:
         """End the program, its processes and the guard, and remove the folder."""
@@ -120,14 +135,16 @@ class ContextRecording:
                     f"{MAX_RECORDING_BYTES / 1e6:.0f} MB that the page can show",
                     advice=_ADVICE,
                 )
-            document: dict[str, Any] = json.loads(self._out.read_text(encoding="utf-8"))
+            document: dict[str, Any] = _DOCUMENT.decode(read_file(self._out, MAX_RECORDING_BYTES))
         except FileNotFoundError:
             raise LabError(
                 f"The program ended with exit code {exit_code} and left no recording. The "
                 f"end of its output: {self._output() or 'none'}"
             ) from None
+        except (OSError, ValueError) as error:
+            raise LabError(f"The recording cannot be read: {error}", advice=_ADVICE) from None
         if "refused" in document:
-            raise LabError(document["refused"])
+            raise LabError(str(document["refused"]))
         return document
 
     def _end(self) -> None:
@@ -155,10 +172,13 @@ class ContextRecording:
             return False
 
     def _output(self) -> str:
-        with (self._folder / OUTPUT).open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - OUTPUT_SHOWN))
-            return file.read().decode(errors="replace").strip()
+        try:
+            with open_file(self._folder / OUTPUT) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - OUTPUT_SHOWN))
+                return file.read(OUTPUT_SHOWN).decode(errors="replace").strip()
+        except OSError:
+            return ""
 
 
 def start(

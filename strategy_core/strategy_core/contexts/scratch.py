@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from strategy_core.processes import descendants
+from strategy_profiles.guards import read_file
 
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
@@ -29,6 +30,7 @@ killed."""
 _YOUNG_S = 60.0
 """Younger folders are kept: their owner may not have locked them yet."""
 _LONGEST_EXPORT_S = 3600.0
+_MOST_MARK_BYTES = 1 << 12
 
 
 def make(mark: str) -> tuple[Path, int]:
@@ -95,7 +97,7 @@ def _is_abandoned(path: Path, now: float) -> bool:
 def _end_processes(folder: Path) -> None:
     """End processes left behind after the page and its guard were both killed; usually none."""
     with contextlib.suppress(OSError):
-        mark = (folder / OWNER).read_text(errors="replace").strip()
+        mark = read_file(folder / OWNER, _MOST_MARK_BYTES).decode(errors="replace").strip()
         # a shorter mark could be a prefix of other marks
         if len(mark) == len(descendants.new_mark()):
             descendants.end_descendants(mark)

@@ -10,6 +10,8 @@ import struct
 from pathlib import Path
 from typing import BinaryIO
 
+from strategy_profiles.guards import open_file
+
 _STANDALONE = {0x01, *range(0xD0, 0xDA)}
 """JPEG markers without a length."""
 _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -17,7 +19,7 @@ _FRAMES = set(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 def image_size(path: Path) -> tuple[int, int] | None:
     """(width, height) in pixels from the image's header; None for any other format."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(32)
         if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
             width, height = struct.unpack(">II", head[16:24])

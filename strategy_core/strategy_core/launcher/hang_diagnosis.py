@@ -14,6 +14,7 @@ from strategy_core.launcher.worker_monitor import WorkerMonitor
 from strategy_core.launcher.worker_state import WorkerState
 from strategy_core.processes import stack_probe
 from strategy_core.processes.stack_probe import StackSample
+from strategy_profiles.guards import open_file
 
 ANSWER_S = 5.0
 """Limit for the stacks to arrive; on an idle machine they arrive at once."""
@@ -97,7 +98,7 @@ def _size(path: Path) -> int:
 
 def _said_since(log: Path, start: int) -> str:
     try:
-        with log.open("rb") as file:
+        with open_file(log) as file:
             file.seek(start)
             return file.read().decode(errors="replace")
     except OSError:

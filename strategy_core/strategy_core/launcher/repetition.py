@@ -25,13 +25,17 @@ from strategy_profiles.analysis.compare.run_comparison import (
     timed_run,
 )
 from strategy_profiles.analysis.compare.text import longer_runs
+from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError, RunFolderError
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.rename import rename_run
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.tables.store import Profile, load
 from strategy_profiles.whole_files import create_file
 
 PLAN_VERSION = 1
+_MOST_BYTES = 1 << 20
+_PLAN = decoder_of(dict[str, Any])
 MOST_AUTO = 60
 """Limit on the runs per side of an automatic number."""
 FAR_MORE = 4
@@ -97,22 +101,21 @@ class Plan:
         A plan on disk that was of other specs is refused: its runs are no repetitions of these.
         """
         try:
-            document = json.loads(self.file.read_text("utf-8"))
+            document = _PLAN.decode(read_file(self.file, _MOST_BYTES))
         except FileNotFoundError:
             return self
         except (OSError, ValueError) as error:
             raise RunFolderError(
                 f"{self.file} cannot be read: {error}", advice="Name another output with -o"
             ) from error
-        known = document if isinstance(document, dict) else {}
-        asked = {side: known[side] for side in "ab" if side in known}
-        if asked != self._asked() or not isinstance(known.get("seed"), int):
+        asked = {side: document[side] for side in "ab" if side in document}
+        if asked != self._asked() or not isinstance(document.get("seed"), int):
             raise RunFolderError(
                 f"{self.file} holds the plan of other repetitions",
                 advice="Repeat the earlier command to continue them, or name another output "
                 "with -o",
             )
-        return replace(self, seed=known["seed"])
+        return replace(self, seed=document["seed"])
 
 
 def plan_file(folder: Path) -> Path:

@@ -65,7 +65,7 @@ def take(folder: Path) -> contextlib.ExitStack:
 def _named(file: BinaryIO) -> str:
     try:
         holder = _HOLDER.decode(file.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):  # it has only just taken the lock
+    except (OSError, ValueError):  # it has only just taken the lock
         return "Another process"
     page = page_of_process(holder.pid)
     where = f"the lab at {page}, " if page else ""

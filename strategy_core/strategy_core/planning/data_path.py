@@ -15,9 +15,9 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 def check(path: str) -> Path:
     """The place of the data; raises SpecError where the lab cannot read any there."""
     found = files.find(path, "The data", "data")
-    if found.kind == "folder":
+    if found.kind == "a folder":
         return found.path
-    if found.kind != "file":
+    if found.kind != "a file":
         raise SpecError(
             f"The data {path} is {found.kind}, not a file or a folder",
             advice="Save it as a file first",

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from strategy_core.planning.inventory import Inventory
 from strategy_profiles.decoders import converted
 from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.guards import parse_program
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS
 from strategy_profiles.user_input.text import shown
 
@@ -162,7 +163,7 @@ def row(name: str) -> StrategyRow:
 def read_row(path: Path) -> StrategyRow:
     """The row of a strategy's file, which is not run."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = parse_program(path)
         card: dict[str, Any] = {
             target.id.lower(): ast.literal_eval(node.value)
             for node in tree.body

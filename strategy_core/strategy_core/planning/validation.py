@@ -9,7 +9,6 @@ process has seen, and checks the changes that reach it.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,9 +30,9 @@ from strategy_core.planning.spec_rules import (
     check_xla,
 )
 from strategy_profiles.errors import SpecError
+from strategy_profiles.guards import parse_program
 from strategy_profiles.spec.run_spec import RunSpec
 
-MAX_WORKLOAD_BYTES = 10_000_000
 """Limit for a workload file. Python's parser takes about 100 times its size in memory."""
 
 
@@ -106,13 +105,7 @@ def _check_syntax(path: Path) -> None:
     The file is parsed here and not run. The worker finds every other error in it.
     """
     try:
-        if path.stat().st_size > MAX_WORKLOAD_BYTES:
-            raise SpecError(
-                f"The workload file {path} is larger than {MAX_WORKLOAD_BYTES:,} bytes",
-                advice="Read large constants from files of their own",
-                field="workload",
-            )
-        ast.parse(path.read_bytes())
+        parse_program(path)
     except SyntaxError as error:
         where = f"{path}:{error.lineno}" if error.lineno else f"{path}"
         raise SpecError(
@@ -122,11 +115,9 @@ def _check_syntax(path: Path) -> None:
         ) from None
     except (OSError, ValueError) as error:
         raise SpecError(
-            f"The workload file {path} cannot be read as Python: {error}", field="workload"
-        ) from None
-    except (RecursionError, MemoryError):  # how Python's own parser refuses deep nesting
-        raise SpecError(
-            f"The workload file {path} is nested too deeply for Python", field="workload"
+            f"The workload file {path} cannot be read as Python: {error}",
+            advice="Read large constants from files of their own",
+            field="workload",
         ) from None
 
 

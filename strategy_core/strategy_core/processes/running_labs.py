@@ -13,12 +13,17 @@ import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_profiles.decoders import decoder_of
+from strategy_profiles.guards import read_file
 from strategy_profiles.run.liveness import clock_ahead_ns, is_alive, process_started_ns
 
 HOST = "127.0.0.1"
+_MOST_BYTES = 1 << 16
+_RECORD = decoder_of(dict[str, Any])
 TOKEN_VARIABLE = "STRATEGY_LAB_TOKEN"
 """Environment variable with a token of the user's choice, for containers and CI."""
 
@@ -58,14 +63,14 @@ def address_of(runs: Path) -> str | None:
         try:
             if file.stat().st_uid != os.getuid():
                 continue
-            record = json.loads(file.read_text())
+            record = _RECORD.decode(read_file(file, _MOST_BYTES))
             started_ns = record["started_ns"] or 0
             if is_alive(record["pid"], started_ns, record.get("clock_ahead_ns")):
                 if record["runs"] == wanted:
                     return str(record["address"])
             else:  # it was killed
                 file.unlink(missing_ok=True)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             continue
     return None
 
@@ -74,8 +79,8 @@ def page_of_process(pid: int) -> str | None:
     """Return the address, without its token, of the lab of a process; None if that is no lab."""
     file = _folder(os.environ) / f"lab-{socket.gethostname()}-{pid}.json"
     try:
-        address = str(json.loads(file.read_text())["address"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        address = str(_RECORD.decode(read_file(file, _MOST_BYTES))["address"])
+    except (OSError, ValueError, KeyError):
         return None
     return address.partition("?")[0].rstrip("/")
 

@@ -16,6 +16,7 @@ import psutil
 
 from strategy_core.processes import descendants, protocol
 from strategy_core.processes.marked_files import remove_marked_files
+from strategy_profiles.guards import open_file
 from strategy_profiles.run.liveness import process_started_ns
 
 Message = dict[str, Any]
@@ -202,7 +203,7 @@ class WorkerProcess:
 
 def _tail_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             return file.read().decode(errors="replace")

@@ -6,6 +6,7 @@ step.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _FOLDER = ".left-out"
 _WITHOUT_STEPS = ".without-steps"
+_MOST_BYTES = 1 << 16
 
 
 def is_unrecorded_child(settings: Settings) -> bool:
@@ -63,14 +65,23 @@ def report_unrecorded(settings: Settings) -> None:
 
 def left_out(settings: Settings) -> list[str]:
     """A sentence for each process that reported itself, in order of their ids."""
-    folder = Path(settings.run) / _FOLDER
-    found = sorted(folder.iterdir(), key=lambda file: int(file.name)) if folder.is_dir() else []
     return [
-        f"Process {file.name} ({file.read_text(encoding='utf-8')}), which the program started, "
+        f"Process {pid} ({said}), which the program started, "
         "trains as well and is not recorded: it has no TF_CONFIG, which would make it a worker of "
         "this run. Start it with `strategy-lab trace` to record it in a run of its own."
-        for file in found
+        for pid, said in _reports(Path(settings.run) / _FOLDER)
     ]
+
+
+def _reports(folder: Path) -> list[tuple[int, str]]:
+    """The process ids, and what each process has reported in its file."""
+    from strategy_profiles.guards import read_file
+
+    found = []
+    for file in folder.iterdir() if folder.is_dir() else ():
+        with contextlib.suppress(OSError, ValueError):
+            found.append((int(file.name), read_file(file, _MOST_BYTES).decode()))
+    return sorted(found)
 
 
 def report_without_steps(settings: Settings, error: BaseException | None) -> None:
@@ -90,11 +101,9 @@ def report_without_steps(settings: Settings, error: BaseException | None) -> Non
 
 def without_steps(settings: Settings) -> list[str]:
     """A sentence for each child process that imported TensorFlow and had no step."""
-    folder = Path(settings.run) / _WITHOUT_STEPS
-    found = sorted(folder.iterdir(), key=lambda file: int(file.name)) if folder.is_dir() else []
     sentences = []
-    for file in found:
-        told = json.loads(file.read_text(encoding="utf-8"))
+    for pid, said in _reports(Path(settings.run) / _WITHOUT_STEPS):
+        told = json.loads(said)
         how = f"before its first step, with {told['ended']}" if told["ended"] else "without a step"
-        sentences.append(f"Process {file.name} ({told['program']}), which it started, ended {how}.")
+        sentences.append(f"Process {pid} ({told['program']}), which it started, ended {how}.")
     return sentences

@@ -11,6 +11,7 @@ from pathlib import Path
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.site.sitecustomize import own_package
 from strategy_profiles.errors import LabError
+from strategy_profiles.guards import open_file
 
 _SITE = Path(__file__).resolve().parent / "site"
 
@@ -79,6 +80,6 @@ def _script(name: str) -> str:
 
 
 def _is_python(file: Path) -> bool:
-    with file.open("rb") as opened:
+    with open_file(file) as opened:
         first = opened.readline(200)
     return first.startswith(b"#!") and b"python" in first

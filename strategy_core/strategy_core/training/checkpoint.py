@@ -18,6 +18,7 @@ import psutil
 
 from strategy_core.training import state
 from strategy_profiles.errors import LabError, refused
+from strategy_profiles.guards import open_file
 from strategy_profiles.run.checkpoints import POSITION_FILE, Position, read_position
 
 _STATE_FILE = "state.npz"
@@ -76,10 +77,8 @@ def load(path: Path) -> Checkpoint:
 
 
 def _check_size(file: Path) -> None:
-    """Raise ValueError if a state is no file, or would not fit into memory once it is unpacked."""
-    if not file.is_file():  # opening a named pipe would block forever
-        raise ValueError(f"{file.name} is missing, or is no file")
-    with zipfile.ZipFile(file) as archive:
+    """Raise OSError if a state is no file, ValueError if it would not fit into memory unpacked."""
+    with open_file(file) as opened, zipfile.ZipFile(opened) as archive:
         size = sum(member.file_size for member in archive.infolist())
     free = psutil.virtual_memory().available
     if size > free:

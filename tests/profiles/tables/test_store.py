@@ -206,7 +206,9 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
         os.mkfifo(run / name)
     profile = strategy_profiles.load(run)
     assert profile.identity is None
-    assert any("run.json is damaged (it is not a file)" in note for note in profile.notes)
+    assert any(
+        "run.json is damaged (it is not a file, but a pipe)" in note for note in profile.notes
+    )
     assert profile.table("spans").num_rows == 0
     assert Tail(run).read()
 

@@ -87,7 +87,7 @@ WRONG = {
     "a recursive alias": (["--set", "steps=&a [*a]"], "alias that contains itself"),
     "a step of 5,000 digits": (["--reconfigure", "9" * 5000 + ":steps=1"], "is more than"),
     "a value of 5,000 digits": (["--set", "steps=" + "9" * 5000], "cannot be read: Exceeds"),
-    "5,000 digits in a flag": (["--steps", "9" * 5000], "invalid int value: '999"),
+    "5,000 digits in a flag": (["--steps", "9" * 5000], "is more than 9223372036854775807"),
     "nested brackets": (["--set", "workload_options=" + "[" * 90_000], "more than 32 levels"),
     "data of an unknown user": (["--data", "~nosuch/x.csv"], "home directory"),
     "data in a pipe": (["--data", "/dev/zero"], "is a device, not a file or a folder"),

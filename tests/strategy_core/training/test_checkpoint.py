@@ -26,8 +26,8 @@ def _packed(file: Path, **members: bytes) -> None:
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
-        (os.mkfifo, "is no file"),
-        (lambda file: file.symlink_to("/dev/zero"), "is no file"),
+        (os.mkfifo, "not a file, but a pipe"),
+        (lambda file: file.symlink_to("/dev/zero"), "not a file, but a device"),
         (lambda file: file.write_bytes(b"not an archive"), "not a zip file"),
         (lambda file: _packed(file, arr_0=b"no array"), "no array"),
         (lambda file: _packed(file, other=b"no array"), "arr_0"),

@@ -10,7 +10,7 @@ from strategy_profiles.analysis.model_graph.scopes import scoped
 from strategy_profiles.run.events import Failed
 
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_REPLICA = re.compile(r"(?:^|/)replica_(\d+)/")
+_REPLICA = re.compile(r"(?:^|/)replica_(\d{1,9})/")
 _UNKNOWN = "Look at what is different in this step: the size of its batch, a shape, a value."
 _LONGEST = 300
 _HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"

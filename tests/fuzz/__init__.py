@@ -1,15 +1,11 @@
-"""Damaged runs and wrong requests by the thousand: what every reader must survive.
+"""Damaged and made-up inputs by the thousand: what every reader must survive.
 
-    python -m tests.fuzz --cases 100000 --seed 1 --processes 2
-    python -m tests.fuzz --cases 100000 --seed 1 --minutes 30 --ledger rounds.jsonl
-                                               as many as fit, after those that the file has
-    python -m tests.fuzz --total rounds.jsonl  their sum
-    python -m tests.fuzz --seed 1 --case 4711          one case again, with what it did
-    python -m tests.fuzz --replay failures/1-4711.json
+    python -m tests.fuzz --cases 1500 --seed 1
+    python -m tests.fuzz --only run --cases 1 --first 4711 --seed 1    one case again
 
-A case is a copy of a sound run with one to three mutations (`mutations`), or a wrong request
-(`requests`). The summary, the list of runs and one of ten cheap readers, in every fifth case also
-one of seven expensive ones (`targets`), then have to answer, or to refuse in one sentence: no other
-exception, no more than 10 s, no more than 2 GB, and no number that differs from the sound run's
-without a note (`judge`). A case depends on its seed and number alone.
+A case is a damaged run folder, XPlane file or Chrome trace, a made-up RunSpec or a made-up command
+line (`cases`). It depends on its seed, kind and number alone. The readers that a verb or a page has
+(`targets`) then have to answer, or to refuse in one sentence, within 20 s and 8 GB. Where the
+damage can be known, as in all files with checksums, another answer than that for the undamaged
+input needs a note; a spec has to keep each value as it was written, or be refused.
 """

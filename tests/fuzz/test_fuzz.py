@@ -1,7 +1,8 @@
-"""A few hundred damaged runs and wrong requests: `python -m tests.fuzz` tries as many as wanted."""
+"""A few hundred damaged and made-up inputs: `python -m tests.fuzz` tries as many as wanted."""
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,7 @@ from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import parse_spec
 from strategy_profiles.user_input.text import TextError, parse_json
 from strategy_profiles.user_input.yaml_text import parse_yaml
-from tests.fuzz import ledger
-from tests.fuzz.case import Cases
-from tests.fuzz.judge import silent_differences
-from tests.fuzz.runs import write_runs
+from tests.fuzz.cases import KINDS, Answer, SilentError, judge, try_case
 
 TEXT = st.text(max_size=200) | st.text(st.sampled_from("&*[]{}:,-!<>|'\"ab0. \n"), max_size=60)
 PLAIN = st.recursive(
@@ -25,23 +23,17 @@ PLAIN = st.recursive(
 )
 
 
-NUM_CASES = 300
+NUM_CASES, AT_ONCE = 300, 50
 SEED = 1
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> Cases:
-    root = tmp_path_factory.mktemp("fuzz")
-    return Cases(SEED, write_runs(root / "runs"), root / "scratch")
-
-
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=5)
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, NUM_CASES, 50))
-def test_readers_answer_or_refuse_in_a_sentence(cases: Cases, first: int) -> None:
-    for number in range(first, first + 50):
-        result = cases.run(number)
-        assert not result.faults, result.to_json()
+@pytest.mark.parametrize("first", range(0, NUM_CASES, AT_ONCE))
+@pytest.mark.parametrize("kind", KINDS)
+def test_readers_answer_or_refuse_in_a_sentence(kind: str, first: int) -> None:
+    faults = [try_case(kind, number, SEED) for number in range(first, first + AT_ONCE)]
+    assert not [str(fault) for fault in faults if fault is not None]
 
 
 @pytest.mark.slow
@@ -70,41 +62,28 @@ def test_any_fields_are_a_spec_or_refused(document: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
-def test_a_case_depends_on_its_seed_and_number_alone(tmp_path: Path) -> None:
-    runs = write_runs(tmp_path / "runs")
-    made = [Cases(7, runs, tmp_path / name).run(3).made for name in ("one", "two")]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_case_depends_on_its_seed_and_number_alone(kind: str, tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        made.append(KINDS[kind](tmp_path / name, random.Random("7")))
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 def test_another_number_without_a_note_is_a_fault() -> None:
-    def summary(value: float | None, status: str = "finished") -> dict[str, object]:
-        return {"status": status, "segments": [{"steps": {"median": value}}]}
+    def answer(value: float | None, *notes: str, told: str = "") -> Answer:
+        segments = [{"steps": {"median": value}}]
+        return Answer({"status_message": told, "segments": segments}, frozenset(notes), {})
 
-    sound = summary(17.0)
-    assert silent_differences(sound, summary(18.0), (), ()) == [".0.steps.median: 17.0 -> 18.0"]
-    assert silent_differences(sound, {"status": "finished", "segments": []}, (), ())
-    assert not silent_differences(sound, summary(17.0), (), ())
-    assert not silent_differences(sound, summary(None), (), ())
-    assert not silent_differences(sound, summary(18.0), (), ("a line was left out",))
-    assert not silent_differences(sound, summary(18.0, "incomplete"), (), ())
-
-
-def test_rounds_go_on_where_the_last_ended_and_add_up(tmp_path: Path) -> None:
-    file = tmp_path / "rounds.jsonl"
-    fault = {"kind": "hang", "target": "sql"}
-    for first, faults in ((0, []), (2, [fault])):
-        assert ledger.next_case(ledger.read(file), 5) == first
-        done = ledger.Round(5, first, first, "abc")
-        done.add({"outcomes": {"summary": "answered"}, "faults": []}, 30.0)
-        done.add({"outcomes": {"sql": "refused"}, "faults": faults}, 60.0)
-        ledger.append(file, done)
-    rounds = ledger.read(file)
-    said = "4 cases: 4 readings, 2 answered, 2 refused in a sentence, 1 faults"
-    assert ledger.describe(rounds) == [
-        f"abc: {said}",
-        f"in all {said} in 2 minutes",
-        "  1 hang in sql",
-    ]
-    assert ledger.next_case(rounds, 6) == 0
-    with pytest.raises(ValueError, match="twice"):
-        ledger.describe([*rounds, rounds[0]])
+    sound = answer(17.0)
+    for after in (
+        answer(18.0),
+        answer(None),
+        Answer({"status_message": "", "segments": []}, frozenset(), {}),
+    ):
+        with pytest.raises(SilentError):
+            judge(sound, after)
+    for after in (sound, answer(18.0, "a line was left out"), answer(18.0, told="It was cut off.")):
+        judge(sound, after)

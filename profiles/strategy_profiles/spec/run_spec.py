@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticKnownError
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.errors import spec_error
@@ -30,10 +39,38 @@ Loop = Literal["custom", "fit"]
 CROSS_DEVICE_OPS: tuple[str, ...] = get_args(CrossDeviceOps)
 
 
+_WRONG_KINDS: dict[type, Literal["bool_type", "int_type", "float_type"]] = {
+    bool: "bool_type",
+    int: "int_type",
+    float: "float_type",
+}
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _keep_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse what Pydantic would change: true as 1, 1 as true, a text of digits as a number."""
+        kinds = _kinds_of(cls.model_fields[info.field_name or ""].annotation)
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, bool | int | float | str) and kinds and type(item) not in kinds:
+                raise PydanticKnownError(_WRONG_KINDS[next(iter(kinds))])
+        return value
+
+
+@cache
+def _kinds_of(annotation: Any) -> tuple[type, ...]:
+    """Return the kinds of plain values that a field of numbers or of true and false may have; none
+    for other fields, whose values are never changed."""
+    parts = get_args(annotation)
+    if not parts:
+        found = {bool: (bool,), int: (int, float), float: (float, int)}
+        return found.get(annotation, ())
+    return tuple(kind for part in parts for kind in _kinds_of(part))
 
 
 class Capture(_Model):

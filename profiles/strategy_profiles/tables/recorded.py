@@ -29,10 +29,11 @@ from strategy_profiles.run.events import (
 from strategy_profiles.run.layout import (
     LAUNCHER_EVENTS,
     RUN_FILE,
+    launcher_files,
     worker_folder,
     worker_folders,
 )
-from strategy_profiles.run.manifest import RunIdentity
+from strategy_profiles.run.manifest import ENGINE, RunIdentity
 from strategy_profiles.run.topology import has_coordinator
 from strategy_profiles.tables.schema import WINDOW_TABLES
 
@@ -126,11 +127,15 @@ def absent_workers(sources: Iterable[EventSource], segment: SegmentOpened) -> tu
 
 
 def missing_processes(
-    run: Path, sources: Sequence[EventSource], segments: Sequence[SegmentOpened]
+    run: Path,
+    identity: RunIdentity | None,
+    sources: Sequence[EventSource],
+    segments: Sequence[SegmentOpened],
 ) -> list[str]:
-    """Return a note for every process that events mention and whose records are missing."""
+    """Return a note for every process of which something tells, and whose records are missing."""
     return [
         *_not_files(run),
+        *_missing_launcher(run, identity, sources),
         *_missing_folders(run, sources),
         *_missing_ends(sources),
         *_missing_workers(sources, segments),
@@ -145,6 +150,19 @@ def _not_files(run: Path) -> list[str]:
         for path in paths
         if lexists(path) and not path.is_file()
     ]
+
+
+def _missing_launcher(
+    run: Path, identity: RunIdentity | None, sources: Sequence[EventSource]
+) -> list[str]:
+    """Return a note about a run that a launcher started and of which no launcher has a file.
+
+    Nothing else tells how its processes ended, and what they used of the machine.
+    """
+    is_started_by_one = identity is not None and identity.recorded_by == ENGINE
+    if not is_started_by_one or not sources or any(path.exists() for path in launcher_files(run)):
+        return []
+    return [f"{LAUNCHER_EVENTS} is missing: what the launcher recorded is lost"]
 
 
 def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:

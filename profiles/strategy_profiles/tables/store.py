@@ -108,7 +108,7 @@ class Profile:
         _check_is_run(run)
         found = read_run_file(run)
         identity, sources, notes = of_this_run(found, read_sources(run))
-        notes += missing_processes(run, sources, read_segments(sources))
+        notes += missing_processes(run, identity, sources, read_segments(sources))
         recorded = recorded_files(run, sources)
         by_path = {file.path: file for file in recorded}
         files = _files_of(run, sources)

@@ -19,6 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from strategy_profiles.analysis.account.set_clock import (
+    by_first_clock,
+    set_clocks,
+    stacks_by_first_clock,
+    steps_by_first_clock,
+)
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.event_parts import Loop, StackPlace
 from strategy_profiles.run.layout import worker_folders
@@ -71,13 +77,15 @@ def regions_of(profile: Profile, segment: int) -> Regions | None:
 
 
 def _by_segment(profile: Profile) -> dict[int, Regions]:
-    stacks, opened = _stacks(profile), sorted(profile.segments, key=lambda each: each.segment)
+    changes, opened = set_clocks(profile), sorted(profile.segments, key=lambda each: each.segment)
+    stacks = stacks_by_first_clock(_stacks(profile), changes)
     found: dict[int, Regions] = {}
     over_ns: int | None = None
     for each, later in itertools.pairwise([*opened, None]):
         assert each is not None
-        until_ns = later.started_ns if later else None
-        own = regions(step_times(profile, each.segment), stacks, over_ns, until_ns)
+        until_ns = by_first_clock(later.started_ns, later.first_step, changes) if later else None
+        steps = steps_by_first_clock(step_times(profile, each.segment), changes)
+        own = regions(steps, stacks, over_ns, until_ns)
         if own is not None:
             found[each.segment], over_ns = own, own.over_ns
     return found

@@ -123,7 +123,7 @@ def spec_of(recipe: Recipe) -> RunSpec:
             "global_batch_size": recipe.global_batch_size,
             "steps": max(1, recipe.steps),
             "seed": recipe.seed,
-            "capture": {"every_step": recipe.every_step},
+            "capture": {"every_step": recipe.every_step, "contexts": recipe.contexts},
             "inject": [{"kind": "delay", **delay} for delay in recipe.inject],
         }
     )

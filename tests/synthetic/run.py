@@ -228,7 +228,7 @@ def _write_segment(
         ended_ns = int(starts[fields_["step"] - first] + lengths[fields_["step"] - first])
         log.write(events.EpochEnded(segment=segment, start_ns=ended_ns, **fields_))
     if recipe.contexts:
-        tables.write_contexts(folder.contexts(0), made)
+        tables.write_contexts(folder.contexts(segment), made)
     return log.at_ns
 
 

@@ -165,6 +165,26 @@ def _missing_launcher(
     return [f"{LAUNCHER_EVENTS} is missing: what the launcher recorded is lost"]
 
 
+def missing_contexts(run: Path, sources: Sequence[EventSource]) -> list[str]:
+    """Return a note for each segment whose spec asks for its contexts, and that has none.
+
+    No event reports their file, so the spec alone tells that it was there. A recorder that could
+    not write it has noted that itself.
+    """
+    leader = next((source for source in sources if source.worker is not None), None)
+    if leader is None:
+        return []
+    folder = worker_folder(run, leader.worker or 0, leader.generation or 0)
+    stepped = set(leader.steps.segment.tolist())
+    return [
+        f"{table.relative_to(run)} is missing: the contexts of segment {opened.segment} are unknown"
+        for opened in leader.of_kind(SegmentOpened)
+        if (opened.spec.get("capture") or {}).get("contexts") is True
+        and opened.segment in stepped
+        and not lexists(table := folder.contexts(opened.segment))
+    ]
+
+
 def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
     """Return notes about processes that ended, by their launcher, but have no folder or events."""
     notes = []

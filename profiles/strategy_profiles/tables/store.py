@@ -57,6 +57,7 @@ from strategy_profiles.tables.parquet_tables import (
 from strategy_profiles.tables.recorded import (
     RecordedFile,
     absent_workers,
+    missing_contexts,
     missing_files,
     missing_processes,
     of_this_run,
@@ -122,6 +123,8 @@ class Profile:
                 notes += unreported_notes(unreported)
         if status.is_over and (unconverted := unconverted_captures(run)):
             notes.append(unconverted)
+        if status.is_over:
+            notes += missing_contexts(run, sources)
         return cls(
             path=run,
             identity=identity,

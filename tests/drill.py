@@ -238,8 +238,15 @@ def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
     is_traced = victim != "recorded program"
     own = [sys.executable, str(program)]
     command = [*lab, "-o", str(run), str(program)] if is_traced else [*own, str(run)]
-    with started(command) as (process, mark):
-        wait_until(lambda: bool(running(str(program), mark)) or process.poll() is not None)
+    # A killed program leaves AutoGraph's files, as it does without the lab.
+    with started(command, may_leave_files=True) as (process, mark):
+
+        def own_processes() -> list[int]:
+            return [
+                pid for pid in running(str(program), mark) if pid != process.pid or not is_traced
+            ]
+
+        wait_until(lambda: bool(own_processes()) or process.poll() is not None)
         began = time.monotonic()
         wait_for_the_moment(run, chance)
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
@@ -248,7 +255,7 @@ def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
             wait_until(lambda: bool(running("capture.helper", mark)))
             pids = running("capture.helper", mark)
         elif victim == "traced program":
-            pids = [pid for pid in running(str(program), mark) if pid != process.pid]
+            pids = own_processes()
         else:
             pids = [process.pid]
         after_s = time.monotonic() - began

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_app.tensorboard_plugin.logged_runs import FRESH_S, LoggedRuns
+from tests.doors.hostile import make_files, no_hang
 from tests.synthetic import write_run
 
 
@@ -39,3 +40,17 @@ def test_a_new_run_is_listed_once_the_list_is_no_longer_fresh(tmp_path: Path) ->
     assert not runs.find()
     now[0] += FRESH_S
     assert set(runs.find()) == {"one"}
+
+
+def test_pipes_devices_and_loops_in_a_log_directory_are_no_runs(tmp_path: Path) -> None:
+    """Others may write to it; TensorBoard asks every few seconds."""
+    run = write_run(tmp_path / "logs" / "one", steps=5, windows=0)
+    made = make_files(tmp_path / "logs" / "strange")
+    for name in ("pipe", "device", "loop", "socket", "deep file", "file of digits"):
+        folder = tmp_path / "logs" / f"run of {name}"
+        folder.mkdir()
+        (folder / "run.json").symlink_to(made[name])
+    with no_hang("log directory"):
+        found = LoggedRuns(run.parent).find()
+    assert "one" in found
+    assert all(entry.is_damaged for name, entry in found.items() if name != "one")

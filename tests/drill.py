@@ -234,7 +234,9 @@ def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
     """Kill a program that is recorded, or one of the processes that record it."""
     program = run.with_suffix(".py")
     program.write_text(PROGRAM)
-    lab = [sys.executable, "-m", "strategy_core", "trace", "--set", "capture.every_step=true"]
+    lab = [sys.executable, "-m", "strategy_core", "trace"]
+    if victim != "traced program":  # `trace` converts what the program has left: minutes of that
+        lab += ["--set", "capture.every_step=true"]
     is_traced = victim != "recorded program"
     own = [sys.executable, str(program)]
     command = [*lab, "-o", str(run), str(program)] if is_traced else [*own, str(run)]

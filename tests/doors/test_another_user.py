@@ -134,7 +134,7 @@ def test_where_it_may_not_be_written_is_named(argv: list[str], places: dict[str,
 
 
 def test_a_program_of_another_user_is_not_attached_to(places: dict[str, Path]) -> None:
-    """It would run into a folder that is not the asker's, and is told whose program it is."""
+    """The sentence names whose program it is, and no command is left in its folder."""
     waits = places["RUNS"] / "waits"
     create_run_file(waits, recorded_by=WAITS)
     open_log(waits).close()

@@ -106,8 +106,8 @@ ENVIRONMENT = {
     "'PYTHONPATH'": "passed on",
     "'PYTHONSAFEPATH'": FLAG,
     "'SLURMD_NODENAME'": "compared with a name",
-    "'SLURM_LOCALID'": "of the engine: an error is told in a sentence",
-    "'SLURM_STEP_NUM_TASKS'": "of the engine: an error is told in a sentence",
+    "'SLURM_LOCALID'": "of the engine: an error is a sentence",
+    "'SLURM_STEP_NUM_TASKS'": "of the engine: an error is a sentence",
     "'SSH_CONNECTION'": FLAG,
     "'TF_CONFIG'": "user_input.text.parse_json",
     "'WAYLAND_DISPLAY'": FLAG,
@@ -123,7 +123,7 @@ ENVIRONMENT = {
     "WAIT_VARIABLE": PATH,
     "descendants.VARIABLE": "set by the lab for its own processes",
     "f'SLURM_{name}'": "a name, compared",
-    "name": "of Streamlit, of Slurm: kept, passed on, or told in a sentence",
+    "name": "of Streamlit, of Slurm: kept, passed on, or quoted in a sentence",
     "variable": "of TensorFlow: its own reading of a number",
 }
 

@@ -127,7 +127,7 @@ def test_a_text_of_a_page_is_refused_in_a_sentence(
 ) -> None:
     suffix = {"workload": ".py", "data": ".npz"}.get(what, "")
     files = {name: str(path) for name, path in make_files(tmp_path / "h", suffix).items()}
-    tried(take, TEXTS | files | {"null": "a\0b", "nobody": "~nobody-here/x"}, what)
+    tried(take, TEXTS | files | {"null": "a\0b", "unknown user": "~nosuchuser/x"}, what)
 
 
 def test_a_new_name_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -542,7 +542,7 @@ def _import(
     with told_by(what):
         imported = import_profile(file, folder / "out" / "run")
         after = answer_of(imported.folder, with_tables=False)
-        # Of numbers and names in a file without checksums nobody can know that they are wrong.
+        # A wrong number or name in a file without checksums cannot be known.
         if how in ("cut", "gz", "zeros behind", "nest", "text"):
             judge(before, after)
     return what

@@ -55,7 +55,8 @@ class _Model(BaseModel):
     @classmethod
     def _keep_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse what Pydantic would change: true as 1, 1 as true, a text of digits as a number."""
-        kinds = _kinds_of(cls.model_fields[info.field_name or ""].annotation)
+        annotation: Any = cls.model_fields[info.field_name or ""].annotation
+        kinds = _kinds_of(annotation)
         for item in value if isinstance(value, list | tuple) else (value,):
             if isinstance(item, bool | int | float | str) and kinds and type(item) not in kinds:
                 raise PydanticKnownError(_WRONG_KINDS[next(iter(kinds))])

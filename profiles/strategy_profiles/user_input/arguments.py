@@ -1,6 +1,6 @@
 """Numbers and addresses among the arguments of a command, for `argparse`.
 
-What is none is refused in a sentence, and a number by its length before it is read.
+All others are refused in a sentence; a number, by its length before it is read.
 """
 
 from __future__ import annotations

@@ -265,6 +265,7 @@ class RunControl:
         self.machine.advance(event)
         if self.stop_by is None:
             self.stop_by = now + self._stop_grace_s
+            self.group.leader.step_at_stop = self.group.leader.step
 
     def _stop_if_full(self, now: float) -> None:
         """Stop a run without a number of steps once its record has become too large."""

@@ -72,6 +72,8 @@ class WorkerMonitor:
     """The arguments of the process, to start another one in its place."""
     step: int | None = None
     """The last finished step."""
+    step_at_stop: int | None = None
+    """That when a stop was requested."""
     spec: dict[str, Any] | None = None
     """Spec of the current segment; None until one is open."""
     has_capture: bool = False
@@ -227,6 +229,12 @@ class WorkerMonitor:
         """
         is_closing = self.state is WorkerState.CLOSING
         if not is_closing and now > stop_by:
+            more = 0 if self.step is None else self.step - (self.step_at_stop or 0)
+            if self.step_at_stop is not None and more > 1:  # one was on the way
+                return (
+                    f"A stop was requested at step {self.step_at_stop}, but {more:,} more steps "
+                    f"were done within {grace_s:.0f} s."
+                )
             return f"A stop was requested, but no step ended within {grace_s:.0f} s."
         if is_closing and now > stop_by + CLOSING_S:
             return f"The run stopped, but its record was not complete within {CLOSING_S:.0f} s."

@@ -111,3 +111,16 @@ def test_a_worker_that_has_finished_has_no_more_time_to_leave(worker: WorkerMoni
     happens(worker, 5.0, kind="answer", number=1, command="stop", status="applied")
     happens(worker, 6.0, kind="finished", status="stopped")
     assert worker.why_late(21.0, 20.0, 15.0) is not None
+
+
+def test_a_stop_that_was_not_obeyed_says_whether_steps_went_on(worker: WorkerMonitor) -> None:
+    happens(worker, 1.0, kind="step", step=7)
+    worker.step_at_stop = worker.step
+    assert worker.why_late(21.1, 21.0, 20.0) == (
+        "A stop was requested, but no step ended within 20 s."
+    )
+    for step in (8, 9, 10):
+        happens(worker, 5.0, kind="step", step=step)
+    assert worker.why_late(21.1, 21.0, 20.0) == (
+        "A stop was requested at step 7, but 3 more steps were done within 20 s."
+    )

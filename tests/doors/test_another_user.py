@@ -81,6 +81,7 @@ def as_another_user(argv: Sequence[str], folder: Path) -> tuple[int, str]:
 @pytest.fixture
 def places(tmp_path: Path) -> dict[str, Path]:
     """`OWN` may be written by all, the others belong to this user."""
+    os.umask(0o022)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.owner() == tmp_path.owner() and folder.name.startswith(("pytest", "test")):
             folder.chmod(0o755)
@@ -107,6 +108,13 @@ def line_of(argv: Sequence[str], places: dict[str, Path]) -> list[str]:
         place = next((name for name in places if word.partition("/")[0] == name), None)
         found.append(word.replace(place, str(places[place])) if place else word)
     return found
+
+
+def test_a_folder_of_runs_that_may_not_be_read_is_named(places: dict[str, Path]) -> None:
+    places["RUNS"].chmod(0)
+    code, said = as_another_user(["attach", "--runs", str(places["RUNS"])], places["OWN"])
+    places["RUNS"].chmod(0o755)
+    assert (code, said.startswith("strategy-lab: Permission denied")) == (2, True), said
 
 
 @pytest.mark.parametrize("closed", CLOSED.values(), ids=CLOSED)

@@ -136,7 +136,7 @@ INPUTS = {
     "strategy_app/widgets/run_dialogs.py": 1,
     "strategy_app/widgets/run_filter.py": 1,
     "strategy_app/widgets/sql_box.py": 1,
-    "strategy_app/widgets/traffic.py": 1,
+    "strategy_app/screen/table.py": 1,
 }
 """Of pages; what is tried at each is in `test_texts_of_pages`."""
 

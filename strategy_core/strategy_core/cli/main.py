@@ -33,7 +33,7 @@ READING = ("baseline", "compare", "gate", "import", "recover", "sql", "summary")
 _NOT_VERBS = {"main"}
 _HELP = re.compile(r"^HELP = (\(.*?^\)|.*?$)", re.MULTILINE | re.DOTALL)
 _VERSION_HELP = "show program's version number and exit"
-_REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP}
+_REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}
 
 
 class Verb(Protocol):

@@ -20,6 +20,7 @@ OPENS = {
     "strategy_app/mcp_server/answers.py": SELF,
     "strategy_app/server/assets.py": OWN,
     "strategy_app/server/browser.py": WRITES,
+    "strategy_app/server/chart_library.py": OWN,
     "strategy_app/tensorboard_plugin/plugin.py": OWN,
     "strategy_core/cli/main.py": OWN,
     "strategy_core/cluster/config_check.py": CHILD,

@@ -14,7 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 from strategy_app.lecture.answer_app import COOKIE, AnswerApp
 from strategy_app.lecture.lecture import Lecture
 from strategy_app.lecture.room import Room
-from strategy_app.server import state
+from strategy_app.server import chart_library, state
 from strategy_app.server.routes import build_routes
 from tests.app.asgi import Answer, Client
 from tests.app.lecture.conftest import SCENES, no_live, recorded
@@ -40,6 +40,7 @@ ROUTES: dict[str, dict[str, str]] = {
     "/api/runs/{run}/critical_path": {"step": "5"},
     "/api/runs/{run}/slack": {"row": "0", "start": "0"},
     "/api/runs/{run}/predicted": {"segment": "0", "edit": "packs=100"},
+    f"/{chart_library.ADDRESS}": {},
     "/lecture": {},
     "/api/lecture": {"seen": "0"},
     "/api/lecture/picture": {},

@@ -204,7 +204,7 @@ def test_the_focus_is_visible_on_a_widget_of_streamlit(visit: Visit) -> None:
 def test_the_focus_is_visible_on_the_frame_of_a_field(visit: Visit) -> None:
     """The frame would cut the outline of the input itself off."""
     page = visit("communication", {"run": "axe-a"})
-    for field in (page.get_by_label("Search a tensor"), page.get_by_role("combobox").first):
+    for field in (page.get_by_label("Search by tensor"), page.get_by_role("combobox").first):
         field.focus()
         outlines = "field => [field.parentElement, field].map(e => getComputedStyle(e).outline)"
         frame, own = field.evaluate(outlines)

@@ -76,6 +76,8 @@ class Bars:
     """What the lengths are, such as `ms per step`."""
     definition: str = ""
     note: str = ""
+    of: str = "Replica"
+    """What the names are of."""
 
     @property
     def longest(self) -> float:

@@ -176,6 +176,6 @@ def command_line(run: Path) -> str:
 
 
 def plain(text: str) -> str:
-    """Words alone: no tag, and no space before a full stop that a tag has left."""
-    words = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
-    return re.sub(r" (?=[.,:])", "", words)
+    """Words alone: no tag, no backtick, and none of the spaces that these have left."""
+    words = " ".join(html.unescape(re.sub(r"<[^>]+>|`", " ", text)).split())
+    return re.sub(r" (?=[.,:;)])|(?<=\() ", "", words)

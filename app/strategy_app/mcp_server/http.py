@@ -22,6 +22,11 @@ HOST = "127.0.0.1"
 PATH = "/mcp"
 
 
+GRACE_S = 3
+"""After SIGTERM, for requests that are being answered. An agent that holds its stream of messages
+open would otherwise keep the server for ever."""
+
+
 def serve_http(server: MCPServer[Any], port: int) -> None:
     """Serve until Ctrl-C or SIGTERM; raises SpecError if the port or the token cannot be used."""
     access = Access(HOST, port, choose_token(os.environ))
@@ -48,4 +53,5 @@ def serve_http(server: MCPServer[Any], port: int) -> None:
         log_level="warning",
         access_log=False,
         proxy_headers=False,  # the gate needs the connection's own address
+        timeout_graceful_shutdown=GRACE_S,
     )

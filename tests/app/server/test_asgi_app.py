@@ -104,6 +104,8 @@ def test_a_component_has_its_files(folder: str) -> None:
 
 def test_no_script_of_ours_parses_markup_or_fetches_from_outside() -> None:
     for path in FRONTEND.rglob("*.js"):
+        if path.name.endswith(".min.js"):
+            continue  # a library, which does so within its own charts
         text = path.read_text(encoding="utf-8")
         for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
             assert word not in text, f"{word} in {path.name}"

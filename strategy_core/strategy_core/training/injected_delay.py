@@ -29,12 +29,18 @@ class Delays:
 
     def __init__(self, ms: Mapping[int, float]) -> None:
         self.replicas = frozenset(ms)
+        self._now_ms = dict(ms)
         with tf.init_scope(), tf.device("/device:CPU:0"):
             self._ms = tf.Variable(self._by_number(ms), trainable=False)
 
     def set(self, ms: Mapping[int, float]) -> None:
         """Set the lengths; a replica that is not in `ms` has no delay."""
+        self._now_ms = dict(ms)
         self._ms.assign(self._by_number(ms))
+
+    def now_ms(self, number: int) -> float:
+        """Milliseconds of a replica, 0 for none."""
+        return self._now_ms.get(number, 0.0)
 
     def of(self, number: tf.Tensor) -> tf.Tensor:
         """Milliseconds of a replica, 0 for none, as an op of the graph being built."""
@@ -61,13 +67,30 @@ def delayed(gradients: Sequence[Any], delays: Delays) -> list[Any]:
     )
     # An input made from a gradient: on a GPU only the copy to the host waits for the kernels.
     witness = tf.reshape(present[0], [-1])[:1]
-    with on_host(), tf.control_dependencies(present):
-        ms = delays.of(replica.replica_id_in_sync_group)
-        slept = tf.cond(ms > 0, lambda: _slept(ms, witness), lambda: tf.zeros([]))
+    if number is None:
+        slept = made = _slept_by_number(delays, replica.replica_id_in_sync_group, present, witness)
+    else:
+        with on_host(), tf.control_dependencies(present):
+            ms = delays.of(replica.replica_id_in_sync_group)
+            slept = tf.cond(ms > 0, lambda: _slept(ms, witness), lambda: tf.zeros([]))
+        made = _made_by(slept)
     # otherwise two delayed replicas would sleep one after the other
-    private_tf.run_unordered(_made_by(slept))
+    private_tf.run_unordered(made)
     with tf.control_dependencies([slept]):
         return [None if gradient is None else tf.identity(gradient) for gradient in gradients]
+
+
+def _slept_by_number(
+    delays: Delays, number: tf.Tensor, present: Sequence[tf.Tensor], witness: tf.Tensor
+) -> tf.Tensor:
+    """The op of all replicas that share a trace; beside a branch, the others waited too."""
+
+    def sleep(number: npt.NDArray[Any], _witness: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        time.sleep(delays.now_ms(int(number)) / 1e3)
+        return np.zeros((), np.float32)
+
+    with tf.control_dependencies(present):
+        return tf.numpy_function(sleep, [number, witness], tf.float32, stateful=True, name=OP)
 
 
 def _slept(ms: tf.Tensor, witness: tf.Tensor) -> tf.Tensor:

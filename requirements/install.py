@@ -33,7 +33,7 @@ AS_VARIABLE = {
     "timeout": ["UV_HTTP_TIMEOUT"],
     "trusted-host": ["UV_INSECURE_HOST"],
 }
-"""pip's settings and the variables by which uv is told the same."""
+"""By setting of pip, the variables of uv for the same setting."""
 AS_OPTION = {"no-cache-dir": "--no-cache", "no-index": "--no-index"}
 OF_PIP_ALONE = {
     *(

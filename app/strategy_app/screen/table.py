@@ -35,7 +35,13 @@ def show_table(table: Table) -> int | None:
         return None
     if table.depths:
         _show_parts(table)
-        return None
+    chosen = None if table.depths else _show_grid(table)
+    for note in table.notes:
+        st.caption(as_markdown(note))
+    return chosen
+
+
+def _show_grid(table: Table) -> int | None:
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
     shown = rows[:MOST_SEARCHED]
     columns = {
@@ -51,8 +57,6 @@ def show_table(table: Table) -> int | None:
         st.caption(f"{len(shown):,} of {units.counted(len(table.rows), 'row')}.")
     if table.details and chosen is None:
         st.caption("Choose a row to see it by itself.")
-    for note in table.notes:
-        st.caption(as_markdown(note))
     return None if chosen is None else chosen[0]
 
 
@@ -73,8 +77,6 @@ def _show_parts(table: Table) -> None:
             depths=table.depths,
         )
     )
-    for note in table.notes:
-        st.caption(as_markdown(note))
 
 
 def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:

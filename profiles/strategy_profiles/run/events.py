@@ -157,7 +157,7 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
     """`same-worker` or `fresh-worker` where a reconfiguration opened this segment."""
     has_central_copy: bool | None = None
     """Whether the strategy keeps one copy of the variables, away from the replicas."""
-    batch_sizes: list[Count] | None = None
+    batch_sizes: tuple[Count, Count] | None = None
     """The smallest and the largest number of examples in a step if their sizes vary by design;
     `global_batch_size` is then the median. Derived from the steps, never recorded."""
 

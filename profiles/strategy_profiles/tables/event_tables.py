@@ -52,7 +52,7 @@ def _with_batch_of_steps(segment: SegmentOpened, steps: StepColumns) -> SegmentO
         return msgspec.structs.replace(
             segment,
             global_batch_size=int(np.median(examples)),
-            batch_sizes=[int(sizes[0]), int(sizes[-1])],
+            batch_sizes=(int(sizes[0]), int(sizes[-1])),
         )
     most = sizes[counts == counts.max()][-1]  # an epoch of two batches: the full one
     return msgspec.structs.replace(segment, global_batch_size=int(most))

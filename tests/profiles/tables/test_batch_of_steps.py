@@ -36,4 +36,4 @@ def test_sizes_that_vary_by_design_are_no_partial_batches() -> None:
     steps = [{"kind": "step", "step": n, "examples": each} for n, each in enumerate(examples)]
     opened = {"kind": "segment", "global_batch_size": None}
     (segment,) = read_segments([source(0, 0, opened, *steps)])
-    assert (segment.global_batch_size, segment.batch_sizes) == (25, [9, 83])
+    assert (segment.global_batch_size, segment.batch_sizes) == (25, (9, 83))

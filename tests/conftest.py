@@ -24,6 +24,9 @@ from tests.timeouts import MAX_WAIT_S, wait_until
 
 # The machine may be busy: how long an example takes says nothing.
 settings.register_profile("lab", deadline=None)
+# `make test` judges a change: the same change passes or fails each time. `make check` and `pytest`
+# draw other examples in each run.
+settings.register_profile("daily", deadline=None, derandomize=True)
 settings.load_profile("lab")
 
 # A shell without job control starts what runs in the background with SIGINT ignored. Processes that
@@ -52,6 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="which tests: all, those of make test (daily), or those it leaves out (long)",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("part") == "daily":
+        settings.load_profile("daily")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -136,6 +144,14 @@ def _no_process_left() -> Iterator[None]:
     with contextlib.suppress(AssertionError):
         wait_until(lambda: not all_below(), 60)
     assert not (left := all_below()), [" ".join(command_of(child)) for child in left]
+
+
+@pytest.fixture(autouse=True)
+def _no_signal_left_blocked() -> Iterator[None]:
+    """Processes inherit blocked signals: a later test's server would not end on SIGTERM."""
+    yield
+    left = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    assert not left, f"the test left signals blocked: {sorted(left)}"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -42,7 +42,11 @@ def run_watched(
     parent = os.getpid()
     watched = {signal.SIGCHLD, *_PASSED_ON}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    child = os.fork()
+    try:
+        child = os.fork()
+    except BaseException:  # `main` goes on, for instance where the limit on processes is reached
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise
     if not child:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         tie_to(parent)

@@ -16,7 +16,7 @@ from strategy_app.widgets.segments import segment_marks
 from strategy_app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.tiles import Tile
-from strategy_profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
+from strategy_profiles.analysis.breakdown import NOT_CAPTURED, ReplicaBreakdown, StepBreakdown
 from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.machine_load import NAMED_CORES, MachineLoad
@@ -90,6 +90,11 @@ def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
         st.caption(
             "From in-graph timestamps of the same steps, because it was not captured: replica "
             f"{which}."
+        )
+    if breakdown.undivided:
+        which = ", ".join(map(str, breakdown.undivided))
+        st.caption(
+            f"Only the wait for the batch is known of replica {which}, because {NOT_CAPTURED}."
         )
     say_unlike(breakdown, median_ms)
 

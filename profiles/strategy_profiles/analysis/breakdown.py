@@ -6,7 +6,7 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -18,6 +18,7 @@ from strategy_profiles.analysis.served_phases import served_phases
 from strategy_profiles.analysis.steps import StepTimes, step_times, typical_steps
 from strategy_profiles.run.events import NO_OPS_IN, WHY_NO_OPS, Note
 from strategy_profiles.run.topology import has_servers, worker_of
+from strategy_profiles.tables.arrivals import by_replica
 from strategy_profiles.tables.columns import (
     Floats,
     distinct,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
+NOT_CAPTURED = "TensorFlow's profiler runs in the first worker alone"
 NO_OPS = "its captures hold no op of a replica's graph"
 NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
 
@@ -56,7 +58,7 @@ class ReplicaBreakdown:
     idle_ms: float | None
     source: str | None = None
     """`measured` by a capture, `derived` if its steps are, or `marks`: in a cluster only the leader
-    is captured."""
+    is captured. `steps` if only its steps' length and their wait for the batch are known."""
 
     def phase_ms(self, category: str) -> float | None:
         """The phase named as in `schema.CATEGORIES`."""
@@ -85,13 +87,19 @@ class StepBreakdown:
         return tuple(item.replica for item in self.replicas if item.source == "marks")
 
     @property
+    def undivided(self) -> tuple[int, ...]:
+        """Replicas of which only the steps' length and the wait for the batch are known."""
+        return tuple(item.replica for item in self.replicas if item.source == "steps")
+
+    @property
     def has_derived_steps(self) -> bool:
         """Whether nothing recorded where a step begins: an import has found it out."""
         return any(item.source == "derived" for item in self.replicas)
 
     def mean_ms(self, category: str) -> float | None:
-        """A phase (or `wall`) over all replicas."""
-        known = [value for r in self.replicas if (value := r.phase_ms(category)) is not None]
+        """A phase (or `wall`) over all replicas whose steps are divided, so that phases add up."""
+        divided = [item for item in self.replicas if item.replica not in self.undivided]
+        known = [value for r in divided if (value := r.phase_ms(category)) is not None]
         return sum(known) / len(known) if known else None
 
 
@@ -122,6 +130,7 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
         found = captured_breakdown(captured)
         if reason is not None:
             found = tuple(replace(item, wait_ms=None, transfer_ms=None) for item in found)
+        found += tuple(_of_others(profile, segment, {item.replica for item in found}))
         return StepBreakdown(segment.segment, found, "measured", reason)
     marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
@@ -153,6 +162,29 @@ def why_waits_unknown(profile: Profile, segment: SegmentOpened) -> str | None:
         return None
     names = ", ".join(map(str, absent))
     return f"replicas wait for those of all workers, and the records of worker {names} are missing"
+
+
+def _of_others(
+    profile: Profile, segment: SegmentOpened, captured: Collection[int]
+) -> Iterator[ReplicaBreakdown]:
+    """Replicas of workers that were not captured, where the program has no timestamps either."""
+    for replica, arrivals in by_replica(segment, profile.arrivals).items():
+        rows = arrivals.rows
+        if replica not in captured:
+            yield ReplicaBreakdown(
+                replica=replica,
+                worker=int(rows.worker[0]),
+                device=segment.replica_devices[replica],
+                num_steps=len(rows),
+                wall_ms=float(np.median(rows.wall_ns)) / 1e6,
+                compute_ms=None,
+                delay_ms=None,
+                wait_ms=None,
+                transfer_ms=None,
+                input_ms=float(np.median(rows.input_ns)) / 1e6,
+                idle_ms=None,
+                source="steps",
+            )
 
 
 def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:

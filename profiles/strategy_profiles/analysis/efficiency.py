@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from strategy_profiles.analysis.breakdown import StepBreakdown
+from strategy_profiles.analysis.breakdown import NOT_CAPTURED, StepBreakdown
 from strategy_profiles.analysis.steps import StepTimes
 
 if TYPE_CHECKING:
@@ -50,17 +50,20 @@ def efficiency(breakdown: StepBreakdown) -> Efficiency:
     """Efficiencies of a segment."""
     if not breakdown.is_in_sync:
         return _unknown("each worker does its own steps, so none waits for another")
-    useful, active, runtime = [], [], []
+    useful: list[float] = []
+    active: list[float] = []
+    runtime: list[float] = []
     for replica in breakdown.replicas:
         if replica.compute_ms is None or replica.wall_ms is None:
-            return _unknown(breakdown.reason or "a replica's time is unknown")
+            useful.clear()
+            break
         useful.append(replica.compute_ms + (replica.delay_ms or 0.0))
         runtime.append(replica.wall_ms)
         if replica.wait_ms is not None and replica.transfer_ms is not None:
             active.append(useful[-1] + replica.wait_ms + replica.transfer_ms)
+    longest, wall = max(useful, default=0.0), max(runtime, default=0.0)
     if not useful:
-        return _unknown(breakdown.reason or "a replica's time is unknown")
-    longest, wall = max(useful), max(runtime)
+        return _unknown(_why_unknown(breakdown))
     if longest <= 0 or wall <= 0:
         return _unknown("no computation of a replica was recorded")
     balance = sum(useful) / len(useful) / longest
@@ -68,6 +71,12 @@ def efficiency(breakdown: StepBreakdown) -> Efficiency:
     if len(active) < len(useful):
         return Efficiency(balance, None, None, parallel)
     return Efficiency(balance, longest / max(active), max(active) / wall, parallel)
+
+
+def _why_unknown(breakdown: StepBreakdown) -> str:
+    if breakdown.undivided:
+        return f"the work of replica {breakdown.undivided[0]} is not known: {NOT_CAPTURED}"
+    return breakdown.reason or "a replica's time is unknown"
 
 
 def _unknown(reason: str) -> Efficiency:

@@ -27,6 +27,7 @@ from strategy_profiles.analysis.epoch_ends import EpochEnds, epoch_ends
 from strategy_profiles.analysis.failures.of_run import failed_in
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
+from strategy_profiles.analysis.late_batches import batch_line
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
@@ -51,6 +52,7 @@ from strategy_profiles.run.events import (
 )
 
 if TYPE_CHECKING:
+    from strategy_profiles.run.event_parts import StackFrame
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
 
@@ -140,6 +142,8 @@ class Facts:
     read_all_idle_ms: Callable[[], float | None]
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
+    read_batch_line: Callable[[int], StackFrame | None]
+    """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
     """Lines of the program at which the recorder saw something, by the field of its note."""
     is_one_of_several: bool
@@ -248,6 +252,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_side_by_side=lambda: profile.once(
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
+        read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         is_one_of_several=len(profile.segments) > 1,
         failure=(failure := _failure(profile, segment)),

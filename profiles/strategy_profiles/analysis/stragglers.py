@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_profiles.analysis.breakdown import why_waits_unknown
+from strategy_profiles.analysis.late_batches import late_batches
 from strategy_profiles.analysis.parameter_server import parameter_serving
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.topology import has_servers
@@ -40,6 +41,8 @@ from strategy_profiles.tables.columns import (
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
+Source = Literal["measured", "marks", "derived"]
+"""Captured steps, timestamps of all steps, or when each worker had its batch in all steps."""
 NOTICEABLE_SHARE = 0.05
 """A straggler is late by at least this share of a step..."""
 NOTICEABLE_MS = 0.5
@@ -83,7 +86,7 @@ class Stragglers:
 
     segment: int
     num_steps: int
-    source: Literal["measured", "marks"] | None
+    source: Source | None
     replicas: tuple[ReplicaLateness, ...]
     straggler: ReplicaLateness | None
     slowdown: float | None
@@ -111,7 +114,7 @@ class Stragglers:
 class Work:
     """The steps in which every replica's time is known: `[step, replica]`, and `[step]`."""
 
-    source: Literal["measured", "marks"]
+    source: Source
     replicas: list[int]
     workers: list[int]
     wait: Floats
@@ -184,14 +187,19 @@ def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers
 
 
 def _gather(profile: Profile, segment: int) -> Work:
-    """Each replica's own work by step, from timestamps or captures, whichever has more steps."""
+    """Each replica's own work by step, from timestamps, captures or the workers' waits for their
+    batches, whichever has more steps."""
     steps = step_times(profile, segment)
     marks = of_segment(profile.table("marks"), segment)
     captured = of_segment(profile.table("replica_steps"), segment)
     from_marks = _matrices(marks, "marks", steps, _own(marks), _walls(marks, steps))
     work = _own(captured) + np.nan_to_num(floats(captured, "input_ms"))
     measured = _matrices(captured, "measured", steps, work, floats(captured, "wall_ms"))
-    return from_marks if len(from_marks.wall) >= len(measured.wall) else measured
+    arrived = late_batches(profile, segment)
+    batches = _matrices(
+        arrived, "derived", steps, floats(arrived, "input_ms"), floats(arrived, "wall_ms")
+    )
+    return max(from_marks, measured, batches, key=lambda found: len(found.wall))
 
 
 def _walls(marks: pa.Table, steps: StepTimes) -> Floats:
@@ -213,7 +221,7 @@ def _own(rows: pa.Table) -> Floats:
 
 def _matrices(
     rows: pa.Table,
-    source: Literal["measured", "marks"],
+    source: Source,
     steps: StepTimes,
     work: Floats,
     wall: Floats,

@@ -83,6 +83,11 @@ class StackFrame(Struct, frozen=True):
     text: Name = ""
     """The line itself."""
 
+    @property
+    def place(self) -> str:
+        """`train.py:12`."""
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
 
 class StackPlace(Struct, frozen=True):
     """What a thread was doing when its stack was sampled."""

@@ -54,6 +54,16 @@ class MarkRows:
         """Return the rows selected by a mask or an index array."""
         return MarkRows(*(getattr(self, item.name)[chosen] for item in fields(self)))
 
+    @classmethod
+    def joined(cls, blocks: Sequence[MarkRows]) -> MarkRows:
+        """Return the rows of all blocks, in their order."""
+        if len(blocks) == 1:
+            return blocks[0]
+        none = np.empty(0, np.int64)
+        names = [item.name for item in fields(cls)]
+        every = ([none, *(getattr(block, name) for block in blocks)] for name in names)
+        return cls(*(np.concatenate(columns) for columns in every))
+
 
 def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpened]) -> MarkRows:
     """Return all marks, in order of worker and process."""
@@ -64,12 +74,7 @@ def read_mark_rows(sources: Sequence[EventSource], segments: Sequence[SegmentOpe
         if source.worker is not None
         for block in _blocks(source.steps, source.worker, layout)
     ]
-    if len(blocks) == 1:
-        return blocks[0]
-    none = np.empty(0, np.int64)
-    names = [item.name for item in fields(MarkRows)]
-    every = ([none, *(getattr(block, name) for block in blocks)] for name in names)
-    return MarkRows(*(np.concatenate(columns) for columns in every))
+    return MarkRows.joined(blocks)
 
 
 def first_replica(worker: int, num_local: int, opened: SegmentOpened | None) -> int:

@@ -5,6 +5,8 @@ TensorFlow's profiler runs only in the leader, and a capture covers only its own
 - ranks without a capture get their rows of `replica_steps` from their marks (`source` is `marks`);
 - a collective waits until the last replica of all workers has its gradients, but in the capture
   this time looks like transfer. It is moved to the wait in `collectives` and `replica_steps`.
+
+Without marks, what moves is the time from a replica's batch to that of the last worker.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.tables.arrivals import Arrivals
 from strategy_profiles.tables.columns import floats, ints
 from strategy_profiles.tables.mark_phases import between_marks, fill_step
 from strategy_profiles.tables.mark_rows import MarkRows
@@ -53,6 +56,32 @@ def complete_tables(
     added = _from_marks(replica_steps, rows, last_ns, layout)
     whole = pa.concat_tables([corrected, added]).unify_dictionaries()
     return {"replica_steps": whole, "collectives": _moved_to_wait(collectives, waited)}
+
+
+def wait_for_batches(found: Mapping[str, pa.Table], arrivals: Arrivals) -> dict[str, pa.Table]:
+    """Return the tables named in `COMPLETED`, for segments without marks.
+
+    The first collective after a replica has its batch waits for the last worker; after it, all
+    workers go on together.
+    """
+    replica_steps, collectives = (found[name] for name in COMPLETED)
+    own = _places(collectives, arrivals.rows)
+    start_ns = ints(collectives, "start_ns")
+    lasts_ms = floats(collectives, "wait_ms") + floats(collectives, "transfer_ms")
+    ended = start_ns + np.nan_to_num(lasts_ms * 1e6).astype(np.int64)
+    after = np.flatnonzero(own >= 0)
+    after = after[ended[after] > arrivals.rows.inputs_ns[own[after]]]
+    after = after[np.argsort(start_ns[after], kind="stable")]
+    _, first = np.unique(own[after], return_index=True)
+    first = after[first]
+    waited = np.zeros(collectives.num_rows)
+    waited[first] = np.clip(
+        arrivals.late_ms[own[first]], 0.0, np.nan_to_num(floats(collectives, "transfer_ms")[first])
+    )
+    return {
+        "replica_steps": _moved_to_wait(replica_steps, _sums(collectives, waited, replica_steps)),
+        "collectives": _moved_to_wait(collectives, waited),
+    }
 
 
 def _waited_ms(collectives: pa.Table, rows: MarkRows, last_ns: Ints) -> Floats:

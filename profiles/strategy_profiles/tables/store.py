@@ -33,8 +33,10 @@ from strategy_profiles.run.layout import (
 )
 from strategy_profiles.run.manifest import RunIdentity, read_run_file, why_damaged
 from strategy_profiles.run.process_history import read_processes
+from strategy_profiles.run.stacks import NO_STACKS, Stacks, read_stacks
 from strategy_profiles.run.status import Status, derive_status
 from strategy_profiles.run.topology import is_pod
+from strategy_profiles.tables.arrivals import Arrivals, read_arrivals
 from strategy_profiles.tables.columns import of_steps
 from strategy_profiles.tables.event_tables import (
     links_table,
@@ -47,7 +49,11 @@ from strategy_profiles.tables.event_tables import (
 from strategy_profiles.tables.mark_rows import MarkRows, read_mark_rows
 from strategy_profiles.tables.marks_table import last_gradients_ns, marks_table
 from strategy_profiles.tables.merged_windows import count_steps
-from strategy_profiles.tables.multi_worker import COMPLETED, complete_tables
+from strategy_profiles.tables.multi_worker import (
+    COMPLETED,
+    complete_tables,
+    wait_for_batches,
+)
 from strategy_profiles.tables.parquet_tables import (
     read_parts,
     read_table,
@@ -214,6 +220,11 @@ class Profile:
         """The marks as they were written; the table `marks` is computed from them."""
         return read_mark_rows(self.sources, self.segments)
 
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """When each worker had its batch, in segments of several workers without marks."""
+        return read_arrivals(self.sources, self.segments, self.mark_rows, self.clocks)
+
     def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
         return read_table(name, self.files[name], noted, self._recorded)
 
@@ -245,6 +256,20 @@ class Profile:
             self._answers[key] = make()
         answer: Answer = self._answers[key]
         return answer
+
+    @property
+    def workers(self) -> set[int]:
+        """The workers that have records."""
+        return {source.worker for source in self.sources if source.worker is not None}
+
+    def stacks(self, worker: int) -> Stacks:
+        """Where the thread that trains was, by samples of a worker's last process."""
+        return self.once(("stacks", worker), lambda: self._read_stacks(worker))
+
+    def _read_stacks(self, worker: int) -> Stacks:
+        folders = list(worker_folders(self.path)) if self.path.is_dir() else []
+        found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == worker)
+        return next((stacks for stacks in found if stacks.count), NO_STACKS)
 
     def absent_workers(self, segment: SegmentOpened) -> tuple[int, ...]:
         """Return the workers that belong to the segment but have no records."""
@@ -355,18 +380,20 @@ class Profile:
 
     def _completed(self, name: str, found: pa.Table) -> pa.Table:
         """Complete a table of captured steps with the marks of other workers."""
-        if len({source.worker for source in self.sources} - {None}) < 2:
+        if len(self.workers) < 2:
             return found
         # A pod's captures already include the replicas of all its hosts.
         pods = [segment.segment for segment in self.segments if is_pod(segment)]
         marked = self.mark_rows.only(~np.isin(self.mark_rows.segment, pods))
-        if not len(marked):
+        if not len(marked) and not len(self.arrivals.rows):
             return found
         raw = {
             other: found if other == name else self._read(other, _discard_note)
             for other in COMPLETED
         }
         raw["replica_steps"] = with_delays(raw["replica_steps"], self.segments)
+        if len(self.arrivals.rows):
+            raw = wait_for_batches(raw, self.arrivals)
         layout = {segment.segment: segment for segment in self.segments}
         last_ns = last_gradients_ns(marked, self.clocks, layout)
         return complete_tables(raw, marked, last_ns, layout)[name]

@@ -43,6 +43,7 @@ _BY_FILE: dict[str, dict[str, str]] = {
         "_initialize": "tracing",
         "__call__": "function",
     },
+    "tensorflow/python/distribute/distribute_lib.py": {"reduce": "reduce"},
     "tensorflow/python/eager/execute.py": {"quick_execute": "op", "execute": "op"},
     _KERAS_TRAINER: {
         "evaluate": "validation",

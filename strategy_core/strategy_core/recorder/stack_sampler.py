@@ -268,6 +268,8 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
     """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
     within = next((role.within for role in roles if role.within), "")
     strong = next((role.does for role in roles if role.does in _STRONG), "")
+    if strong == "input" and any(role.does == "reduce" for role in roles):
+        strong = "agreement"  # workers tell each other whether one of them has a batch left
     if not strong and roles and roles[-1].does == "fit":
         strong = "epoch-start"  # `fit` itself calls nothing that takes time: it frees an iterator
     last = max((i for i, role in enumerate(roles) if role.origin == "program"), default=-1)

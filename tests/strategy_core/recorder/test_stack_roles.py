@@ -81,3 +81,16 @@ def _function(path: str, name: str) -> Callable[[], None]:
     folder = "" if path.startswith("/") else f"{sys.prefix}/lib/site-packages/"
     exec(compile(f"def {name}(): pass", folder + path, "exec"), names)
     return names[name]
+
+
+def test_workers_that_tell_each_other_whether_a_batch_is_left_are_recognised() -> None:
+    """Only with several workers; one alone reduces nothing while it takes a batch."""
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+    taking = role_of(type(iter(data)).__next__.__code__)
+    reducing = role_of(tf.distribute.Strategy.reduce.__code__)
+    assert reduced([taking, reducing], []).doing == "agreement"
+    assert reduced([taking], []).doing == "input"
+    assert reduced([reducing], []).doing == "call"

@@ -15,6 +15,10 @@ KINDS = {
     "wait": ("Wait", "A replica has entered a collective and waits for others."),
     "transfer": ("Transfer", "A replica's tensors move in a collective that all have entered."),
     "input": ("Waiting for a batch", "The step waits until the next batch is there."),
+    "agreement": (
+        "Agreeing on a batch",
+        "Workers tell each other, by an all-reduce, whether one of them has a batch left.",
+    ),
     "idle": ("Idle", "A replica runs nothing: Python and the runtime start the next op."),
     "launch": ("Launches", "A GPU idles until Python and the runtime launch its next kernel."),
     "op": ("Op", "Time of one type of op in one layer, with the line that made the longest."),

@@ -27,8 +27,7 @@ from strategy_profiles.analysis.account.set_clock import (
 )
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.event_parts import Loop, StackPlace
-from strategy_profiles.run.layout import worker_folders
-from strategy_profiles.run.stacks import NO_STACKS, Stacks, read_stacks
+from strategy_profiles.run.stacks import Stacks
 from strategy_profiles.tables.columns import Bools, Ints
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def regions_of(profile: Profile, segment: int) -> Regions | None:
 
 def _by_segment(profile: Profile) -> dict[int, Regions]:
     changes, opened = set_clocks(profile), sorted(profile.segments, key=lambda each: each.segment)
-    stacks = stacks_by_first_clock(_stacks(profile), changes)
+    stacks = stacks_by_first_clock(profile.stacks(min(profile.workers, default=0)), changes)
     found: dict[int, Regions] = {}
     over_ns: int | None = None
     for each, later in itertools.pairwise([*opened, None]):
@@ -89,14 +88,6 @@ def _by_segment(profile: Profile) -> dict[int, Regions]:
         if own is not None:
             found[each.segment], over_ns = own, own.over_ns
     return found
-
-
-def _stacks(profile: Profile) -> Stacks:
-    """The samples of the lowest worker's last process."""
-    folders = list(worker_folders(profile.path)) if profile.path.is_dir() else []
-    lowest = min((folder.worker for folder in folders), default=0)
-    found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == lowest)
-    return next((stacks for stacks in found if stacks.count), NO_STACKS)
 
 
 def regions(

@@ -13,6 +13,7 @@ from strategy_profiles.analysis.cost import Cost
 from strategy_profiles.analysis.facts import Facts, per_step
 from strategy_profiles.analysis.placed import CopiedVariables
 from strategy_profiles.analysis.stragglers import ReplicaLateness
+from strategy_profiles.reporting import units
 
 MOST_OF_LATENESS = 0.5
 """A finding makes a replica late if it accounts for this part of its lateness."""
@@ -57,3 +58,14 @@ def at_least_its_lateness(facts: Facts, cost: Cost | None, late: ReplicaLateness
     if cost is None or (waited is not None and waited.share > cost.share):
         return waited
     return cost
+
+
+def late_batch(facts: Facts, worker: int, longer_ms: float) -> str:
+    """What to do about a worker whose batches take longer than those of the others."""
+    line = facts.read_batch_line(worker)
+    at = f" at {line.place} (`{line.text}`)" if line else ""
+    return (
+        f"Its batch{at} takes {units.milliseconds(longer_ms)} longer than those of the others. "
+        "Check its part of the input: how much data its shard has, where it reads it from, and how "
+        "many cores prepare it."
+    )

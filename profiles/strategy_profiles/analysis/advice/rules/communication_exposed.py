@@ -69,6 +69,9 @@ def _moved(facts: Facts) -> tuple[str, str]:
     advice = f"Raise the batch per replica (the bytes stay the same), {remedy}"
     if facts.lacks_ranks:
         return "waits for other ranks or moves tensors between them", advice
+    if facts.breakdown.undivided:
+        moved = "moves tensors between workers, or waits for the work of those not captured,"
+        return moved, advice
     return "moves tensors between devices", advice
 
 

@@ -8,7 +8,7 @@ half of the wait, prefetched or not, and the op that runs Python for most of tha
 stage, a wait of less than 2 ms is the call of the iterator, not the input; less than 20 ms, if
 stages were at work for a smaller part, or those by which tf.distribute hands batches to devices.
 Neither holds if a collective runs while the program asks for the batch: then workers wait for each
-other there, in each step.
+other there, in each step. Names the worker whose own batch is late.
 
 ## Why is this slow
 
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.advice.late_because import late_batch
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -35,6 +36,7 @@ from strategy_profiles.analysis.facts import (
 )
 from strategy_profiles.analysis.input_share import INPUT_BOUND_SHARE
 from strategy_profiles.analysis.input_stages import OF_DISTRIBUTE
+from strategy_profiles.analysis.late_replicas import who_waits
 from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
 
@@ -151,11 +153,22 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
             f"{units.share(found.share)} of the time of all {found.num_steps:,}."
         )
         cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)
+    reason, advice = f"{_limit(stage)}{_python(facts, stage)}", _advice(facts, stage)
+    late = facts.stragglers.straggler
+    if agrees and late is not None and late.late_ms >= MOST_OF_WAIT * (found.mean_ms or 0.0):
+        waits = who_waits(facts.stragglers)
+        reason = (
+            f" {late.name.capitalize()} has its batch {units.milliseconds(late.late_ms)} late: "
+            f"{waits} for it when the workers agree, with each batch, whether any has one left."
+        )
+        advice = late_batch(facts, late.worker, late.late_ms)
+    elif agrees:
+        reason, advice = _AGREES, _REPEAT
     return finding(
         facts,
         KEY,
-        f"{sentence}{_AGREES if agrees else _limit(stage)}{_python(facts, stage)}",
-        _REPEAT if agrees else _advice(facts, stage),
+        f"{sentence}{reason}",
+        advice,
         cost,
         mean_ms=found.mean_ms,
         median_ms=found.median_ms,

@@ -86,7 +86,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, spent_ms, wall)} passes in {_named(use)}: "
         f"{units.milliseconds(wait_ms)} until the last replica has entered it, "
-        f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{takes}. The "
+        f"{units.milliseconds(spent_ms - wait_ms)} in the transfer{_or_work(facts)}{takes}. The "
         f"cost is {'waiting' if waits else 'latency'}, not bytes.{injected}",
         BY_TURNS if few else _advice(waits, is_injected=bool(delays_ms)),
         per_step(facts, spent_ms, wall),
@@ -102,6 +102,13 @@ def edits(facts: Facts, found: Finding) -> dict[str, Any]:
     """No injected delay, if there is one and the replicas wait."""
     waits = _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"])
     return {"inject": []} if waits and injected_delays(facts.segment) else {}
+
+
+def _or_work(facts: Facts) -> str:
+    """What else the transfer may be, where workers were not captured."""
+    if not facts.breakdown.undivided:
+        return ""
+    return " or in waiting for the work of other workers, which was not captured"
 
 
 def _named(use: CollectiveUse) -> str:

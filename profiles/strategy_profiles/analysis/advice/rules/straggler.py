@@ -3,10 +3,10 @@
 ## What it does
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
-otherwise of the captured ones. Names every late replica, the delay that the lab injected, and
-whether its own work takes longer or it begins later, unless a loop's ops were too short to be
-recorded. If another finding makes it late (`detour`,
-`variable-off-device`, `inter-op-threads`), names that, and comes after it.
+otherwise of the captured ones; of workers with neither, when they have their batches. Names every
+late replica, the delay that the lab injected, and whether its own work takes longer or it begins
+later, unless a loop's ops were too short to be recorded. If another finding makes it late
+(`detour`, `variable-off-device`, `inter-op-threads`), names that, and comes after it.
 
 ## Why is this slow
 
@@ -32,6 +32,7 @@ from strategy_profiles.analysis.advice.late_because import (
     copies_behind,
     cost_of_lateness,
     detour_behind,
+    late_batch,
 )
 from strategy_profiles.analysis.advice.rules import detour, shared_cores, variable_off_device
 from strategy_profiles.analysis.captured_steps import is_unlike
@@ -160,11 +161,7 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
         lead += f"{worst.name[0].upper()}{worst.name[1:]} is the latest. "
     longer_ms = _input_behind(facts, worst)
     if longer_ms is not None:
-        return (
-            f"{lead}Its batch takes {units.milliseconds(longer_ms)} longer than those of the "
-            "others. Check its part of the input: how much data its shard has, where it reads it "
-            "from, and how many cores prepare it."
-        )
+        return lead + late_batch(facts, worst.worker, longer_ms)
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
     loop = facts.held_up.unrecorded_loop
     if loop is not None:
@@ -189,6 +186,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
 
 def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     """How much longer its batch takes than those on time; None if that does not make it late."""
+    if facts.stragglers.source == "derived":  # it is late by its batch
+        return late.late_ms
     all_late = {item.replica for item in facts.stragglers.late}
     waits_ms = {item.replica: item.input_ms for item in facts.breakdown.replicas}
     own_ms = waits_ms.get(late.replica)

@@ -1,0 +1,63 @@
+"""Which worker has its batch late, in programs without timestamps in their graph.
+
+Each worker records how long it waited for its batch. Where workers agree on each batch, all wait
+until the last one has it: samples of the stack tell which of them waits for its own data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_profiles.tables.arrivals import read_arrivals
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.event_parts import StackFrame
+    from strategy_profiles.run.stacks import Stacks
+    from strategy_profiles.tables.store import Profile
+
+FEWEST_SAMPLES = 10
+_WAITS = ("input", "agreement")
+
+
+def late_batches(profile: Profile, segment: int) -> pa.Table:
+    """The wait for the last worker's batch, by step and replica; no row if there are timestamps.
+
+    `input_ms` is the wait for the worker's own data.
+    """
+    if not len(profile.arrivals.of_segment(segment).rows):
+        return pa.table({name: [] for name in _COLUMNS})
+    agreeing = {worker: _agreeing(profile.stacks(worker)) for worker in profile.workers}
+    found = read_arrivals(
+        profile.sources, profile.segments, profile.mark_rows, profile.clocks, agreeing
+    ).of_segment(segment)
+    rows = found.rows
+    values = (rows.step, rows.worker, rows.replica, found.late_ms)
+    lengths = (rows.input_ns / 1e6, rows.wall_ns / 1e6)
+    return pa.table(dict(zip(_COLUMNS, (*values, *lengths), strict=True)))
+
+
+_COLUMNS = ("step", "worker", "replica", "wait_ms", "input_ms", "wall_ms")
+
+
+def batch_line(profile: Profile, worker: int) -> StackFrame | None:
+    """The line of the program at which a worker waits for its batches; None if none was sampled."""
+    stacks = profile.stacks(worker)
+    counts = Counter(
+        {
+            number: count
+            for number, count in enumerate(np.bincount(stacks.place).tolist())
+            if stacks.places[number].doing in _WAITS and stacks.places[number].frames
+        }
+    )
+    return stacks.places[counts.most_common(1)[0][0]].frames[-1] if counts else None
+
+
+def _agreeing(stacks: Stacks) -> float:
+    """Of the samples that wait for a batch, the share in which the worker has its own."""
+    doing = [stacks.places[place].doing for place in stacks.place.tolist()]
+    num_agreeing, num_waiting = doing.count("agreement"), sum(doing.count(w) for w in _WAITS)
+    return num_agreeing / num_waiting if num_waiting >= FEWEST_SAMPLES else 0.0

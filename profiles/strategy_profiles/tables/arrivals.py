@@ -1,0 +1,111 @@
+"""When each worker of a run without timestamps has its batch: who waits for whom, by their steps.
+
+TensorFlow's profiler runs only in the leader, and a program that the lab did not write has no
+timestamps in its graph. Each worker still records when it asked for a batch and how long it waited
+for it. Workers of a synchronous strategy then do the same work, so one that has its batch later
+enters the step's first collective later by as much, and the others wait for it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from strategy_profiles.clocks.estimate import Clocks
+from strategy_profiles.run.event_files import EventSource
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.topology import has_coordinator, replicas_of
+from strategy_profiles.tables.mark_rows import MarkRows
+from strategy_profiles.tables.marks_table import last_gradients_ns
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """One row for each step and replica of the segments in which only batches have a time."""
+
+    rows: MarkRows
+    """All three times are those at which the replica's worker had its batch."""
+    last_ns: Ints
+    """When the last worker of the step had its batch, on the clock of the row's worker."""
+
+    @property
+    def late_ms(self) -> npt.NDArray[np.float64]:
+        """How long after the row's worker the last one had its batch."""
+        return (self.last_ns - self.rows.inputs_ns) / 1e6
+
+    def of_segment(self, segment: int) -> Arrivals:
+        chosen = self.rows.segment == segment
+        return Arrivals(self.rows.only(chosen), self.last_ns[chosen])
+
+
+def read_arrivals(
+    sources: Sequence[EventSource],
+    segments: Sequence[SegmentOpened],
+    marked: MarkRows,
+    clocks: Clocks,
+    agreeing: Mapping[int, float] = MappingProxyType({}),
+) -> Arrivals:
+    """Return the arrivals in synchronous segments of several workers that have no marks.
+
+    `agreeing` is the share of the wait for a batch in which a worker has its own and waits to hear
+    whether the others have theirs, by worker. With it, a batch arrives before that.
+    """
+    has_marks = set(np.unique(marked.segment).tolist())
+    layout = {
+        segment.segment: segment
+        for segment in segments
+        if segment.num_workers > 1
+        and not has_coordinator(segment)
+        and segment.segment not in has_marks
+    }
+    blocks = [
+        block
+        for source in sources
+        if source.worker is not None
+        for segment in layout.values()
+        for block in [_arrived(source, source.worker, segment, agreeing.get(source.worker, 0.0))]
+        if len(block)
+    ]
+    rows = MarkRows.joined(blocks)
+    return Arrivals(rows, last_gradients_ns(rows, clocks, layout))
+
+
+def _arrived(source: EventSource, worker: int, segment: SegmentOpened, agreeing: float) -> MarkRows:
+    steps = source.steps
+    chosen = (steps.segment == segment.segment) & np.isfinite(steps.input_ms)
+    replicas = np.array(replicas_of(segment, worker), np.int64)
+    num_rows = int(chosen.sum()) * len(replicas)
+
+    def each(values: npt.NDArray[np.generic]) -> Ints:
+        return np.repeat(np.rint(values[chosen]).astype(np.int64), len(replicas))
+
+    input_ns, start_ns = each(steps.input_ms * 1e6 * (1 - agreeing)), each(steps.start_ns)
+    arrived_ns = start_ns + input_ns
+    return MarkRows(
+        segment=np.full(num_rows, segment.segment, np.int64),
+        step=each(steps.step),
+        worker=np.full(num_rows, worker, np.int64),
+        replica=np.tile(replicas, int(chosen.sum())),
+        inputs_ns=arrived_ns,
+        gradients_ns=arrived_ns,
+        reduced_ns=arrived_ns,
+        start_ns=start_ns,
+        wall_ns=each(steps.wall_ms * 1e6),
+        input_ns=input_ns,
+        delay_ns=np.zeros(num_rows, np.int64),
+    )
+
+
+def by_replica(segment: SegmentOpened, arrivals: Arrivals) -> Mapping[int, Arrivals]:
+    """Return the rows of each replica of a segment."""
+    rows = arrivals.of_segment(segment.segment)
+    return {
+        int(replica): Arrivals(rows.rows.only(of := rows.rows.replica == replica), rows.last_ns[of])
+        for replica in np.unique(rows.rows.replica)
+    }

@@ -1,0 +1,91 @@
+"""Workers of a program without timestamps: whose batch is late, and who waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import strategy_profiles
+from strategy_profiles.analysis.efficiency import efficiency
+from strategy_profiles.analysis.findings import Facts, findings, gather_facts
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.event_parts import StackFrame, StackPlace
+from strategy_profiles.run.events import StacksSampled
+from tests.event_records import read_records, write_records
+from tests.synthetic import TWO_HOSTS, write_run
+from tests.synthetic.recipe import EPOCH_NS
+
+LATE_MS = 30.0
+LINE = StackFrame("/home/me/train.py", 7, "main", "batch = next(batches)")
+
+
+def facts_of(folder: Path, *, agreeing: bool = False, late: bool = True) -> Facts:
+    """Replicas 2 and 3 are of worker 1, whose batch is late in each step.
+
+    Workers that are `agreeing` wait for each other before they have the batch.
+    """
+    options = {"steps": 120, "marks": False, "clock_ahead_ms": (0.0, -50.0)}
+    options |= {"collective_bytes": (2_097_152,)}
+    if late and not agreeing:
+        options |= {"straggler": (3, LATE_MS), "also_late": (2, LATE_MS)}
+    run = write_run(folder / "run", **(TWO_HOSTS | options))
+    for worker in (0, 1):
+        events = run / f"worker-{worker}-0" / "events.jsonl"
+        records = read_records(events)
+        for record in records:
+            if record["kind"] == "step" and late and (agreeing or worker == 1):
+                record["input_ms"] += LATE_MS
+            if record["kind"] == "step" and agreeing:
+                record["wall_ms"] += LATE_MS
+        write_records(events, records)
+        write_stacks(run, worker, "agreement" if agreeing and worker == 0 else "input")
+    profile = strategy_profiles.load(run)
+    return gather_facts(profile, profile.segments[0])
+
+
+def write_stacks(run: Path, worker: int, doing: str) -> None:
+    place = StackPlace(doing, "", "DistributedIterator.__next__", [LINE])
+    log = EventLog(run / f"worker-{worker}-0" / "stacks.jsonl")
+    log.write(StacksSampled(EPOCH_NS, EPOCH_NS, [1000] * 20, [0] * 20, [place], []))
+    log.close()
+
+
+def test_the_time_until_the_last_worker_has_its_batch_is_no_transfer(tmp_path: Path) -> None:
+    leader = [item for item in facts_of(tmp_path).breakdown.replicas if item.worker == 0]
+    assert [item.wait_ms for item in leader] == pytest.approx([LATE_MS] * 2, abs=1.0)
+    assert [item.transfer_ms for item in leader] == pytest.approx([2.0] * 2, abs=0.2)
+
+
+def test_without_a_late_batch_nothing_is_moved(tmp_path: Path) -> None:
+    found = facts_of(tmp_path, late=False)
+    assert found.breakdown.mean_ms("wait") == pytest.approx(0.0, abs=1.0)
+    assert found.stragglers.straggler is None
+
+
+def test_the_first_finding_names_the_worker_and_its_line(tmp_path: Path) -> None:
+    found = facts_of(tmp_path)
+    assert found.stragglers.source == "derived"
+    first = findings(found)[0]
+    assert (first.key, first.evidence["worker"]) == ("straggler", 1)
+    assert first.evidence["late_ms"] == pytest.approx(LATE_MS, abs=1.0)
+    assert "train.py:7" in first.advice
+
+
+def test_what_was_not_captured_is_unknown(tmp_path: Path) -> None:
+    found = facts_of(tmp_path).breakdown
+    assert found.undivided == (2, 3)
+    other = found.replicas[2]
+    assert (other.compute_ms, other.wait_ms, other.source) == (None, None, "steps")
+    assert other.input_ms == pytest.approx(1.0 + LATE_MS, abs=0.5)
+    assert "not known" in (efficiency(found).reason or "")
+
+
+def test_among_workers_that_agree_on_a_batch_the_one_without_its_own_is_late(
+    tmp_path: Path,
+) -> None:
+    found = facts_of(tmp_path, agreeing=True)
+    late = found.stragglers.straggler
+    assert late is not None
+    assert late.worker == 1
+    assert late.late_ms == pytest.approx(LATE_MS, abs=2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -63,6 +64,9 @@ class DenseGradient:
     bytes: float
     ms: float | None
     """Mean length of the op in captured steps; None if none was captured."""
+    share_of_variables: float = 0.0
+    """Of the bytes of the device's large variables, the share of those of this size: the variable,
+    and what the optimizer keeps for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
             profile,
             segment.segment,
             rows.filter(pa.array(is_large & _is_in(rows, "op", SCATTER_INTO_DENSE))),
-            {(each.device, each.bytes) for each in variables},
+            variables,
         ),
     )
 
@@ -196,9 +200,13 @@ def _ms_of(
 
 
 def _dense(
-    profile: Profile, segment: int, rows: pa.Table, sizes: set[tuple[str, float]]
+    profile: Profile, segment: int, rows: pa.Table, variables: Sequence[PlacedVariable]
 ) -> tuple[DenseGradient, ...]:
     """Only an output of exactly a variable's size on its device: other sums are the program's."""
+    sizes, on_device = Counter[tuple[str, float]](), Counter[str]()
+    for each in variables:
+        sizes[each.device, each.bytes] += int(each.bytes)
+        on_device[each.device] += int(each.bytes)
     columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
     found = [
         (name or "", device or "", size)
@@ -206,7 +214,10 @@ def _dense(
         if (device or "", size) in sizes
     ]
     lengths = _lengths_ms(profile, segment) if found else {}
-    every = [DenseGradient(*each, lengths.get(each[:2])) for each in found]
+    every = [
+        DenseGradient(*each, lengths.get(each[:2]), sizes[each[1:]] / on_device[each[1]])
+        for each in found
+    ]
     return tuple(sorted(every, key=lambda each: (-each.bytes, each.device, each.op)))
 
 

@@ -270,8 +270,10 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
     strong = next((role.does for role in roles if role.does in _STRONG), "")
     if strong == "input" and any(role.does == "reduce" for role in roles):
         strong = "agreement"  # workers tell each other whether one of them has a batch left
-    if not strong and roles and roles[-1].does == "fit":
-        strong = "epoch-start"  # `fit` itself calls nothing that takes time: it frees an iterator
+    innermost = next((role for role in roles[::-1] if role.name), None)
+    if not strong and innermost is not None and innermost.does == "fit":
+        # `fit` itself, and Keras's wrapper of what it has called, only free an iterator.
+        strong = "epoch-start"
     last = max((i for i, role in enumerate(roles) if role.origin == "program"), default=-1)
     inside = roles[last + 1 :]
     call = next((role.name for role in inside if role.name), "")

@@ -28,6 +28,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.run.tensorflow_names import PYTHON_OPS
 
 KEY = "computation"
+ROWS = ("loop/steps/compute",)
 NO_GAIN = "The computation is what the step is for."
 SHARE = 0.1
 """Of the loop without its first step."""

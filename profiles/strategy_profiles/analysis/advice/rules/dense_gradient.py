@@ -4,7 +4,8 @@
 
 Looks for an op that turns `IndexedSlices` into a dense tensor (`UnsortedSegmentSum`) whose output
 has exactly the size of a variable on the same device, 64 KiB or more. If an all-reduce of the step
-moves as many bytes or more, its share of the transfer is a part of the cost.
+moves as many bytes or more, its share of the transfer is a part of the cost. So is the optimizer's
+share by bytes, if the op is the optimizer's: it then updates every row.
 
 ## Why is this slow
 
@@ -20,13 +21,17 @@ sparse update.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.facts import Facts, Finding, finding, per_step
+from strategy_profiles.analysis.placed import SCATTER_INTO_DENSE, DenseGradient
 from strategy_profiles.reporting import units
 
 KEY = "dense-gradient"
-ROWS = ("loop/steps",)
+ROWS = ("loop/steps/compute", "loop/steps/transfer")
+_UPDATES = ("Assign", "Resource")
+"""How the names of ops begin that write a variable."""
 NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 
@@ -36,33 +41,57 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not found:
         return
     largest = found[0]
-    op_ms = max((item.ms for item in found if item.ms is not None), default=None)
-    reduced_ms = _reduced_ms(facts, largest.bytes)
-    known_ms = [ms for ms in (op_ms, reduced_ms) if ms is not None]
+    parts_ms = {
+        "It": _op_ms(facts, found),
+        "The optimizer, which then updates every row,": _update_ms(facts, largest),
+        "The all-reduce of the result": _reduced_ms(facts, largest.bytes),
+    }
+    known = {what: ms for what, ms in parts_ms.items() if ms is not None}
+    takes = [
+        f" {what} takes {units.milliseconds(ms)} of a captured step." for what, ms in known.items()
+    ]
     yield finding(
         facts,
         KEY,
         f"{largest.op} makes a sparse gradient dense: {units.size(largest.bytes)}, as large as "
-        f"the variable, however few rows a step uses.{_takes(op_ms, reduced_ms)}",
+        f"the variable, however few rows a step uses.{''.join(takes)}",
         "Keep the gradient sparse (IndexedSlices): remove what converts it, such as "
         "tf.convert_to_tensor or tf.add_n, and use an optimizer with sparse updates.",
-        per_step(facts, sum(known_ms), wall) if known_ms and wall else None,
+        per_step(facts, sum(known.values()), wall) if known and wall else None,
         op=largest.op,
+        ops=[largest.op],
         device=largest.device,
         bytes=largest.bytes,
         num_ops=len(found),
-        op_ms=op_ms,
-        reduced_ms=reduced_ms,
+        op_ms=parts_ms["It"],
     )
 
 
-def _takes(op_ms: float | None, reduced_ms: float | None) -> str:
-    op, reduced = units.milliseconds(op_ms), units.milliseconds(reduced_ms)
-    if reduced_ms is None:
-        return f" It takes {op} of a captured step." if op_ms is not None else ""
-    if op_ms is None:
-        return f" The all-reduce of the result takes {reduced} of a captured step."
-    return f" It takes {op} and the all-reduce of the result {reduced} of a captured step."
+def _op_ms(facts: Facts, found: Sequence[DenseGradient]) -> float | None:
+    """Its part of the time in which the replicas compute; without that, its own length on the
+    device on which it takes longest."""
+    compute_ms = facts.breakdown.mean_ms("compute")
+    own = _scatter(facts)
+    if own is not None and compute_ms is not None:
+        return own.share * compute_ms
+    return max((each.ms for each in found if each.ms is not None), default=None)
+
+
+def _scatter(facts: Facts) -> OpTime | None:
+    return next((time for time in facts.ops if time.op in SCATTER_INTO_DENSE), None)
+
+
+def _update_ms(facts: Facts, dense: DenseGradient) -> float | None:
+    """The optimizer's other ops, for the variable and what it keeps for it; None if the op is not
+    the optimizer's."""
+    own = _scatter(facts)
+    compute_ms = facts.breakdown.mean_ms("compute")
+    if own is None or own.layer is None or compute_ms is None:
+        return None
+    others = [time for time in facts.ops if time.layer == own.layer and time is not own]
+    if not any(time.op.startswith(_UPDATES) for time in others):
+        return None
+    return sum(time.share for time in others) * compute_ms * dense.share_of_variables
 
 
 def _reduced_ms(facts: Facts, num_bytes: float) -> float | None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import strategy_profiles
+from strategy_profiles.analysis.account.op_time import OpTime
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
@@ -419,7 +420,25 @@ def test_a_dense_gradient_costs_its_all_reduce_as_well(ill: Callable[[str], Fact
     assert transfer is not None
     assert item.cost is not None
     assert item.cost.ms == pytest.approx(1.0 + transfer / 2, rel=0.01)
-    assert "It takes 1.00 ms and the all-reduce of the result" in item.sentence
+    assert "The all-reduce of the result takes" in item.sentence
+
+
+def test_a_dense_gradient_of_the_optimizer_costs_its_update_of_all_rows(
+    ill: Callable[[str], Facts],
+) -> None:
+    """Of the update, the part by bytes of the variable and of what the optimizer keeps for it."""
+    facts = ill("communication-exposed")
+    shares = {"UnsortedSegmentSum": 0.2, "AssignAddVariableOp": 0.4, "Sqrt": 0.1}
+    ops = tuple(OpTime("adam", op, share) for op, share in shares.items())
+    gradient = DenseGradient("adam/UnsortedSegmentSum", DEVICE, 2_560_000.0, 1.0, 0.5)
+    dense = replace(facts, ops=ops, placed=Placed(dense_gradients=(gradient,)))
+    cost, compute_ms = found(dense)["dense-gradient"].cost, facts.breakdown.mean_ms("compute")
+    assert cost is not None
+    assert compute_ms is not None
+    of_all = replace(gradient, share_of_variables=1.0)
+    whole = found(replace(dense, placed=Placed(dense_gradients=(of_all,))))["dense-gradient"].cost
+    assert whole is not None
+    assert whole.ms - cost.ms == pytest.approx(0.25 * compute_ms, rel=0.02)
 
 
 def test_the_all_reduce_of_a_sparse_gradient_is_no_cost_of_the_dense_one(

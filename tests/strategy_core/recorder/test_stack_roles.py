@@ -94,3 +94,12 @@ def test_workers_that_tell_each_other_whether_a_batch_is_left_are_recognised() -
     assert reduced([taking, reducing], []).doing == "agreement"
     assert reduced([taking], []).doing == "input"
     assert reduced([reducing], []).doing == "call"
+
+
+def test_freeing_what_fit_has_called_is_the_start_of_an_epoch() -> None:
+    """Keras's wrapper of `evaluate` has returned, and the iterator that it made is freed."""
+    import keras
+
+    wrapper = role_of(keras.Model.fit.__code__)
+    fit = role_of(keras.Model.fit.__wrapped__.__code__)
+    assert reduced([wrapper, fit, wrapper], []).doing == "epoch-start"

@@ -11,7 +11,7 @@
 # make docs   the documentation as a site, in site/; a broken link fails
 # make reference  the pages of docs/ that are made from the code: command line, RunSpec, tables...
 # make recordings  the recordings of the Contexts page's demonstrations and of the lecture, recorded again
-# make figures  the README's figures, measured again
+# make figures  the figures of docs/figures.md, measured again
 # make check  style, types, architecture and the fast tests: below two minutes on two cores
 # Each one installs what it needs into .venv first.
 
@@ -160,7 +160,7 @@ $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 	$(BIN)/$(LOCKED) -r $(LOCKS)/docs.lock
 	@touch $@
 
-# Every figure that the README claims, measured here; wants a quiet machine and more than an hour.
+# Every figure of docs/figures.md, measured here; wants a quiet machine and more than an hour.
 FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
 	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server \
 	replay scaling viewers busy_machine advice import_profile gate_calibration

@@ -1,4 +1,4 @@
-"""Measurements behind the README's figures, each a program: `python -m benchmarks.NAME`.
+"""Measurements behind docs/figures.md, each a program: `python -m benchmarks.NAME`.
 
 Each file here is such a program, which compares two sides in one run and prints a ratio or a bound.
 What they share is in `measuring`, what they start in `programs`. No tests: those are in `tests`.

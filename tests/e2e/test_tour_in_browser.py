@@ -1,4 +1,4 @@
-"""The tour of docs/tour.md in real Chromium, at the size of a projector: what it says is so, in order."""
+"""The tour of docs/tour.md in real Chromium, as on a projector: what it says is so, in order."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from strategy_app.server.opened import open_run
 from strategy_app.widgets.copy_as import offer_copy_of_recorded
 from strategy_app.widgets.downloads import show_downloads
 from strategy_app.widgets.empty import empty
+from strategy_app.widgets.first_runs import offer_first_runs, show_more_runs
 from strategy_app.widgets.links import page_link, run_pages
 from strategy_app.widgets.picker import LAST_RUN, pick_run
 from strategy_app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
@@ -41,6 +42,7 @@ def page() -> None:
             page="lab",
             link="Open the Lab",
         )
+        offer_first_runs(root)
     else:
         picker = right.container(key="run_picker")
         actions = st.container(key="run_actions")  # whose place `first_style` keeps
@@ -52,6 +54,8 @@ def page() -> None:
         if entry is not None:
             st.session_state[LAST_RUN] = entry.name
             _show_run(entry, runs, actions)
+        if st.button("Record, import, examples", key="more_runs"):
+            show_more_runs(root)
     if unnamed := runs_without_text_name(root):
         names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
         what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"

@@ -44,6 +44,11 @@ def page_link(
     st.page_link(str(PAGES / f"{page}.py"), label=label, query_params=query)
 
 
+def open_page(page: str, run: str) -> None:
+    """Go to a page about a run."""
+    st.switch_page(str(PAGES / f"{page}.py"), query_params={"run": run})
+
+
 def open_step(page: str, run: str, step: int) -> None:
     """Go to a page about a run, at a step."""
     st.switch_page(str(PAGES / f"{page}.py"), query_params={"run": run, "step": str(step)})

@@ -70,6 +70,7 @@ OPENS = {
     "strategy_core/workloads/_digits.py": OWN,
     "strategy_core/workloads/_stdlib.py": OWN,
     "strategy_profiles/capture/helper.py": CHILD,
+    "strategy_profiles/examples/__init__.py": OWN,
     "strategy_profiles/exports/__init__.py": SELF,
     "strategy_profiles/exports/chrome_trace.py": WRITES,
     "strategy_profiles/exports/film.py": OWN,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.cli.main import main, verb_modules
+from strategy_core.cli.main import main, own_verbs
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
@@ -77,7 +77,7 @@ def test_the_list_of_verbs_imports_no_verb(argv: list[str]) -> None:
 
 
 def test_every_verb_is_listed() -> None:
-    assert verb_modules().keys() == IMPORTED.keys()
+    assert own_verbs().keys() == IMPORTED.keys()
 
 
 @pytest.mark.slow

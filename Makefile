@@ -111,7 +111,7 @@ test-ray: $(RAY)/.tests
 # MLflow's server brings another forty packages, and needs an older pyarrow.
 MLFLOW := .venv-mlflow
 test-mlflow: $(MLFLOW)/.tests
-	$(MLFLOW)/bin/python -m pytest tests/engines/mlflow_check.py
+	$(MLFLOW)/bin/python -m pytest tests/plugins/mlflow/mlflow_check.py
 
 $(MLFLOW)/.tests: pyproject.toml $(LOCKS)/mlflow.lock
 	$(PYTHON) -m venv $(MLFLOW)

@@ -60,7 +60,7 @@ EXTRAS: dict[str, Extra] = {
 def extras() -> dict[str, Extra]:
     """The extras of the lab and of what packages add to it, by name."""
     added, _ = loaded("extras", Extra)
-    return added | EXTRAS
+    return EXTRAS | {name: extra for name, extra in added.items() if name not in EXTRAS}
 
 
 def require(name: str) -> None:

@@ -93,7 +93,7 @@ def _wrong_kind(item: Registered, kind: type | tuple[type, ...]) -> LabError:
 
 @cache
 def every_entry(path: tuple[str, ...]) -> tuple[Registered, ...]:
-    """The lab's entry points of all packages in these folders; as in an import, the first counts."""
+    """The lab's entry points in these folders; of two copies of a package the first counts."""
     packages: dict[str, Path] = {}
     for folder in path:
         for name in _listed(folder or "."):

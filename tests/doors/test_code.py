@@ -81,6 +81,7 @@ OPENS = {
     "strategy_profiles/imports/write_run.py": SELF,
     "strategy_profiles/imports/xplane_file.py": BOUNDED,
     "strategy_profiles/prediction/link.py": BOUNDED,
+    "strategy_profiles/registered.py": "the metadata of an installed package",
     "strategy_profiles/reporting/document.py": OWN,
     "strategy_profiles/run/event_columns.py": WRITES,
     "strategy_profiles/run/event_log.py": WRITES,

@@ -93,6 +93,7 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "recover a",
         "contexts",
     ],
+    ids=lambda command: command.replace(str(DATA), "DATA"),
 )
 def test_what_reads_runs_needs_no_extra(lab: Lab, command: str) -> None:
     done = lab(*command.split())

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.destination import Destination
 from strategy_profiles.exports.key_metrics import segment_metrics
+from strategy_profiles.extras import Extra
 from strategy_profiles.tables.store import Profile
 
 TIMEOUT_S = 10.0
@@ -84,10 +85,11 @@ class _ExporterLog(logging.Handler):
         self.lines.append(" ".join(record.getMessage().split())[:300])
 
 
+EXTRA = Extra("otlp", "opentelemetry.exporter.otlp.proto.http", "export --format otlp")
 DESTINATION = Destination(
     name="otlp",
     title="OpenTelemetry",
     description="key numbers as OpenTelemetry metrics, to a collector's HTTP endpoint",
-    extra="otlp",
     send=_send,
+    extra=EXTRA,
 )

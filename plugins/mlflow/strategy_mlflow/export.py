@@ -14,6 +14,7 @@ from typing import Any
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.destination import Destination
 from strategy_profiles.exports.key_metrics import SegmentMetrics, segment_metrics
+from strategy_profiles.extras import Extra
 from strategy_profiles.tables.store import Profile
 
 EXPERIMENT = "strategy-lab"
@@ -88,10 +89,11 @@ def _ended_ms(profile: Profile) -> int:
     return int(start_ns / 1e6 + (wall_ms or 0.0))
 
 
+EXTRA = Extra("mlflow", "mlflow.tracking", "export --format mlflow")
 DESTINATION = Destination(
     name="mlflow",
     title="MLflow",
     description="key numbers as a run of MLflow, to its tracking URI",
-    extra="mlflow",
     send=_send,
+    extra=EXTRA,
 )

@@ -16,7 +16,7 @@ import pytest
 
 from strategy_app.server.asgi_app import free_port
 from strategy_core.cli.main import main
-from tests.profiles.exports.test_otlp_export import Receiver, gauges, told_numbers
+from tests.plugins.otlp.test_otlp_export import Receiver, gauges, told_numbers
 from tests.synthetic import write_run
 from tests.timeouts import wait_until
 

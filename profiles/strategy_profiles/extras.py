@@ -50,7 +50,6 @@ EXTRAS: dict[str, Extra] = {
         Extra("tensorflow", "tensorflow", "a run or a trace"),
         Extra("ui", "streamlit", "strategy-lab ui"),
         Extra("ray", "ray", "runs whose processes Ray places"),
-        Extra("mcp", "mcp.server.mcpserver", "strategy-lab mcp"),
         Extra("tensorboard", "tensorboard", "the lab's tab in TensorBoard"),
     )
 }

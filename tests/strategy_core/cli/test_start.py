@@ -25,7 +25,6 @@ IMPORTED = {
     "export": "duckdb jinja2 numpy pyarrow",  # the names of the formats are options
     "gate": "",
     "import": "",
-    "mcp": "",
     "predict": "rich",
     "recover": "",
     "run": "numpy pyarrow pydantic rich yaml",

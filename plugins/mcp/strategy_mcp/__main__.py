@@ -1,4 +1,4 @@
-"""`python -m strategy_app.mcp_server`: what `strategy-lab mcp` starts.
+"""`python -m strategy_mcp`: what `strategy-lab mcp` starts.
 
 Over stdio, stdout carries the protocol: nothing else is printed there.
 """
@@ -10,10 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from strategy_app.mcp_server.answers import Answers
-from strategy_app.mcp_server.server import build_server
-from strategy_app.mcp_server.starting import Starting
 from strategy_core.launcher.launcher import Launcher
+from strategy_mcp.answers import Answers
+from strategy_mcp.server import build_server
+from strategy_mcp.starting import Starting
 from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import whole
 
@@ -45,7 +45,7 @@ def _serve(answers: Answers, starting: Starting | None, port: int | None) -> Non
     if port is None:
         server.run("stdio")
         return
-    from strategy_app.mcp_server.http import serve_http
+    from strategy_mcp.http import serve_http
 
     serve_http(server, port)
 

@@ -1,18 +1,14 @@
-"""Every tool of the MCP server, and every text of a page or the environment: hostile values."""
+"""Every text of a page or the environment: hostile values."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from strategy_app.access.policy import choose_token
-from strategy_app.mcp_server.answers import Answers
-from strategy_app.mcp_server.server import build_server
-from strategy_app.mcp_server.starting import Starting
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.contexts import child
 from strategy_core.planning import data_path, strategy_catalog, workload_catalog
@@ -23,77 +19,15 @@ from strategy_profiles.prediction.link import link_of
 from strategy_profiles.run.rename import rename_run
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.tables.sql_process import ask_folder
-from tests.app.mcp_server.connection import Connection, connected
 from tests.doors.hostile import TEXTS, make_files, no_hang
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
 
-TOOLS: dict[str, dict[str, Any]] = {
-    "list_runs": {"limit": 1},
-    "summary": {"run": "one", "details": "placement"},
-    "findings": {"run": "one"},
-    "definitions": {"about": "step"},
-    "tables": {"table": "steps", "run": "one"},
-    "sql": {"run": "one", "query": "select 1", "limit": 1},
-    "compare": {"a": "one", "b": "one"},
-    "devices": {},
-    "start_run": {"spec": {"steps": 1}, "name": "two"},
-    "wait_for_run": {"run": "one", "timeout_s": 0},
-    "stop_run": {"run": "one", "timeout_s": 0},
-}
-STRANGE: dict[str, Any] = {
-    "a number": 10**40,
-    "no number": -1,
-    "a list": ["x"] * 1000,
-    "nested": {"a": {"b": {"c": [[[[]]]]}}},
-    "nothing": None,
-}
-
-
-class NoLauncher:
-    """Starts nothing."""
-
-    active: tuple[()] = ()
-
-    def launch(self, *_args: Any) -> None:
-        raise LabError("A process would start")
-
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tools")
-    write_run(folder / "runs" / "one", steps=30, windows=1)
-    for name, path in make_files(folder / "hostile").items():
-        if len(path.name) < 200 and len(str(path)) < 1000:
-            (folder / "runs" / name).symlink_to(path)
-    return folder / "runs"
-
-
-@pytest.fixture(scope="module")
-def server(runs: Path) -> Iterator[Connection]:
-    starting = Starting(runs, NoLauncher())  # type: ignore[arg-type]
-    with connected(build_server(Answers(runs), starting)) as connection:
-        yield connection
-
-
-def test_every_tool_and_argument_is_listed(server: Connection) -> None:
-    found = {name: set(tool.input_schema["properties"]) for name, tool in server.tools().items()}
-    assert found == {name: set(arguments) for name, arguments in TOOLS.items()}
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_answers_hostile_arguments(tool: str, server: Connection) -> None:
-    files = {name: name for name in ("pipe", "device", "socket", "loop", "folder", "large")}
-    values: dict[str, Any] = {k: v for k, v in TEXTS.items() if k != "half a character"}
-    for argument in TOOLS[tool]:
-        for what, value in (values | STRANGE | files).items():
-            with no_hang(f"{tool} {argument} {what}"):
-                answer = server._call(tool, TOOLS[tool] | {argument: value})
-            text = " ".join(str(each.text) for each in answer.content if hasattr(each, "text"))
-            assert "Traceback" not in text, (tool, argument, what)
-            if answer.is_error:
-                assert len(text) < 3000, (tool, argument, what, len(text))
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "one", steps=30, windows=1)
 
 
 def tried(take: Callable[[str], object], values: dict[str, str], what: str) -> None:
@@ -146,9 +80,9 @@ def test_a_program_of_the_editor_that_is_too_long_starts_nothing() -> None:
         child.start(TEXTS["long"], strategy="mirrored", devices="cpu:2")
 
 
-def test_a_query_is_refused_in_a_sentence(runs: Path) -> None:
+def test_a_query_is_refused_in_a_sentence(run: Path) -> None:
     values = {name: TEXTS[name] for name in ("digits", "deep", "long", "half a character", "empty")}
-    tried(lambda text: ask_folder(runs / "one", text), values, "query")
+    tried(lambda text: ask_folder(run, text), values, "query")
 
 
 def test_tf_config_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 import strategy_profiles
 from strategy_core.cli.main import main
-from strategy_profiles import extras
+from strategy_profiles.extras import Extra
 from strategy_profiles.tables.schema import COLUMNS
-from tests.app.mcp_server.connection import Connection, over_stdio
+from tests.plugins.mcp.connection import Connection, over_stdio
 from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.slow
@@ -171,8 +171,7 @@ def test_what_cannot_be_answered_is_a_sentence(
 def test_without_the_extra_the_verb_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    missing = extras.Extra("mcp", "strategy_lab_has_no_such_module.at_all", "strategy-lab mcp")
-    monkeypatch.setitem(extras.EXTRAS, "mcp", missing)
+    monkeypatch.setattr(Extra, "is_installed", False)
     assert main(["mcp"]) == 2
     told = capsys.readouterr().err
     assert "pip install 'strategy-lab[mcp]'" in told

@@ -8,9 +8,10 @@ import sys
 
 from strategy_core.cli._options import add_runs
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_profiles.extras import require
+from strategy_profiles.extras import Extra
 from strategy_profiles.user_input.arguments import whole
 
+EXTRA = Extra("mcp", "mcp.server.mcpserver", "strategy-lab mcp")
 HELP = "serve the runs to a coding agent over MCP (Model Context Protocol)"
 
 
@@ -34,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    require("mcp")
-    command = [*module_command("strategy_app.mcp_server"), "--runs", str(args.runs)]
+    EXTRA.require()
+    command = [*module_command("strategy_mcp"), "--runs", str(args.runs)]
     if args.allow_run:
         command.append("--allow-run")
     if args.http is not None:

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles import load
 from tests import lab_access
-from tests.app.mcp_server.connection import connected, over_stdio
+from tests.plugins.mcp.connection import connected, over_stdio
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S, wait_until
 

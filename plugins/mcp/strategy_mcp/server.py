@@ -12,9 +12,9 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 import strategy_core.planning
-from strategy_app.mcp_server.answers import MOST_ROWS, Answers, Json
-from strategy_app.mcp_server.starting import Starting
-from strategy_app.mcp_server.strict_server import StrictServer
+from strategy_mcp.answers import MOST_ROWS, Answers, Json
+from strategy_mcp.starting import Starting
+from strategy_mcp.strict_server import StrictServer
 from strategy_profiles.errors import LabError
 
 INSTRUCTIONS = (

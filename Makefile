@@ -126,7 +126,7 @@ test-gpu: $(VENV)/.tests
 # With TensorBoard installed, TensorFlow takes tf.summary from it: not among the packages of .venv.
 BOARD := .venv-tensorboard
 test-tensorboard: $(BOARD)/.tests
-	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
+	$(BOARD)/bin/python -m pytest tests/plugins/tensorboard/tensorboard_check.py
 
 # Likewise: the lab is a tile of the launcher.
 JUPYTER := .venv-jupyter

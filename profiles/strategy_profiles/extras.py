@@ -50,7 +50,6 @@ EXTRAS: dict[str, Extra] = {
         Extra("tensorflow", "tensorflow", "a run or a trace"),
         Extra("ui", "streamlit", "strategy-lab ui"),
         Extra("ray", "ray", "runs whose processes Ray places"),
-        Extra("tensorboard", "tensorboard", "the lab's tab in TensorBoard"),
     )
 }
 """The extras of the lab itself, by name."""

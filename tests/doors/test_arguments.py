@@ -115,7 +115,8 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (TO_WRITE, ""),
     },
 }
-GUARDS |= {verb: each for leaf in of_leaves("doors") for verb, each in leaf.GUARDS.items()}
+for leaf in of_leaves("doors"):
+    GUARDS |= getattr(leaf, "GUARDS", {})
 """The guard of each argument that is neither a switch nor a choice nor a number, and how the names
 of its files end. Numbers have theirs by their type."""
 

@@ -21,7 +21,6 @@ OPENS = {
     "strategy_app/server/assets.py": OWN,
     "strategy_app/server/browser.py": WRITES,
     "strategy_app/server/chart_library.py": OWN,
-    "strategy_app/tensorboard_plugin/plugin.py": OWN,
     "strategy_core/cli/main.py": OWN,
     "strategy_core/cluster/config_check.py": CHILD,
     "strategy_core/cluster/discovery/resolve.py": CHILD,

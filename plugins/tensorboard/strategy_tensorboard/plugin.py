@@ -17,22 +17,24 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
+import strategy_app
 import strategy_profiles
-from strategy_app.tensorboard_plugin.logged_runs import LoggedRuns
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_core.processes.running_labs import page_of
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.html import report
 from strategy_profiles.exports.report.page import policy
+from strategy_tensorboard.logged_runs import LoggedRuns
 
-FRONTEND = Path(__file__).parent.parent / "frontend"
+_OWN = Path(__file__).with_name("frontend")
+_OF_THE_PAGE = Path(strategy_app.__file__).with_name("frontend")
 _FILES = {
-    "/tensorboard/index.js": "text/javascript",
-    "/tensorboard/lab_link.js": "text/javascript",
-    "/tensorboard/style.css": "text/css",
-    "/shared/dom.js": "text/javascript",
+    "/tensorboard/index.js": (_OWN / "index.js", "text/javascript"),
+    "/tensorboard/lab_link.js": (_OWN / "lab_link.js", "text/javascript"),
+    "/tensorboard/style.css": (_OWN / "style.css", "text/css"),
+    "/shared/dom.js": (_OF_THE_PAGE / "shared" / "dom.js", "text/javascript"),
 }
-"""Below `app/strategy_app/frontend`; the browser asks for them by the same paths."""
+"""File and media type by the path that the browser asks for."""
 
 WsgiApp = Callable[..., Any]
 
@@ -50,7 +52,7 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
 
     def get_plugin_apps(self) -> dict[str, WsgiApp]:
         """Return the plugin's routes, below `/data/plugin/strategy_lab`."""
-        files = {path: _file(path, media_type) for path, media_type in _FILES.items()}
+        files = {path: _file(*file) for path, file in _FILES.items()}
         return {"/runs": self._list, "/report": self._report, "/lab": self._lab, **files}
 
     def is_active(self) -> bool:
@@ -108,11 +110,10 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         return http_util.Respond(request, problem, "text/plain", code=404)
 
 
-def _file(path: str, media_type: str) -> WsgiApp:
+def _file(file: Path, media_type: str) -> WsgiApp:
     @wrappers.Request.application
     def serve(request: wrappers.Request) -> wrappers.Response:
-        content = (FRONTEND / path.lstrip("/")).read_bytes()
-        return http_util.Respond(request, content, media_type)
+        return http_util.Respond(request, file.read_bytes(), media_type)
 
     app: WsgiApp = serve
     return app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strategy_app.tensorboard_plugin.logged_runs import FRESH_S, LoggedRuns
+from strategy_tensorboard.logged_runs import FRESH_S, LoggedRuns
 from tests.doors.hostile import make_files, no_hang
 from tests.synthetic import write_run
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, expect
 
 from strategy_core.doctor.package_check import addition_checks
 from strategy_profiles.registered import every_entry, registered
+from tests import lab_access
+from tests.server_process import server_process
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
@@ -47,11 +51,14 @@ class Packages:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(entries)
 
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        path = filter(None, [str(self.folder), inherited.get("PYTHONPATH")])
+        return {**inherited, "PYTHONPATH": os.pathsep.join(path)}
+
     def lab(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join(filter(None, [str(self.folder), os.environ.get("PYTHONPATH")]))
         return subprocess.run(
             [sys.executable, "-m", "strategy_core", *map(str, arguments)],
-            env=os.environ | {"PYTHONPATH": path, "COLUMNS": "200"},
+            env=self.environment(os.environ) | {"COLUMNS": "200"},
             capture_output=True,
             text=True,
             check=False,
@@ -157,3 +164,37 @@ def test_what_is_read_is_what_importlib_reads() -> None:
     found = {(f"strategy_lab.{it.group}", it.name, it.value) for it in every_entry(tuple(sys.path))}
     assert found == expected
     assert ("strategy_lab.exports", "otlp", "strategy_otlp.export:DESTINATION") in found
+
+
+PAGES = """
+import streamlit as st
+from strategy_app.shell.added_pages import Page
+NOTES = Page("Notes", lambda: st.write("What the stranger noted"))
+LAB = Page("Not the lab", lambda: st.write("replaced"))
+"""
+
+
+@pytest.mark.run
+@pytest.mark.browser
+def test_a_page_is_in_the_navigation_and_one_that_is_broken_says_why(
+    packages: Packages, tmp_path: Path, browser: Browser
+) -> None:
+    entries = "notes = stranger.pages:NOTES\nlab = stranger.pages:LAB\nlost = stranger.gone\n"
+    packages.add("stranger", f"[strategy_lab.pages]\n{entries}", pages=PAGES)
+    environment = packages.environment(lab_access.environment())
+    with server_process(
+        tmp_path / "log", "--runs", str(tmp_path / "runs"), environment=environment
+    ) as server:
+        context = browser.new_context()
+        context.add_cookies([lab_access.cookie(server.url)])
+        page = context.new_page()
+        page.goto(server.url)
+        page.get_by_role("link", name="Notes").click()
+        expect(page.get_by_text("What the stranger noted")).to_be_visible()
+        expect(page).to_have_url(f"{server.url}/notes")
+        page.goto(f"{server.url}/notes")  # as a link that someone was sent
+        expect(page.get_by_text("What the stranger noted")).to_be_visible()
+        expect(page.get_by_text("Not the lab")).to_have_count(0)
+        page.goto(f"{server.url}/lost")
+        expect(page.get_by_text("The package stranger adds lost")).to_be_visible()
+        context.close()

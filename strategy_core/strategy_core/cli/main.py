@@ -179,8 +179,9 @@ def _source_of(module: str) -> Path | None:
     path: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
+        known = sys.modules.get(module[:end])
         found = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
-        spec = next(filter(None, found), None)
+        spec = known.__spec__ if known else next(filter(None, found), None)
         path = spec.submodule_search_locations if spec else []
     return Path(spec.origin) if spec and spec.origin else None
 

@@ -32,6 +32,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY profiles profiles
 COPY strategy_core strategy_core
 COPY app app
+COPY plugins plugins
 RUN python3 requirements/install.py --compile --no-deps --no-build-isolation .
 
 RUN useradd --create-home --uid 1000 lab \

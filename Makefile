@@ -111,7 +111,7 @@ test-ray: $(RAY)/.tests
 # MLflow's server brings another forty packages, and needs an older pyarrow.
 MLFLOW := .venv-mlflow
 test-mlflow: $(MLFLOW)/.tests
-	$(MLFLOW)/bin/python -m pytest tests/engines/mlflow_check.py
+	$(MLFLOW)/bin/python -m pytest tests/plugins/mlflow/mlflow_check.py
 
 $(MLFLOW)/.tests: pyproject.toml $(LOCKS)/mlflow.lock
 	$(PYTHON) -m venv $(MLFLOW)
@@ -126,7 +126,7 @@ test-gpu: $(VENV)/.tests
 # With TensorBoard installed, TensorFlow takes tf.summary from it: not among the packages of .venv.
 BOARD := .venv-tensorboard
 test-tensorboard: $(BOARD)/.tests
-	$(BOARD)/bin/python -m pytest tests/engines/tensorboard_check.py
+	$(BOARD)/bin/python -m pytest tests/plugins/tensorboard/tensorboard_check.py
 
 # Likewise: the lab is a tile of the launcher.
 JUPYTER := .venv-jupyter

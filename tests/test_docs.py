@@ -15,6 +15,7 @@ REPOSITORY = Path(__file__).parents[1]
 SKIPPED = {".git", ".github", "site", "build", "dist", "runs", "node_modules"}
 TEXTS = (
     *sorted((REPOSITORY / "docs").rglob("*.md")),
+    *sorted(REPOSITORY.glob("plugins/*/README.md")),
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
 )
 PYTHON_ROOTS = {
@@ -23,7 +24,14 @@ PYTHON_ROOTS = {
     "strategy_core": "strategy_core/strategy_core",
     "tests": "tests",
     "benchmarks": "benchmarks",
+    **{path.name: str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("plugins/*/*_*/")},
 }
+
+
+def _address(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
 EXAMPLES = {
     "sum_on_cpu.py",
     "ring_of_workers.py",
@@ -93,7 +101,7 @@ def _imports(text: str) -> Iterator[str]:
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", TEXTS, ids=_address)
 def test_a_page_names_files_and_modules_that_exist(page: Path) -> None:
     text = page.read_text("utf-8")
     files = [f"/{path}" for path in _files()]
@@ -102,14 +110,14 @@ def test_a_page_names_files_and_modules_that_exist(page: Path) -> None:
     assert not lost
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", TEXTS, ids=_address)
 def test_what_the_examples_of_a_page_import_exists(page: Path) -> None:
     roots = tuple(f"{root}." for root in PYTHON_ROOTS)
     imported = {name for name in _imports(page.read_text("utf-8")) if name.startswith(roots)}
     assert {name for name in imported if not _has(name)} == set()
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("page", TEXTS, ids=_address)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
     targets = re.findall(r"\]\(([^)\s]+)\)", text)
@@ -121,6 +129,7 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     docs = REPOSITORY / "docs"
     navigation = (REPOSITORY / "mkdocs.yml").read_text("utf-8")
     pages = {path.relative_to(docs).as_posix() for path in docs.rglob("*.md")}
+    pages |= {str(path.relative_to(REPOSITORY)) for path in REPOSITORY.glob("plugins/*/README.md")}
     assert {
         page for page in pages if not re.search(rf"\b{page}$", navigation, re.MULTILINE)
     } == set()
@@ -166,7 +175,7 @@ def test_workflows_and_contributors_call_make_targets_that_exist() -> None:
 
 
 def test_every_package_says_what_belongs_there() -> None:
-    for folder in ("app", "profiles", "strategy_core"):
+    for folder in ("app", "profiles", "strategy_core", "plugins"):
         for file in (REPOSITORY / folder).rglob("__init__.py"):
             said = ast.get_docstring(ast.parse(file.read_text("utf-8")))
             assert said, f"{file} has no docstring"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("app", "profiles", "strategy_core")
+FOLDERS = ("app", "profiles", "strategy_core", "plugins")
 
 Class = tuple[str, list[str], set[str]]
 """File, names of the bases, and names of the private methods."""

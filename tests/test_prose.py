@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("app", "profiles", "strategy_core", "tests", "benchmarks", "docs")
+FOLDERS = ("app", "profiles", "strategy_core", "plugins", "tests", "benchmarks", "docs")
 READ = (*FOLDERS, "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 EXCEPTIONS = {"tests/attacks/attempts.py": '"nobody"'}
 """By file a text that is not prose: here the name of a Unix user."""

@@ -17,7 +17,7 @@ import pytest
 from strategy_core.planning import strategy_catalog
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("app", "profiles", "strategy_core")
+FOLDERS = ("app", "profiles", "strategy_core", "plugins")
 OTHER_MEANINGS = {
     ("profiles/strategy_profiles/spec/run_spec.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",

@@ -19,12 +19,12 @@ import pytest
 
 from tests.attacks.attempts import (
     EVERYWHERE,
-    ON_AGENTS_SERVER,
     ON_LOOPBACK,
     WITHOUT_TOKEN,
     Attack,
 )
-from tests.attacks.victim import Victim, agents_victim, victim
+from tests.attacks.victim import Victim, victim
+from tests.plugins.leaves import of_leaves
 
 Start = Callable[[Path], AbstractContextManager[Victim]]
 LABS: dict[str, tuple[Start, tuple[Attack, ...]]] = {
@@ -34,9 +34,10 @@ LABS: dict[str, tuple[Start, tuple[Attack, ...]]] = {
         lambda folder: victim(folder, "--no-token", host="0.0.0.0"),
         WITHOUT_TOKEN,
     ),
-    "strategy-lab mcp --http": (agents_victim, ON_AGENTS_SERVER),
 }
 """By title how each is started in a folder, and what is tried on it."""
+for leaf in of_leaves("attacks"):
+    LABS |= leaf.LABS
 _TESTS = (
     "tests/e2e/test_access_in_browser.py",
     "tests/app/forms/test_trusted_paths.py",

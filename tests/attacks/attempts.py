@@ -273,43 +273,6 @@ def every_address_without_a_token(lab: Victim) -> None:
         assert lab.listen(path, {"Origin": "http://127.0.0.1:9"}) == "HTTP 403"
 
 
-def agents_server(lab: Victim) -> None:
-    """A page, or a program without the token, opens a session of `strategy-lab mcp --http`."""
-    accepted = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    token = {"Authorization": f"Bearer {lab.token}"}
-    owner = accepted | token
-    assert lab.ask("/mcp", owner, method="POST", body=_INITIALIZE).status == 200
-    own = {"Origin": f"http://{lab.host}"}
-    for target in ("/mcp", "/mcp/", "/", "/sse", "//mcp", "/mcp?token=x", "/_stcore/health"):
-        for method in ("GET", "POST", "DELETE", "OPTIONS"):
-            for headers in ({}, own, {"Authorization": "Bearer "}, {"Authorization": "Bearer x"}):
-                answer = lab.ask(target, accepted | headers, method=method, body=_INITIALIZE)
-                refuse(answer, 401)
-                assert "access-control-allow-origin" not in answer.headers
-            for origin in ("https://evil.example", "http://127.0.0.1:9", "null"):
-                foreign = owner | {"Origin": origin}
-                refuse(lab.ask(target, foreign, method=method, body=_INITIALIZE), 403)
-            for host in (f"evil.example:{lab.port}", "evil.example", "127.0.0.1:9"):
-                rebound = owner | {"Host": host, "Origin": f"http://{host}"}
-                refuse(lab.ask(target, rebound, method=method, body=_INITIALIZE), 403)
-        assert lab.listen(target) in ("HTTP 401", "HTTP 403", "closed 4401"), target
-
-
-_INITIALIZE = json.dumps(
-    {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "attacker", "version": "1"},
-        },
-    }
-).encode()
-"""The first message of a client; every other one needs the session that its answer names."""
-
-
 def code_of_a_lecture(lab: Victim) -> None:
     """A person in a lecture's room tries its code on the lab, and the lab on its port."""
     with open_room(lab) as (room, code):
@@ -443,7 +406,7 @@ def open_room(lab: Victim) -> Iterator[tuple[Victim, str]]:
 
 
 Attack = Callable[[Victim], None]
-_BY_USER: tuple[Attack, ...] = (
+BY_USER: tuple[Attack, ...] = (
     (another_user, cookie_of_another_user) if sys.platform == "linux" else ()
 )
 ON_LOOPBACK: tuple[Attack, ...] = (
@@ -460,15 +423,9 @@ ON_LOOPBACK: tuple[Attack, ...] = (
     requests_without_an_end,
     code_of_a_lecture,
     answers_of_others,
-    *_BY_USER,
+    *BY_USER,
 )
 EVERYWHERE: tuple[Attack, ...] = (every_address, *ON_LOOPBACK)
-ON_AGENTS_SERVER: tuple[Attack, ...] = (
-    agents_server,
-    no_origin_and_no_token,
-    dns_rebinding,
-    *_BY_USER,
-)
 WITHOUT_TOKEN: tuple[Attack, ...] = (
     framing,
     cross_site_requests,

@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from strategy_app.access.policy import cookie_name
-from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from tests.lab_access import cookie_value
 from tests.server_process import ServerProcess, server_process
@@ -124,25 +123,6 @@ def victim(folder: Path, *arguments: str, host: str = "127.0.0.1") -> Iterator[V
     with server_process(folder / "lab.log", *given, environment=environment) as lab:
         token = _printed_token(lab)
         yield Victim(lab.pid, lab.port, token, runs, lab.log.read_text())
-
-
-@contextmanager
-def agents_victim(folder: Path) -> Iterator[Victim]:
-    """`strategy-lab mcp --http`, which serves routes of its own."""
-    runs = folder / "runs"
-    write_run(runs / RUN, steps=20, windows=1)
-    environment = {name: text for name, text in os.environ.items() if name != TOKEN_VARIABLE}
-    with server_process(
-        folder / "mcp.log",
-        "--runs",
-        str(runs),
-        program=(*module_command("strategy_core"), "mcp"),
-        port_option="--http",
-        environment=with_own_code(environment),
-    ) as server:
-        printed = server.log.read_text()
-        token = printed.rpartition("Authorization: Bearer ")[2].strip()
-        yield Victim(server.pid, server.port, token, runs, printed)
 
 
 def _printed_token(lab: ServerProcess) -> str | None:

@@ -6,13 +6,14 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.plugins.leaves import LEAF_FOLDERS, REPOSITORY
+
 PACKAGES = (
-    ROOT / "app" / "strategy_app",
-    ROOT / "profiles" / "strategy_profiles",
-    ROOT / "strategy_core" / "strategy_core",
+    REPOSITORY / "app" / "strategy_app",
+    REPOSITORY / "profiles" / "strategy_profiles",
+    REPOSITORY / "strategy_core" / "strategy_core",
+    *(leaf / f"strategy_{leaf.name}" for leaf in LEAF_FOLDERS),
 )
 _READS = re.compile(
     r"open|os\.open|os\.fdopen|io\.open|gzip\.\w+|bz2\.\w+|lzma\.\w+|zlib\.decompress\w*"

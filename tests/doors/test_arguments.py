@@ -16,6 +16,7 @@ from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import number, whole
 from tests.doors.hostile import TEXTS, check_sentence, make_files, no_hang
+from tests.plugins.leaves import of_leaves
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -68,7 +69,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--bencher-json": (TO_WRITE, ""),
     },
     "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, "")},
-    "mcp": {"--runs": (PROGRAM, "")},
     "predict": {
         "run_folders": (TO_READ, ""),
         "--replicas": (TEXT, ""),
@@ -115,6 +115,8 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (TO_WRITE, ""),
     },
 }
+for leaf in of_leaves("doors"):
+    GUARDS |= getattr(leaf, "GUARDS", {})
 """The guard of each argument that is neither a switch nor a choice nor a number, and how the names
 of its files end. Numbers have theirs by their type."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.doors.code import opened, page_inputs, unbounded_numbers, variables
+from tests.plugins.leaves import of_leaves
 
 GUARD = "this is a guard"
 OWN = "a file that comes with the lab"
@@ -17,11 +18,9 @@ OPENS = {
     "strategy_app/access/pages.py": OWN,
     "strategy_app/lecture/pages.py": OWN,
     "strategy_app/live/live_run.py": SELF,
-    "strategy_app/mcp_server/answers.py": SELF,
     "strategy_app/server/assets.py": OWN,
     "strategy_app/server/browser.py": WRITES,
     "strategy_app/server/chart_library.py": OWN,
-    "strategy_app/tensorboard_plugin/plugin.py": OWN,
     "strategy_core/cli/main.py": OWN,
     "strategy_core/cluster/config_check.py": CHILD,
     "strategy_core/cluster/discovery/resolve.py": CHILD,
@@ -82,6 +81,7 @@ OPENS = {
     "strategy_profiles/imports/write_run.py": SELF,
     "strategy_profiles/imports/xplane_file.py": BOUNDED,
     "strategy_profiles/prediction/link.py": BOUNDED,
+    "strategy_profiles/registered.py": "the metadata of an installed package",
     "strategy_profiles/reporting/document.py": OWN,
     "strategy_profiles/run/event_columns.py": WRITES,
     "strategy_profiles/run/event_log.py": WRITES,
@@ -94,6 +94,7 @@ OPENS = {
     "strategy_profiles/user_input/files.py": GUARD,
     "strategy_profiles/user_input/text.py": GUARD,
 }
+OPENS |= {file: why for leaf in of_leaves("doors") for file, why in leaf.OPENS.items()}
 """All others open files by `strategy_profiles.guards` and decode JSON by `decoders`."""
 
 FLAG = "whether it is set, or equal to a word"

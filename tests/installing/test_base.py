@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from strategy_profiles.extras import extras
+from strategy_profiles.registered import registered
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -93,6 +95,7 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "recover a",
         "contexts",
     ],
+    ids=lambda command: command.replace(str(DATA), "DATA"),
 )
 def test_what_reads_runs_needs_no_extra(lab: Lab, command: str) -> None:
     done = lab(*command.split())
@@ -116,7 +119,7 @@ def test_a_gate_needs_no_extra(lab: Lab) -> None:
         ("devices", "tensorflow"),
         ("ui", "ui"),
         ("", "ui"),
-        ("mcp", "mcp"),
+        *((verb, verb) for verb in registered("verbs") if verb in extras()),
     ],
 )
 def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str) -> None:

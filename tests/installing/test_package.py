@@ -19,6 +19,7 @@ from strategy_core.cli.main import main
 from tests import lab_access
 from tests.dockerfile_steps import REPOSITORY
 from tests.installing.built_wheel import VERSION
+from tests.installing.test_source_roots import ROOTS
 from tests.server_process import server_process
 
 
@@ -57,7 +58,7 @@ def project(empty: Path) -> Path:
 @pytest.mark.slow
 def test_a_wheel_is_typed_and_has_its_licences(wheel: zipfile.ZipFile) -> None:
     names = wheel.namelist()
-    for package in ("strategy_app", "strategy_core", "strategy_profiles"):
+    for package in ROOTS.values():
         assert f"{package}/py.typed" in names
     licences = [Path(name).name for name in names if ".dist-info/licenses/" in name]
     assert sorted(licences) == ["LICENSE", "LICENSE.txt", "LICENSE.txt"]

@@ -1,4 +1,4 @@
-"""Three source roots, each with one package: what is built, imported and named is what git has."""
+"""Source roots, each with one package: what is built, imported and named is what git has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from pathlib import Path
 import pytest
 
 from tests.dockerfile_steps import REPOSITORY
+from tests.plugins.leaves import LEAF_FOLDERS
 
-ROOTS = {"app": "strategy_app", "profiles": "strategy_profiles", "strategy_core": "strategy_core"}
+LEAVES = {f"plugins/{path.name}": f"strategy_{path.name}" for path in LEAF_FOLDERS}
+ROOTS = {
+    "app": "strategy_app",
+    "profiles": "strategy_profiles",
+    "strategy_core": "strategy_core",
+    **LEAVES,
+}
 
 
-def files_of(*roots: str) -> set[str]:
-    paths = (path for root in roots for path in (REPOSITORY / root).rglob("*") if path.is_file())
+def files_of(*folders: str) -> set[str]:
+    places = (REPOSITORY / folder for folder in folders)
+    paths = (path for place in places for path in place.rglob("*") if path.is_file())
     kept = (path.relative_to(REPOSITORY) for path in paths if path.parent.name != "__pycache__")
     return {path.as_posix() for path in kept}
 
@@ -57,7 +65,7 @@ def test_a_package_is_a_folder_and_has_no_links() -> None:
 @pytest.mark.slow
 def test_a_source_distribution_has_each_file_of_the_packages_once(sdist: list[str]) -> None:
     assert sorted(set(sdist)) == sorted(sdist)
-    files = [name for name in sdist if name.partition("/")[0] in ROOTS]
+    files = [name for name in sdist if name.startswith(tuple(f"{root}/" for root in ROOTS))]
     assert set(files) == files_of(*ROOTS)
 
 
@@ -66,8 +74,12 @@ def test_a_wheel_has_what_the_source_distribution_has(
     sdist: list[str], wheel: zipfile.ZipFile
 ) -> None:
     names = [name for name in wheel.namelist() if ".dist-info/" not in name]
-    files = [name.partition("/") for name in sdist]
-    assert sorted(names) == sorted(below for root, _, below in files if root in ROOTS)
+    assert sorted(names) == sorted(
+        name.removeprefix(f"{root}/")
+        for name in sdist
+        for root, package in ROOTS.items()
+        if name.startswith(f"{root}/{package}/")
+    )
     assert {name.partition("/")[0] for name in names} == set(ROOTS.values())
 
 
@@ -86,7 +98,7 @@ def test_the_packages_are_found_from_any_folder(tmp_path: Path, where: str) -> N
     folder = REPOSITORY if where == "repository" else tmp_path
     if where == "project":
         for name in ROOTS:
-            (tmp_path / name).mkdir()
+            (tmp_path / name).mkdir(parents=True)
         for name in ("app", "profiles"):
             (tmp_path / name / "__init__.py").write_text("raise ImportError('of the project')\n")
             (tmp_path / f"{name}.py").write_text("raise ImportError('of the project')\n")

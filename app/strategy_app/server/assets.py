@@ -20,6 +20,7 @@ from strategy_app.server.chart_library import ADDRESS, START_SCRIPT
 from strategy_app.server.first_style import FIRST_STYLE
 from strategy_app.server.lost_page import LOST_PAGE_SCRIPT
 from strategy_app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
+from strategy_profiles.registered import registered
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Selectbox", "Html")
@@ -76,7 +77,8 @@ class Assets:
         self._static = static or Path(get_static_dir())
         self._links = link_headers(self._static)
         self._index = index_page(self._static)
-        self._paths = {"/", *(f"/{page.stem}" for page in _PAGES.glob("[a-z]*.py"))} - {"/lab"}
+        names = {*(page.stem for page in _PAGES.glob("[a-z]*.py")), *registered("pages")}
+        self._paths = {"/", *(f"/{name}" for name in names)} - {"/lab"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":

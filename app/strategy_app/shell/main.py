@@ -12,6 +12,7 @@ import streamlit as st
 
 from strategy_app.server.state import lab
 from strategy_app.server.viewers import current_viewer
+from strategy_app.shell.added_pages import added_pages
 from strategy_app.widgets import html_table
 from strategy_app.widgets.links import RUN_PAGES
 from strategy_app.widgets.title import LAB, set_title
@@ -66,13 +67,16 @@ div > :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focu
 # A file of ours: an icon by name would be fetched from outside.
 st.set_page_config(page_title=LAB, page_icon=str(APP / "icon.svg"), layout="wide")
 st.html(f"<style>{STYLE}{html_table.STYLE}</style>")
-page = st.navigation(
-    [
-        st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
-        for name, title in PAGES
-    ],
-    position="top",
-)
+own = {
+    name: st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
+    for name, title in PAGES
+}
+added = {
+    name: st.Page(each.show, title=each.title, url_path=name)
+    for name, each in added_pages().items()
+    if name not in own
+}
+page = st.navigation([*own.values(), *added.values()], position="top")
 set_title(page.title)
 if page.url_path != "contexts":
     lab().recordings.leave(current_viewer())

@@ -4,9 +4,10 @@
     download(profile, "parquet").data
     send(profile, "mlflow", "http://127.0.0.1:5000")
 
-A module of this package that defines a `FORMAT` writes a file or folder; `formats()` finds it. One
-that defines a `DESTINATION` sends key numbers to a service; `destinations()` finds it. No number is
-computed here that a page does not show.
+A module of this package that defines a `FORMAT` writes a file or folder; `formats()` finds it.
+Packages add others by entry points of the group `strategy_lab.exports`: a `Format`, or a
+`Destination`, which sends key numbers to a service. No number is computed here that a page does not
+show.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.destination import Destination
 from strategy_profiles.exports.format import Format
 from strategy_profiles.exports.target import write_whole
-from strategy_profiles.extras import require
+from strategy_profiles.registered import loaded
 from strategy_profiles.tables.store import Profile
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "download",
     "formats",
     "send",
+    "unusable",
     "write",
 ]
 
@@ -43,20 +44,29 @@ __all__ = [
 @cache
 def formats() -> dict[str, Format]:
     """Return every export format, by name."""
-    found = [module.FORMAT for module in _modules() if hasattr(module, "FORMAT")]
-    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+    files = (item for item in pkgutil.iter_modules(__path__) if not item.ispkg)
+    modules = [import_module(f"{__name__}.{item.name}") for item in files]
+    own = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
+    added = [item for item in _added()[0].values() if isinstance(item, Format)]
+    found = {item.name: item for item in (*added, *own)}
+    return dict(sorted(found.items()))
 
 
 @cache
 def destinations() -> dict[str, Destination]:
     """Return every service that takes key numbers, by name."""
-    found = [module.DESTINATION for module in _modules() if hasattr(module, "DESTINATION")]
+    found = (item for item in _added()[0].values() if isinstance(item, Destination))
     return {item.name: item for item in sorted(found, key=lambda item: item.name)}
 
 
-def _modules() -> list[ModuleType]:
-    found = (item for item in pkgutil.iter_modules(__path__) if not item.ispkg)
-    return [import_module(f"{__name__}.{item.name}") for item in found]
+def unusable() -> dict[str, LabError]:
+    """Why an export that a package adds cannot be used, by its name."""
+    return _added()[1]
+
+
+@cache
+def _added() -> tuple[dict[str, Format | Destination], dict[str, LabError]]:
+    return loaded("exports", (Format, Destination))
 
 
 def send(profile: Profile, destination: str, address: str) -> str:
@@ -71,7 +81,8 @@ def send(profile: Profile, destination: str, address: str) -> str:
             f"There is no destination {destination!r}", advice=f"Choose one of {', '.join(known)}"
         )
     chosen = known[destination]
-    require(chosen.extra)
+    if chosen.extra is not None:
+        chosen.extra.require()
     return chosen.send(profile, address)
 
 
@@ -110,6 +121,8 @@ def download(profile: Profile, format: str) -> Download:
 
 def _find(name: str) -> Format:
     """Return the format of that name; raises LabError, which lists the names there are."""
+    if name in unusable():
+        raise unusable()[name]
     try:
         return formats()[name]
     except KeyError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import strategy_profiles
-from strategy_profiles.exports import destinations, formats, send, write
+from strategy_profiles.exports import destinations, formats, send, unusable, write
 
 HELP = "write a run for another tool: a report, a trace, tables"
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         required=True,
-        choices=list(known),
+        choices=[*known, *(name for name in unusable() if name not in known)],
         help="; ".join(f"{name}: {text.rstrip('.')}" for name, text in known.items()),
     )
     parser.add_argument(
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="PATH",
-        help="file or folder to write; the address of the service for mlflow and otlp",
+        help="file or folder to write; the address of a service",
     )
 
 

@@ -9,14 +9,13 @@ import argparse
 import ast
 import errno
 import gc
-import importlib
-import importlib.util
 import os
 import pkgutil
 import re
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, cast
 
@@ -25,8 +24,9 @@ from strategy_core.cli._commands import no_commands
 from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_profiles.errors import LabError, shortened
 from strategy_profiles.guards import RefusedFileError
+from strategy_profiles.registered import LAB, Registered, registered
 
-PROGRAM = "strategy-lab"
+PROGRAM = LAB
 DEFAULT_VERB = "ui"
 READING = ("baseline", "compare", "gate", "import", "recover", "sql", "summary")
 """Verbs whose process reads runs and starts no program."""
@@ -80,9 +80,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _main(argv: Sequence[str]) -> int:
     os.environ.pop(WAIT_VARIABLE, None)  # meant for programs, not for the lab's own processes
-    modules = verb_modules()
     try:
-        args = _parse(list(argv), modules)
+        args = _parse(list(argv))
         with no_commands(is_json=bool(getattr(args, "json", False))):
             return cast(int, args.run(args))
     except LabError as error:
@@ -109,34 +108,41 @@ def _main(argv: Sequence[str]) -> int:
         return 2
 
 
-def verb_modules() -> dict[str, str]:
-    """Each verb and the name of its module, found in this package's folder."""
-    found = pkgutil.iter_modules(strategy_core.cli.__path__)
-    return {
-        item.name.rstrip("_").replace("_", "-"): item.name
-        for item in found
-        if item.name not in _NOT_VERBS and not item.name.startswith("_")
+def verbs() -> dict[str, Registered]:
+    """Each verb and where its module is: in this package's folder, or in a package that adds it."""
+    return dict(sorted((registered("verbs") | own_verbs()).items()))
+
+
+def own_verbs() -> dict[str, Registered]:
+    """The verbs of this package, one per file."""
+    package = strategy_core.cli
+    names = (item.name for item in pkgutil.iter_modules(package.__path__))
+    files = {
+        name.rstrip("_").replace("_", "-"): f"{package.__name__}.{name}"
+        for name in names
+        if name not in _NOT_VERBS and not name.startswith("_")
     }
+    return {verb: Registered(LAB, "verbs", verb, module) for verb, module in files.items()}
 
 
 def verb_parsers() -> dict[str, argparse.ArgumentParser]:
     """The parser of every verb."""
-    modules = verb_modules()
-    return _verbs(_program(), modules)
+    return _add_verbs(_program(), verbs())
 
 
-def _parse(argv: list[str], modules: dict[str, str]) -> argparse.Namespace:
+def _parse(argv: list[str]) -> argparse.Namespace:
     if not argv or (argv[0].startswith("-") and argv[0] not in ("-h", "--help", "--version")):
         argv = [DEFAULT_VERB, *argv]
     parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    if argv[0] not in modules:
-        _list_verbs(parser, modules)
+    asked = own_verbs().get(argv[0]) or verbs().get(argv[0])
+    if asked is None:
+        _list_verbs(parser)
         return parser.parse_args(argv)  # --help, --version or no verb: each ends here
-    verbs = _verbs(parser, {argv[0]: modules[argv[0]]})
+    parsers = _add_verbs(parser, {argv[0]: asked})
     args, unknown = parser.parse_known_args(argv)
     if unknown:  # parse_args would point to the help of all verbs
-        verbs[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
+        parsers[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
 
 
@@ -154,33 +160,43 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _list_verbs(parser: argparse.ArgumentParser, modules: dict[str, str]) -> None:
+def _list_verbs(parser: argparse.ArgumentParser) -> None:
     """Add the verbs with their help alone, and import none of them."""
     subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
-    for name, module in modules.items():
-        subcommands.add_parser(name, help=_help_of(module))
+    for name, verb in verbs().items():
+        subcommands.add_parser(name, help=_help_of(verb.value))
 
 
 def _help_of(module: str) -> str:
     """The verb's `HELP`, read from its source."""
-    spec = importlib.util.find_spec(f"strategy_core.cli.{module}")
-    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
-    found = _HELP.search(source)
+    source = _source_of(module)
+    found = _HELP.search(source.read_text("utf-8")) if source else None
     return str(ast.literal_eval(found[1])) if found else ""
 
 
-def _verbs(
-    parser: argparse.ArgumentParser, modules: dict[str, str]
+def _source_of(module: str) -> Path | None:
+    """The file of a module; the packages around it are found, and not imported."""
+    path: Sequence[str] | None = None
+    spec: ModuleSpec | None = None
+    for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
+        known = sys.modules.get(module[:end])
+        found = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
+        spec = known.__spec__ if known else next(filter(None, found), None)
+        path = spec.submodule_search_locations if spec else []
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def _add_verbs(
+    parser: argparse.ArgumentParser, added: dict[str, Registered]
 ) -> dict[str, argparse.ArgumentParser]:
     """Add a subcommand per verb, and return their parsers by name.
 
-    `modules` names each verb's module in this package, which follows the protocol `Verb`. The
-    parsed arguments carry the module's `run` as `args.run`.
+    A verb's module follows the protocol `Verb`. The parsed arguments carry its `run` as `args.run`.
     """
     subcommands = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
     parsers: dict[str, argparse.ArgumentParser] = {}
-    for name, module in modules.items():
-        verb = cast(Verb, importlib.import_module(f"strategy_core.cli.{module}"))
+    for name, item in added.items():
+        verb = cast(Verb, item.load())
         parsers[name] = subcommands.add_parser(name, help=verb.HELP, description=verb.HELP)
         verb.add_arguments(parsers[name])
         parsers[name].set_defaults(run=verb.run)

@@ -1,8 +1,9 @@
-"""Python, the packages that the lab requires, and its extras."""
+"""Python, the packages that the lab requires, its extras, and packages that add to it."""
 
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 
@@ -10,9 +11,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from strategy_core.doctor.check import Check, broken, missing, present
-from strategy_profiles.extras import EXTRAS
-
-LAB = "strategy-lab"
+from strategy_profiles.errors import LabError
+from strategy_profiles.extras import extras
+from strategy_profiles.registered import LAB, every_entry
 
 
 def python_check(version: str = platform.python_version()) -> Check:
@@ -49,12 +50,26 @@ def package_check(requires: Sequence[str] | None = None) -> Check:
 
 def extra_checks() -> Iterator[Check]:
     """Each extra, and what is not there without it."""
-    for extra in EXTRAS.values():
+    for extra in extras().values():
         key, title = f"extra_{extra.name}", f"Extra {extra.name}"
         if extra.is_installed:
             yield present(key, title, "installed")
         else:
             yield missing(key, title, "not installed", extra.gives, extra.advice)
+
+
+def addition_checks() -> Iterator[Check]:
+    """What other packages add to the lab, and why it cannot be used."""
+    for item in every_entry(tuple(sys.path)):
+        if item.package == LAB:
+            continue
+        key, title = f"added_{item.group}_{item.name}", f"{item.package}, {item.name}"
+        try:
+            item.load()
+            yield present(key, title, f"adds {item.name} to {item.group}")
+        except LabError as error:
+            costs = f"{item.name} of {item.group}"
+            yield missing(key, title, error.problem, costs, error.advice)
 
 
 def _is_asked(item: Requirement) -> bool:

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from strategy_core.doctor.check import Check
 from strategy_core.doctor.limits_check import limit_checks
-from strategy_core.doctor.package_check import extra_checks, package_check, python_check
+from strategy_core.doctor.package_check import (
+    addition_checks,
+    extra_checks,
+    package_check,
+    python_check,
+)
 from strategy_core.doctor.system_check import (
     folder_check,
     network_checks,
@@ -28,3 +33,4 @@ def examine(runs: Path) -> Iterator[Check]:
     yield from network_checks()
     yield ptrace_check()
     yield from extra_checks()
+    yield from addition_checks()

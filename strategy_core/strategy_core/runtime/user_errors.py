@@ -11,7 +11,6 @@ from pathlib import Path
 from strategy_core.private_tf.error_texts import NO_TENSORBOARD
 from strategy_core.runtime.error_message import cause
 from strategy_profiles.errors import LabError, SpecError
-from strategy_profiles.extras import EXTRAS
 
 
 @contextmanager
@@ -25,7 +24,7 @@ def explained(path: Path, what: str, advice: str = "") -> Iterator[None]:
     except (Exception, SystemExit) as error:  # a script's exit() is a mistake in a workload
         problem = f"{what} raised {said(path, error)}"
         if NO_TENSORBOARD in str(error):
-            advice = EXTRAS["tensorboard"].advice
+            advice = "Install it with: pip install tensorboard"
         raise SpecError(problem, advice=advice, field="workload") from error
 
 

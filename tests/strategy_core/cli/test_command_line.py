@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 import strategy_core.cli
-from strategy_core.cli.main import main, verb_modules
+from strategy_core.cli.main import main, own_verbs
 from tests.processes import children_of, is_living
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S, wait_until
@@ -32,7 +32,10 @@ def test_a_verb_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (tmp_path / "import_.py").write_text("")
     (tmp_path / "_private.py").write_text("")
     monkeypatch.setattr(strategy_core.cli, "__path__", [str(tmp_path)])
-    assert verb_modules() == {"say-hello": "say_hello", "import": "import_"}
+    assert {name: verb.value for name, verb in own_verbs().items()} == {
+        "say-hello": "strategy_core.cli.say_hello",
+        "import": "strategy_core.cli.import_",
+    }
     monkeypatch.delitem(sys.modules, "strategy_core.cli.say_hello", raising=False)
     assert main(["say-hello", "you"]) == 1
 

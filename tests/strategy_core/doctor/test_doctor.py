@@ -23,7 +23,7 @@ from strategy_core.doctor.tensorflow_check import (
 )
 from strategy_core.planning.gpu_reason import why_no_gpu
 from strategy_core.runtime.nvml import NOT_INSTALLED
-from strategy_profiles.extras import EXTRAS
+from strategy_profiles.extras import extras
 
 CPU = {"kind": "CPU", "name": "/physical_device:CPU:0", "description": ""}
 GPU = {"kind": "GPU", "name": "/physical_device:GPU:0", "description": "NVIDIA H100"}
@@ -152,14 +152,14 @@ def test_a_folder_that_cannot_be_written_keeps_training_from_running(tmp_path: P
 
 
 def test_every_extra_is_looked_for_and_ptrace_and_port_are_tried() -> None:
-    assert [check.key for check in extra_checks()] == [f"extra_{name}" for name in EXTRAS]
+    assert [check.key for check in extra_checks()] == [f"extra_{name}" for name in extras()]
     for check in (*extra_checks(), ptrace_check(), port_check()):
         assert check.state == "ok" or check.costs
 
 
 def test_every_extra_that_is_advised_can_be_installed() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
-    assert EXTRAS.keys() <= project["project"]["optional-dependencies"].keys()
+    assert extras().keys() <= project["project"]["optional-dependencies"].keys()
 
 
 @pytest.mark.tf

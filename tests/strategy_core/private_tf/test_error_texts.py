@@ -337,7 +337,7 @@ def test_a_graph_reads_a_variable_by_an_op_of_that_name() -> None:
 def test_a_name_of_tensorflow_is_written_in_one_file(text: str) -> None:
     named = {
         str(file.relative_to(REPOSITORY))
-        for folder in ("app", "profiles", "strategy_core")
+        for folder in ("app", "profiles", "strategy_core", "plugins")
         for file in (REPOSITORY / folder).rglob("*.py")
         if f'"{text}' in file.read_text("utf-8")
     }

@@ -28,5 +28,5 @@ def test_a_summary_without_tensorboard_names_its_line_and_what_to_install(
     assert said.startswith("The file raised ")
     assert "TensorBoard is not installed" in said
     assert "(line 3)" in said
-    assert "pip install 'strategy-lab[tensorboard]'" in said
+    assert "pip install tensorboard" in said
     assert "Mend the file" not in said

@@ -1,0 +1,125 @@
+"""What installed packages add to the lab: their entry points in the groups `strategy_lab.*`.
+
+`importlib.metadata` reads the same files, but its import alone takes half the time that
+`strategy-lab --help` has.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from strategy_profiles.errors import LabError
+
+LAB = "strategy-lab"
+_PREFIX = "strategy_lab."
+_METADATA = (".dist-info", ".egg-info")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One entry point; `value` is `module` or `module:object`."""
+
+    package: str
+    group: str
+    """Without the prefix `strategy_lab.`."""
+    name: str
+    value: str
+
+    def load(self) -> Any:
+        """Import and return the object.
+
+        Raises LabError if the import fails; a failure of the lab's own code is raised as it is.
+        """
+        try:
+            return self._object()
+        except Exception as error:
+            if self.package == LAB:
+                raise
+            raise LabError(
+                f"The package {self.package} adds {self.name} to {_PREFIX}{self.group}, but "
+                f"{self.value} cannot be loaded: {type(error).__name__}: {error}",
+                advice=f"Update or remove the package {self.package}",
+            ) from error
+
+    def _object(self) -> Any:
+        module, _, names = self.value.partition(":")
+        found: Any = import_module(module)
+        for name in filter(None, names.split(".")):
+            found = getattr(found, name)
+        return found
+
+
+def registered(group: str) -> dict[str, Registered]:
+    """The entry points of `strategy_lab.GROUP` by name.
+
+    If two packages use one name, the lab's own comes first, and then the order of the alphabet.
+    """
+    found = [item for item in every_entry(tuple(sys.path)) if item.group == group]
+    found.sort(key=lambda item: (item.package != LAB, item.package))
+    return {item.name: item for item in reversed(found)}
+
+
+def loaded(group: str, kind: type | tuple[type, ...]) -> tuple[dict[str, Any], dict[str, LabError]]:
+    """The objects that packages add to a group, and why others cannot be used, each by name."""
+    objects, errors = {}, {}
+    for name, item in registered(group).items():
+        try:
+            found = item.load()
+        except LabError as error:
+            errors[name] = error
+            continue
+        if isinstance(found, kind):
+            objects[name] = found
+        else:
+            errors[name] = _wrong_kind(item, kind)
+    return objects, errors
+
+
+def _wrong_kind(item: Registered, kind: type | tuple[type, ...]) -> LabError:
+    kinds = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
+    return LabError(
+        f"The package {item.package} adds {item.name} to {_PREFIX}{item.group}, but {item.value} "
+        f"is no {kinds}",
+        advice=f"Update or remove the package {item.package}",
+    )
+
+
+@cache
+def every_entry(path: tuple[str, ...]) -> tuple[Registered, ...]:
+    """The lab's entry points in these folders; of two copies of a package the first counts."""
+    packages: dict[str, Path] = {}
+    for folder in path:
+        for name in _listed(folder or "."):
+            if name.endswith(_METADATA):
+                package = name.rpartition(".")[0].partition("-")[0].replace("_", "-").lower()
+                packages.setdefault(package, Path(folder, name))
+    return tuple(item for each in packages.items() for item in _entries(*each))
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208  names, without a Path for each
+    except OSError:  # a zip file, or a folder that is not there
+        return []
+
+
+def _entries(package: str, metadata: Path) -> Iterator[Registered]:
+    try:
+        text = (metadata / "entry_points.txt").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[] ")
+        elif group.startswith(_PREFIX) and "=" in line and line[0] not in "#;":
+            name, value = (part.strip() for part in line.split("=", 1))
+            value = value.partition("[")[0].strip()
+            yield Registered(package, group.removeprefix(_PREFIX), name, value)

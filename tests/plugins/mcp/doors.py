@@ -1,0 +1,6 @@
+"""What tests/doors asks of this leaf: the files that it opens, the arguments of its verb."""
+
+from __future__ import annotations
+
+OPENS = {"strategy_mcp/answers.py": "what this process, or one that it started, has written"}
+GUARDS = {"mcp": {"--runs": ("the program's own", "")}}

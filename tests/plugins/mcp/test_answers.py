@@ -1,0 +1,48 @@
+"""Agents get the documents that the command line shows, with gains."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import strategy_profiles
+from strategy_mcp.answers import ALL, Answers
+from strategy_profiles.analysis.facts import Finding, Gain
+from strategy_profiles.analysis.summary import summarize
+from strategy_profiles.replay import finding_gain
+from strategy_profiles.tables.store import Profile
+from tests.synthetic import write_run
+
+GAIN = Gain(17.0, 16.0, 18.0, 47.0, 0.01, 1.0, False, False, "Without it a step takes 17 ms")
+REASON = "No edit removes it."
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """A run with a straggler."""
+    return write_run(tmp_path / "late", replicas=2, steps=60, straggler=(1, 30.0))
+
+
+def test_an_agent_gets_the_summary_and_its_key_numbers(late: Path) -> None:
+    summary = json.loads(json.dumps(summarize(strategy_profiles.load(late))))
+    agents = Answers(late.parent)
+    assert agents.summary("late", [ALL]) == summary
+    found = agents.findings("late")["segments"][-1]["key_numbers"]
+    assert found == summary["segments"][-1]["key_numbers"]
+
+
+def test_an_agent_gets_the_gain_of_each_finding(
+    late: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gain_of(_profile: Profile, finding: Finding) -> Gain | str:
+        return GAIN if finding.key == "straggler" else REASON
+
+    monkeypatch.setattr(finding_gain, "gain_of", gain_of)
+    (segment,) = Answers(late.parent).findings("late")["segments"]
+    found = {item["key"]: item for item in segment["findings"]}
+    assert found["straggler"]["gain"]["sentence"] == GAIN.sentence
+    assert found["straggler"]["gain"]["low_ms"] == 16.0
+    others = [item for key, item in found.items() if key != "straggler"]
+    assert {(item["gain"], item["gain_reason"]) for item in others} <= {(None, REASON)}

@@ -1,0 +1,200 @@
+"""A package that the lab does not know adds to it by entry points."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from strategy_core.doctor.package_check import addition_checks
+from strategy_profiles.registered import every_entry, registered
+from tests import lab_access
+from tests.server_process import server_process
+from tests.synthetic import write_run
+from tests.timeouts import MAX_WAIT_S
+
+VERB = """
+HELP = "says what it was given"
+def add_arguments(parser): parser.add_argument("word")
+def run(args):
+    print(args.word)
+    return 1
+"""
+EXPORTS = """
+from strategy_profiles.exports import Destination, Format
+FORMAT = Format("names", "Names", "The run's name.", ".txt", "text/plain",
+                lambda profile, path: path.write_text(profile.name))
+DESTINATION = Destination("shelf", "Shelf", "its name, to a shelf",
+                          lambda profile, address: f"{profile.name} at {address}")
+"""
+BROKEN = "import a_module_that_is_not_there\n"
+
+
+class Packages:
+    """A folder as site-packages is one, and a lab that finds it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, package: str, entries: str, **modules: str) -> None:
+        (self.folder / package).mkdir(parents=True)
+        for name, source in {"__init__": "", **modules}.items():
+            (self.folder / package / f"{name}.py").write_text(source)
+        info = self.folder / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entries)
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        path = filter(None, [str(self.folder), inherited.get("PYTHONPATH")])
+        return {**inherited, "PYTHONPATH": os.pathsep.join(path)}
+
+    def lab(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "strategy_core", *map(str, arguments)],
+            env=self.environment(os.environ) | {"COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MAX_WAIT_S,
+        )
+
+
+@pytest.fixture
+def packages(tmp_path: Path) -> Packages:
+    return Packages(tmp_path / "packages")
+
+
+def test_a_verb_is_listed_without_an_import_and_runs(packages: Packages) -> None:
+    entries = "[strategy_lab.verbs]\necho-word = stranger.inner.verb\n"
+    packages.add("stranger", entries)
+    inner = packages.folder / "stranger" / "inner"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("print('imported')\n")
+    (inner / "verb.py").write_text(VERB)
+    told = packages.lab("--help").stdout
+    assert "echo-word says what it was given" in " ".join(told.split())
+    assert "imported" not in told
+    done = packages.lab("echo-word", "hello")
+    assert (done.returncode, done.stdout) == (1, "imported\nhello\n")
+
+
+def test_exports_are_choices_and_write(packages: Packages, tmp_path: Path) -> None:
+    entries = (
+        "[strategy_lab.exports]\nnames = stranger.out:FORMAT\nshelf = stranger.out:DESTINATION\n"
+    )
+    packages.add("stranger", entries, out=EXPORTS)
+    run = write_run(tmp_path / "mine", steps=20, windows=0)
+    target = tmp_path / "name.txt"
+    assert packages.lab("export", run, "--format", "names", "-o", target).returncode == 0
+    assert target.read_text() == "mine"
+    assert packages.lab("export", run, "--format", "shelf", "-o", "top").stdout == "mine at top\n"
+
+
+def test_a_package_that_cannot_be_imported_keeps_nothing_else_from_working(
+    packages: Packages, tmp_path: Path
+) -> None:
+    entries = (
+        "[strategy_lab.exports]\nlost = stranger.out:FORMAT\nodd = stranger.odd:FORMAT\n"
+        "[strategy_lab.verbs]\nlost = stranger.out\n"
+    )
+    packages.add("stranger", entries, out=BROKEN, odd="FORMAT = 'text'\n")
+    run = write_run(tmp_path / "mine", steps=20, windows=0)
+    done = packages.lab("export", run, "--format", "csv", "-o", tmp_path / "tables")
+    assert (done.returncode, done.stderr) == (0, "")
+    asked = {
+        "stranger.odd:FORMAT is no Format or Destination": ("export", run, "--format", "odd"),
+        "No module named 'a_module_that_is_not_there'": ("export", run, "--format", "lost"),
+        "strategy_lab.verbs, but stranger.out cannot be loaded": ("lost",),
+    }
+    for reason, command in asked.items():
+        options = ("-o", tmp_path / "out") if len(command) > 1 else ()
+        done = packages.lab(*command, *options)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "The package stranger adds" in done.stderr
+        assert reason in done.stderr
+
+
+def test_the_doctor_lists_what_packages_add_and_what_cannot_be_loaded(
+    packages: Packages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = "[strategy_lab.verbs]\ngood = other.verb\nlost = other.gone\n"
+    packages.add("other", entries, verb=VERB)
+    monkeypatch.syspath_prepend(packages.folder)
+    found = {check.key: check for check in addition_checks()}
+    assert found["added_verbs_good"].state == "ok"
+    assert found["added_verbs_lost"].state == "missing"
+    assert "The package other adds lost" in found["added_verbs_lost"].found
+
+
+def test_a_package_replaces_no_verb_and_no_format_of_the_lab(
+    packages: Packages, tmp_path: Path
+) -> None:
+    exports = "[strategy_lab.exports]\ncsv = stranger.out:FORMAT\n"
+    entries = f"[strategy_lab.verbs]\nsummary = stranger.verb\n{exports}"
+    packages.add("stranger", entries, verb=VERB, out=EXPORTS.replace('"names"', '"csv"'))
+    run = write_run(tmp_path / "mine", steps=20, windows=0)
+    assert packages.lab("summary", run, "--json").stdout.startswith("{")
+    assert packages.lab("export", run, "--format", "csv", "-o", tmp_path / "t").returncode == 0
+    assert (tmp_path / "t").is_dir()
+
+
+def test_of_two_packages_with_one_name_the_first_of_the_alphabet_counts(
+    packages: Packages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages.add("zoo", "[strategy_lab.exports]\nsame = zoo:FORMAT\n")
+    packages.add("ant", "[strategy_lab.exports]\n# a remark\nsame = ant:FORMAT [extra]\n")
+    monkeypatch.syspath_prepend(packages.folder)
+    assert registered("exports")["same"].value == "ant:FORMAT"
+
+
+def test_what_is_read_is_what_importlib_reads() -> None:
+    groups = [name for name in metadata.entry_points().groups if name.startswith("strategy_lab.")]
+    expected = {
+        (group, item.name, item.value)
+        for group in groups
+        for item in metadata.entry_points(group=group)
+    }
+    found = {(f"strategy_lab.{it.group}", it.name, it.value) for it in every_entry(tuple(sys.path))}
+    assert found == expected
+    assert ("strategy_lab.exports", "otlp", "strategy_otlp.export:DESTINATION") in found
+
+
+PAGES = """
+import streamlit as st
+from strategy_app.shell.added_pages import Page
+NOTES = Page("Notes", lambda: st.write("What the stranger noted"))
+LAB = Page("Not the lab", lambda: st.write("replaced"))
+"""
+
+
+@pytest.mark.run
+@pytest.mark.browser
+def test_a_page_is_in_the_navigation_and_one_that_is_broken_says_why(
+    packages: Packages, tmp_path: Path, browser: Browser
+) -> None:
+    entries = "notes = stranger.pages:NOTES\nlab = stranger.pages:LAB\nlost = stranger.gone\n"
+    packages.add("stranger", f"[strategy_lab.pages]\n{entries}", pages=PAGES)
+    environment = packages.environment(lab_access.environment())
+    with server_process(
+        tmp_path / "log", "--runs", str(tmp_path / "runs"), environment=environment
+    ) as server:
+        context = browser.new_context()
+        context.add_cookies([lab_access.cookie(server.url)])
+        page = context.new_page()
+        page.goto(server.url)
+        page.get_by_role("link", name="Notes").click()
+        expect(page.get_by_text("What the stranger noted")).to_be_visible()
+        expect(page).to_have_url(f"{server.url}/notes")
+        page.goto(f"{server.url}/notes")  # as a link that someone was sent
+        expect(page.get_by_text("What the stranger noted")).to_be_visible()
+        expect(page.get_by_text("Not the lab")).to_have_count(0)
+        page.goto(f"{server.url}/lost")
+        expect(page.get_by_text("The package stranger adds lost")).to_be_visible()
+        context.close()

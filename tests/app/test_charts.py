@@ -13,7 +13,7 @@ import pytest
 from strategy_app.charts import comparing, steps
 from strategy_app.charts.base import label
 from strategy_app.charts.matrix import traffic
-from strategy_app.charts.memory import memory, memory_over_step
+from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
 from strategy_app.charts.phases import breakdown
@@ -29,6 +29,7 @@ from strategy_profiles.reporting.palette import (
     SERIES_COLOUR,
     SIDE_COLOURS,
     device_colour,
+    device_colours,
     phase_name,
     run_colour,
 )
@@ -261,18 +262,10 @@ def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None
     assert colours == [*SIDE_COLOURS.values(), run_colour(0), run_colour(1)]
 
 
-def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:
-    line = ("CPU:0", [0.0, 1.0], [10, 20])
-    shown = [trace for trace in memory_over_step({1: line, 3: line}).data if trace.name]
-    assert [trace.line.color for trace in shown] == [device_colour(1), device_colour(3)]
-
-
 def test_devices_of_one_chart_have_different_colours_while_there_are_any() -> None:
     """Positions 0 and 6 have the same one."""
-    line = ("CPU:0", [0.0, 1.0], [10, 20])
-    chart = memory_over_step(dict.fromkeys((0, 1, 3, 6), line))
-    colours = [trace.line.color for trace in chart.data if trace.name]
-    assert len(colours) == len(set(colours)) == 4
+    colours = device_colours((0, 1, 3, 6))
+    assert len(set(colours)) == 4
     assert colours[:3] == [device_colour(0), device_colour(1), device_colour(3)]
 
 

@@ -20,13 +20,13 @@ from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numb
 from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.segments import facts_of, pick_segment
-from strategy_app.widgets.step_memory import show_step_memory
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.film import ANNOTATE_STEPS
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.run.events import SegmentOpened
 
 
@@ -65,8 +65,8 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_step_time(opened)
     show_machine_load(facts.load)
     show_loss(opened)
-    show_step_memory(opened, segment.segment)
-    show_parts(answer_of(opened, input_pipeline, segment.segment).parts)
+    for question in (memory_over_step, input_pipeline):
+        show_parts(answer_of(opened, question, segment.segment).parts)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:

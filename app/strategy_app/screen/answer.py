@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from strategy_app.charts.lines import lines
 from strategy_app.charts.phases import breakdown
 from strategy_app.screen.code import show_code, show_shares
 from strategy_app.screen.table import show_table
@@ -25,12 +27,11 @@ from strategy_profiles.answers.answer import (
     Answer,
     Bars,
     Code,
-    Matrix,
+    Lines,
     Missing,
     Part,
     Shares,
     Table,
-    hint,
 )
 from strategy_profiles.tables.store import Profile
 
@@ -65,12 +66,12 @@ def show_answer(answer: Answer) -> None:
 def show_parts(parts: Sequence[Part], *, is_whole: bool = False) -> None:
     """Draw parts below each other; a chart shares its row with the chart or table after it.
 
-    A row that the reader chooses in a table replaces the chart of its kind.
+    A row that the reader chooses in a table replaces the part with the key of its details.
 
     Args:
       is_whole: nothing else is said, so that what is missing is the page's answer.
     """
-    chosen: dict[str, Bars] = {}
+    chosen: dict[str, Part] = {}
     for row in _rows(parts):
         columns = st.columns(2) if any(map(_is_narrow, row)) else [st.container()]
         for column, part in zip(columns, row, strict=False):
@@ -88,55 +89,52 @@ def _rows(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
 
 
 def _is_narrow(part: Part) -> bool:
-    return isinstance(part, Bars) or (
+    return isinstance(part, Bars | Lines) or (
         isinstance(part, Alternatives) and len(part.options[0].names) <= MANY
     )
 
 
 def _may_be_beside(part: Part) -> bool:
-    return _is_narrow(part) or (isinstance(part, Table) and not part.details)
+    return _is_narrow(part) or (isinstance(part, Table) and not (part.details or part.is_minor))
 
 
-def _show(part: Part, chosen: dict[str, Bars], *, is_whole: bool) -> None:
-    if isinstance(part, Table):
-        place = st.expander(part.title) if part.is_minor else st.container()
-        with place:
-            row = show_table(part)
-        if row is not None:
-            chosen[part.details[row].key] = part.details[row]
-    elif isinstance(part, Bars):
-        _show_bars(chosen.get(part.key, part))
-    elif isinstance(part, Alternatives):
-        _show_alternatives(part)
-    elif isinstance(part, Code):
-        show_code(part)
-    elif isinstance(part, Shares):
-        show_shares(part)
-    else:
+def _show(part: Part, chosen: dict[str, Part], *, is_whole: bool) -> None:
+    part = chosen.get(part.key, part)
+    if isinstance(part, Missing):
         _show_missing(part, is_whole=is_whole)
+        return
+    with st.expander(part.title) if is_minor(part) else st.container():
+        if not is_minor(part):
+            st.header(part.title, help=part.hint or None)
+        row = _DRAWN[type(part)](part)
+        for note in part.notes:
+            st.caption(as_markdown(note))
+    if isinstance(part, Table) and row is not None:
+        chosen[part.details[row].key] = part.details[row]
+
+
+def is_minor(part: Part) -> bool:
+    return isinstance(part, Table) and part.is_minor
 
 
 def _show_bars(bars: Bars) -> None:
-    st.header(bars.title, help=hint(bars.definition) or None)
     if any(map(any, bars.parts.values())):
         chart = breakdown(bars.names, {phase: list(each) for phase, each in bars.parts.items()})
         chart.update_xaxes(title=bars.unit)
         draw_chart(chart, key=f"bars_{bars.key}", alt=bars.title)
-    if bars.note:
-        st.caption(as_markdown(bars.note))
+
+
+def _show_lines(part: Lines) -> None:
+    draw_chart(lines(part), key=f"lines_{part.key}", alt=part.title)
 
 
 def _show_alternatives(part: Alternatives) -> None:
-    st.header(part.title, help=hint(part.definition) or None)
     titles = {option.title: option for option in part.options}
     first = part.options[0].title
     chosen = st.segmented_control(
         "Source", list(titles), default=first, key=f"source_of_{part.key}"
     )
-    _show_matrix(titles[chosen or first], part)
-
-
-def _show_matrix(matrix: Matrix, part: Alternatives) -> None:
+    matrix = titles[chosen or first]
     cells = np.array(matrix.num_bytes, float)
     if np.nansum(cells):
         names = [plain(name, 24) for name in matrix.names]
@@ -147,9 +145,19 @@ def _show_matrix(matrix: Matrix, part: Alternatives) -> None:
             alt=f"{part.title}: bytes per step",
             num_labelled=LABELLED if len(names) > MANY else MANY + 3,
         )
-    for line in (matrix.sentence, matrix.note):
-        if line:
-            st.caption(as_markdown(line))
+    for note in matrix.notes:
+        st.caption(as_markdown(note))
+
+
+_DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
+    Alternatives: _show_alternatives,
+    Bars: _show_bars,
+    Code: show_code,
+    Lines: _show_lines,
+    Shares: show_shares,
+    Table: show_table,
+}
+"""What draws a part below its heading; a table returns the row that the reader chose."""
 
 
 def _show_missing(part: Missing, *, is_whole: bool) -> None:

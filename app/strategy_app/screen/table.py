@@ -11,7 +11,7 @@ import streamlit as st
 from strategy_app.widgets import table as grid
 from strategy_app.widgets.html_table import html_table
 from strategy_app.widgets.text import as_markdown, plain
-from strategy_profiles.answers.answer import Column, Table, Unit, Value, hint
+from strategy_profiles.answers.answer import Column, Table, Unit, Value
 from strategy_profiles.answers.text import is_text, written
 from strategy_profiles.reporting import units
 
@@ -28,17 +28,13 @@ _SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
 
 def show_table(table: Table) -> int | None:
     """Draw a table; return the place of the row that the reader chose, if rows have details."""
-    if not table.is_minor:
-        st.header(table.title, help=hint(table.definition) or None)
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
     if table.depths:
         _show_parts(table)
-    chosen = None if table.depths else _show_grid(table)
-    for note in table.notes:
-        st.caption(as_markdown(note))
-    return chosen
+        return None
+    return _show_grid(table)
 
 
 def _show_grid(table: Table) -> int | None:

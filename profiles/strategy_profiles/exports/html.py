@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.report.answers import communication_section, input_section
 from strategy_profiles.exports.report.facts import gather
 from strategy_profiles.exports.report.memory import memory
 from strategy_profiles.exports.report.overview import ending, overview
 from strategy_profiles.exports.report.page import report_page
 from strategy_profiles.exports.report.steps import steps
 from strategy_profiles.exports.report.tabled import (
-    communication_section,
     core_times,
     definitions,
     environment,
-    input_section,
     placements,
     processes,
     replicas,

@@ -14,20 +14,22 @@ from strategy_profiles.reporting import units
 
 
 def print_parts(parts: Iterable[Part], out: Console) -> None:
-    """Print what has rows, and why a part is missing; charts have no form here."""
+    """Print what has rows, and why a part is missing; line charts have no form here."""
     for part in parts:
         if isinstance(part, Table) and part.is_searched and part.rows:
             rows = units.counted(len(part.rows), "row")
             out.print(plain_text(f"{part.title}: {rows}, in the report and on the page.", "dim"))
-        elif isinstance(part, Table) and not part.is_minor and part.rows:
+        elif isinstance(part, Table) and part.is_minor:
+            continue
+        elif isinstance(part, Table) and part.rows:
             out.print(_table(part))
-            for note in part.notes:
-                out.print(plain_text(note, "dim"))
         elif isinstance(part, Code):
             _print_code(part, out)
         elif isinstance(part, Missing):
             title = f"{part.title}: " if part.title else ""
             out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))
+        for note in part.notes:
+            out.print(plain_text(note, "dim"))
 
 
 def _table(part: Table) -> RichTable:

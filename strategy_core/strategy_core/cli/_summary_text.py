@@ -17,8 +17,8 @@ from strategy_profiles.decoders import converted
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting import units
-from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_profiles.reporting.thread_pools import set_pools
 from strategy_profiles.run.event_parts import TpuFinding
@@ -26,7 +26,12 @@ from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
 
 _SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
-_QUESTIONS = {"loop": loop, "communication": communication, "input": input_pipeline}
+_QUESTIONS = {
+    "loop": loop,
+    "communication": communication,
+    "memory": memory_over_step,
+    "input": input_pipeline,
+}
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -93,7 +98,7 @@ def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Con
     if unlike := segment["capture"]["unlike_others"]:
         out.print(plain_text(unlike, "dim"))
     _print_servers(segment, out)
-    _print_step_memory(segment["step_memory"], out)
+    print_parts(answers["memory"].parts, out)
     print_parts(answers["input"].parts, out)
 
 
@@ -120,27 +125,6 @@ def _print_servers(segment: dict[str, Any], out: Console) -> None:
     out.print(table)
     for item in found["absences"]:
         out.print(plain_text(f"• {item['message']}"))
-
-
-def _print_step_memory(found: dict[str, Any], out: Console) -> None:
-    """The peak of each device over a captured step, and the largest of what it holds then."""
-    if not found["devices"]:
-        return
-    title = f"Memory over step {found['step']}, {found['source']}"
-    table = Table(title=title, title_justify="left")
-    for name in ("device", "peak", "variables", "largest part", "size"):
-        table.add_column(name, justify="left" if name in ("device", "largest part") else "right")
-    names = short_names(item["device"] for item in found["devices"])
-    for item in found["devices"]:
-        most = item["holders"][0]
-        table.add_row(
-            plain_text(names[item["device"]]),
-            units.size(item["peak_bytes"]),
-            units.size(item["variable_bytes"]),
-            plain_text(most["name"]),
-            units.size(most["bytes"]),
-        )
-    out.print(table)
 
 
 def _print_replicas(segment: dict[str, Any], out: Console) -> None:

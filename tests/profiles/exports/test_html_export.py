@@ -62,7 +62,8 @@ def test_every_section_and_every_chart(straggling: Profile, target: Path) -> Non
     ]  # fmt: skip
     placed = re.findall(r'data-chart="([^"]+)"', report)
     assert sorted(placed) == sorted(_data(report)["charts"])
-    assert set(placed) == {"wall", "throughput", "loss", "drift", "memory"}
+    over_step = "0_step_memory_lines"
+    assert set(placed) == {"wall", "throughput", "loss", "drift", "memory", over_step}
 
 
 def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(

@@ -13,12 +13,8 @@ from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.losses import loss
 from strategy_profiles.analysis.parameter_server import parameter_serving
 from strategy_profiles.analysis.placement import placement
-from strategy_profiles.answers.answer import Table
-from strategy_profiles.answers.html import as_html
 from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
-from strategy_profiles.questions.communication import communication
-from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
@@ -66,28 +62,6 @@ def core_times(facts: RunFacts) -> Section | None:
     return Section(
         "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
     )
-
-
-def input_section(facts: RunFacts) -> Section | None:
-    """The stages of tf.data; None if no captured step of the run has events of them."""
-    found = [(item, input_pipeline(facts.profile, item)) for item in facts.segments]
-    if not any(isinstance(part, Table) for _, answer in found for part in answer.parts):
-        return None
-    shown = {"segments": [(item, as_html(answer)) for item, answer in found], "formulas": ()}
-    return Section("input", "Input pipeline", shown, template="answers")
-
-
-def communication_section(facts: RunFacts) -> Section | None:
-    """Collectives with their bandwidth, sends between devices, and bytes between processes."""
-    if not facts.segments:
-        return None
-    found = [(item, communication(facts.profile, item)) for item in facts.segments]
-    formulas = next((answer.formulas for _, answer in found if answer.formulas), ())
-    shown = {
-        "segments": [(item, as_html(answer)) for item, answer in found],
-        "formulas": formulas,
-    }
-    return Section("communication", "Communication", shown, template="answers")
 
 
 def serving(facts: RunFacts) -> Section | None:

@@ -31,6 +31,7 @@
         label: line.label, stroke: colour, width: line.width || 1.5, dash: line.dash,
         points: { show: line.x.length < 30 },
         ...(chart.y_range ? { gaps: gapsAbove } : {}),
+        ...(chart.is_stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
         value: (u, v) => show(v, chart.unit),
       });
       if (!line.low) continue;

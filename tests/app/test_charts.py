@@ -12,16 +12,17 @@ import pytest
 
 from strategy_app.charts import comparing, steps
 from strategy_app.charts.base import label
+from strategy_app.charts.lines import lines
 from strategy_app.charts.matrix import traffic
 from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
 from strategy_app.charts.phases import breakdown
 from strategy_app.charts.runs import together
-from strategy_app.charts.serving import closures, step_rates
 from strategy_app.charts.sweep import pareto
 from strategy_profiles.analysis.mesh_links import MeshLink
 from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_profiles.answers.answer import Line, Lines
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import (
     GREY,
@@ -245,14 +246,6 @@ def test_memory_of_many_is_a_band_with_the_highest_named() -> None:
     assert told["median of 16"] == np.median([y[-1] for _, y in lines.values()])
 
 
-def test_the_rate_of_a_short_served_run_has_no_jumps_between_whole_steps() -> None:
-    chart = step_rates({"worker 0": np.arange(0.1, 3.0, 0.1)}, [])
-    rates = np.asarray(chart.data[0].y)
-    assert len(rates) == 5
-    assert np.ptp(rates) / rates.mean() < 0.35
-    assert step_rates({"worker 0": np.array([0.5])}, []).data[0].mode == "markers"
-
-
 def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None:
     curve = np.arange(3.0), np.arange(3.0)
     names = ["late", "usual", "slow", "slower"]
@@ -279,10 +272,14 @@ def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
 
 
 def test_an_axis_of_few_closures_counts_whole_ones() -> None:
-    at = np.arange(4.0)
-    few, many = np.array([0, 2, 1, 0]), np.array([0, 40, 10, 0])
-    assert closures(at, few, few, []).layout.yaxis.dtick == 1
-    assert closures(at, many, few, []).layout.yaxis.dtick is None
+    def ticks(*queued: int) -> int | None:
+        line = Line("queued", (0.0, 1.0, 2.0), queued, GREY)
+        part = Lines("closures", "Closures", (line,), "seconds", "closures", "count")
+        found: int | None = lines(part).layout.yaxis.dtick
+        return found
+
+    assert ticks(0, 2, 1) == 1
+    assert ticks(0, 40, 10) is None
 
 
 def full_mesh(shape: tuple[int, int, int, int]) -> tuple[go.Figure, int]:

@@ -172,7 +172,7 @@ def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(vi
 
 def test_the_words_of_phases_are_whole_on_a_phone(visit: Visit) -> None:
     page = visit("overview", run="delayed", options=PHONE)
-    chart = page.locator(".st-key-overview_breakdown .lab-bars")
+    chart = page.locator(".st-key-bars_breakdown .lab-bars")
     expect(chart.locator(".legend li", has_text="injected delay")).to_be_visible()
     words, box = chart.locator(".legend li"), chart.bounding_box()
     assert box is not None

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from strategy_app.charts.lines import lines
-from strategy_app.charts.phases import breakdown
+from strategy_app.screen.bars import show_bars
 from strategy_app.screen.code import show_code, show_shares
 from strategy_app.screen.table import show_table
 from strategy_app.server.opened import OpenRun
@@ -117,13 +117,6 @@ def is_minor(part: Part) -> bool:
     return isinstance(part, Table) and part.is_minor
 
 
-def _show_bars(bars: Bars) -> None:
-    if any(map(any, bars.parts.values())):
-        chart = breakdown(bars.names, {phase: list(each) for phase, each in bars.parts.items()})
-        chart.update_xaxes(title=bars.unit)
-        draw_chart(chart, key=f"bars_{bars.key}", alt=bars.title)
-
-
 def _show_lines(part: Lines) -> None:
     draw_chart(lines(part), key=f"lines_{part.key}", alt=part.title)
 
@@ -151,7 +144,7 @@ def _show_alternatives(part: Alternatives) -> None:
 
 _DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
     Alternatives: _show_alternatives,
-    Bars: _show_bars,
+    Bars: show_bars,
     Code: show_code,
     Lines: _show_lines,
     Shares: show_shares,

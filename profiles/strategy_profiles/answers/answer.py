@@ -72,6 +72,8 @@ class Part:
     definition: str = field(default="", kw_only=True)
     """Itself, or a key of `DEFINITIONS`."""
     notes: tuple[str, ...] = field(default=(), kw_only=True)
+    is_detail: bool = field(default=False, kw_only=True)
+    """Narrow places, such as a terminal, leave it out."""
 
     @property
     def hint(self) -> str:
@@ -90,12 +92,24 @@ class Bars(Part):
     """What the lengths are, such as `ms per step`."""
     of: str = "Replica"
     """What the names are of."""
+    wholes: tuple[float | None, ...] = ()
+    """By name what the parts add up to, where it was measured itself."""
+
+    @property
+    def sums(self) -> tuple[float | None, ...]:
+        """What the parts of each name add up to; None if none is known."""
+        known = ([each for each in bar if each is not None] for bar in self.bars)
+        return self.wholes or tuple(sum(bar) if bar else None for bar in known)
+
+    @property
+    def bars(self) -> tuple[tuple[float | None, ...], ...]:
+        """The parts of each name."""
+        return tuple(zip(*self.parts.values(), strict=True))
 
     @property
     def longest(self) -> float:
         """Length of the longest bar."""
-        bars = zip(*self.parts.values(), strict=True)
-        return max((sum(each or 0.0 for each in bar) for bar in bars), default=0.0)
+        return max((sum(each or 0.0 for each in bar) for bar in self.bars), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

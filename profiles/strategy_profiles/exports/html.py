@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_profiles.exports.format import Format
-from strategy_profiles.exports.report.answers import communication_section, input_section
+from strategy_profiles.exports.report.answers import (
+    communication_section,
+    input_section,
+    servers_section,
+)
 from strategy_profiles.exports.report.facts import gather
 from strategy_profiles.exports.report.memory import memory
 from strategy_profiles.exports.report.overview import ending, overview
@@ -18,7 +22,6 @@ from strategy_profiles.exports.report.tabled import (
     placements,
     processes,
     replicas,
-    serving,
 )
 from strategy_profiles.exports.report.timeline import timeline
 from strategy_profiles.tables.store import Profile
@@ -30,7 +33,7 @@ _SECTIONS = (
     core_times,
     input_section,
     communication_section,
-    serving,
+    servers_section,
     timeline,
     placements,
     memory,

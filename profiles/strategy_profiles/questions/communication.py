@@ -328,7 +328,16 @@ def _bars(
         note = f"{note} No replica waits in a collective, and none moves a tensor.".strip()
     names = tuple(_names(parts, breakdown, titles))
     notes = (note,) if note else ()
-    return Bars("waiting", _WAITING, names, lengths, unit, definition="wait", notes=notes)
+    return Bars(
+        "waiting",
+        _WAITING,
+        names,
+        lengths,
+        unit,
+        definition="wait",
+        notes=notes,
+        is_detail=True,  # the breakdown of the step has both
+    )
 
 
 def _names(

@@ -102,4 +102,4 @@ def _held(item: DeviceStepMemory, names: Mapping[str, str]) -> Table:
         Column("share", "Share", "share", value=share),
     )
     title = f"Held at the peak of {names[item.device]}"
-    return table("held", title, item.holders, columns, source="derived")
+    return table("held", title, item.holders, columns, source="derived", is_detail=True)

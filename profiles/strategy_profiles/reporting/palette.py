@@ -40,6 +40,9 @@ SERVING_COLOURS = {
 }
 """Colour by part of a step whose variables are on parameter servers."""
 
+PART_COLOURS = {**PHASE_COLOURS, **SERVING_COLOURS}
+"""Colour by part of any step."""
+
 REPLICA_COLOURS = ("#7846FA", "#FA28AA", "#9678D2", "#B428B4", "#C85AFA", "#5A64C8")
 
 SIDE_COLOURS = {"A": "#6E78A0", "B": "#827846"}

@@ -14,9 +14,11 @@ from strategy_core.cli._plain import plain_text
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.answers.answer import Answer
 from strategy_profiles.decoders import converted
+from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.servers import servers
 from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
@@ -25,10 +27,11 @@ from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
 
-_SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
 _QUESTIONS = {
     "loop": loop,
+    "breakdown": breakdown,
     "communication": communication,
+    "servers": servers,
     "memory": memory_over_step,
     "input": input_pipeline,
 }
@@ -91,13 +94,14 @@ def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Con
             cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
         )
     print_parts(answers["loop"].parts, out)
-    _print_replicas(segment, out)
+    print_parts(answers["breakdown"].parts, out)
     _print_cores(segment, out)
     _print_on_tpu(segment["tpu_check"], out)
     print_parts(answers["communication"].parts, out)
     if unlike := segment["capture"]["unlike_others"]:
         out.print(plain_text(unlike, "dim"))
-    _print_servers(segment, out)
+    if segment["parameter_servers"]:
+        print_parts(answers["servers"].parts, out)
     print_parts(answers["memory"].parts, out)
     print_parts(answers["input"].parts, out)
 
@@ -108,35 +112,6 @@ def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
         shown = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
         table.add_row(plain_text(item["label"]), *shown)
     out.print(table)
-
-
-def _print_servers(segment: dict[str, Any], out: Console) -> None:
-    """What each parameter server holds, and what was lost meanwhile."""
-    found = segment["parameter_servers"]
-    if not found:
-        return
-    table = Table(title="Parameter servers", title_justify="left")
-    for head in ("server", "weights", "model", "optimizer", "pulled a step", "pushed a step"):
-        table.add_column(head, justify="right")
-    for index, server in enumerate(found["servers"]):
-        sizes = ("weight_bytes", "optimizer_bytes", "pull_bytes", "push_bytes")
-        shown = [units.size(server[name]) for name in sizes]
-        table.add_row(str(index), str(server["num_weights"]), *shown)
-    out.print(table)
-    for item in found["absences"]:
-        out.print(plain_text(f"• {item['message']}"))
-
-
-def _print_replicas(segment: dict[str, Any], out: Console) -> None:
-    replicas = segment["replicas"]
-    if not replicas or replicas[0]["wall_ms"] is None:
-        reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
-        out.print(Text(f"No times per replica: {reason}.", style="dim"))
-        return
-    sources = {row["source"] for row in replicas}
-    source = " and ".join(text for key, text in _SOURCES.items() if key in sources)
-    title = f"Milliseconds of a typical step: {_steps(replicas)}, from {source}"
-    _print_phases(title, ("replica",), replicas, out)
 
 
 def _steps(rows: Sequence[dict[str, Any]]) -> str:

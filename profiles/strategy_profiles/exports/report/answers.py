@@ -11,6 +11,8 @@ from strategy_profiles.answers.html import as_html, charts
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.servers import servers
+from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
 
 Question = Callable[[Profile, Facts], Answer]
@@ -44,3 +46,10 @@ def communication_section(facts: RunFacts) -> Section | None:
     if not facts.segments:
         return None
     return answered(facts, "communication", "Communication", communication)
+
+
+def servers_section(facts: RunFacts) -> Section | None:
+    """Parameter servers: each worker's step, and the variables of each server."""
+    if not any(has_servers(item.segment) for item in facts.segments):
+        return None
+    return answered(facts, "servers", "Parameter servers", servers)

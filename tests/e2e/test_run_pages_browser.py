@@ -150,12 +150,12 @@ PHONE = {"viewport": {"width": 390, "height": 844}}
 
 def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(visit: Visit) -> None:
     placement = visit("placement", run="captured", options=PHONE)
-    listed = placement.locator(".st-key-narrow_placement_devices")
+    listed = placement.locator(".st-key-narrow_table_placement_devices")
     expect(listed.locator("[data-label='Commonest op types']").first).to_be_visible()
     expect(placement.locator(".st-key-narrow_ops_table tbody th").first).to_be_visible()
     expect(placement.locator("canvas[data-testid=data-grid-canvas]:visible")).to_have_count(0)
     placement.set_viewport_size({"width": 1280, "height": 720})
-    expect(placement.locator(".st-key-wide_placement_devices")).to_be_visible()
+    expect(placement.locator(".st-key-wide_table_placement_devices")).to_be_visible()
     expect(placement.locator(".st-key-wide_ops_table")).to_be_visible()
     expect(listed).to_be_hidden()
     overview = visit("overview", run="late", options=PHONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from strategy_app.screen.answer import show_parts
 from strategy_app.server import state
 from strategy_app.widgets.comparison import (
     show_curves,
@@ -13,7 +14,6 @@ from strategy_app.widgets.comparison import (
 )
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.placement_diff import show_moves
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.several import show_several
 from strategy_app.widgets.side_comparison import compare
@@ -22,6 +22,7 @@ from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.errors import AnalysisError
+from strategy_profiles.questions.placement import moved
 
 
 def page() -> None:
@@ -70,7 +71,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     show_several(runs, a, b)
     show_curves(a, b, compared)
     if is_single and is_same_run and a.segment and b.segment:
-        show_moves(a.opened, a.segment, b.segment)
+        show_parts(a.opened.ask(moved, a.segment, b.segment))
     show_spec_difference(a, b)
 
 

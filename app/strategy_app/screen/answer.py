@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,23 @@ def answer_of(opened: OpenRun, question: Question, segment: int) -> Answer:
 
 def show_answer(answer: Answer) -> None:
     """Draw all of an answer."""
+    show_head(answer, has_notes=False)
+    show_parts(answer.parts, is_whole=not answer.sentence)
+    _show_notes(answer.notes)
+
+
+def show_head(answer: Answer, *, has_notes: bool = True) -> None:
+    """Draw its sentence and its numbers, and what else is to know of all of it."""
     if answer.sentence:
         show_sentence("".join(map(part_as_html, answer.sentence)))
     if answer.numbers:
         show_tiles([tile_of(item) for item in answer.numbers], first_is_large=True)
-    show_parts(answer.parts, is_whole=not answer.sentence)
-    for note in answer.notes:
+    if has_notes:
+        _show_notes(answer.notes)
+
+
+def _show_notes(notes: Iterable[str]) -> None:
+    for note in notes:
         st.caption(as_markdown(note))
 
 
@@ -73,7 +84,8 @@ def show_parts(parts: Sequence[Part], *, is_whole: bool = False) -> None:
     """
     chosen: dict[str, Part] = {}
     for row in _rows(parts):
-        columns = st.columns(2) if any(map(_is_narrow, row)) else [st.container()]
+        is_half = len(parts) > 1 and any(map(_is_narrow, row))
+        columns = st.columns(2) if is_half else [st.container()]
         for column, part in zip(columns, row, strict=False):
             with column:
                 _show(part, chosen, is_whole=is_whole)
@@ -103,17 +115,16 @@ def _show(part: Part, chosen: dict[str, Part], *, is_whole: bool) -> None:
     if isinstance(part, Missing):
         _show_missing(part, is_whole=is_whole)
         return
-    with st.expander(part.title) if is_minor(part) else st.container():
-        if not is_minor(part):
+    with st.expander(part.title) if _is_minor(part) else st.container():
+        if not _is_minor(part):
             st.header(part.title, help=part.hint or None)
         row = _DRAWN[type(part)](part)
-        for note in part.notes:
-            st.caption(as_markdown(note))
+        _show_notes(part.notes)
     if isinstance(part, Table) and row is not None:
         chosen[part.details[row].key] = part.details[row]
 
 
-def is_minor(part: Part) -> bool:
+def _is_minor(part: Part) -> bool:
     return isinstance(part, Table) and part.is_minor
 
 
@@ -138,8 +149,7 @@ def _show_alternatives(part: Alternatives) -> None:
             alt=f"{part.title}: bytes per step",
             num_labelled=LABELLED if len(names) > MANY else MANY + 3,
         )
-    for note in matrix.notes:
-        st.caption(as_markdown(note))
+    _show_notes(matrix.notes)
 
 
 _DRAWN: dict[type[Part], Callable[[Any], int | None]] = {

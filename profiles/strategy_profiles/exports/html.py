@@ -8,6 +8,7 @@ from strategy_profiles.exports.format import Format
 from strategy_profiles.exports.report.answers import (
     communication_section,
     input_section,
+    placement_section,
     servers_section,
 )
 from strategy_profiles.exports.report.facts import gather
@@ -19,7 +20,6 @@ from strategy_profiles.exports.report.tabled import (
     core_times,
     definitions,
     environment,
-    placements,
     processes,
     replicas,
 )
@@ -35,7 +35,7 @@ _SECTIONS = (
     communication_section,
     servers_section,
     timeline,
-    placements,
+    placement_section,
     memory,
     processes,
     environment,

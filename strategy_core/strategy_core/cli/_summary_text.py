@@ -18,6 +18,7 @@ from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.placement import placement
 from strategy_profiles.questions.servers import servers
 from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting import units
@@ -32,6 +33,7 @@ _QUESTIONS = {
     "breakdown": breakdown,
     "communication": communication,
     "servers": servers,
+    "placement": placement,
     "memory": memory_over_step,
     "input": input_pipeline,
 }
@@ -102,6 +104,7 @@ def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Con
         out.print(plain_text(unlike, "dim"))
     if segment["parameter_servers"]:
         print_parts(answers["servers"].parts, out)
+    print_parts(answers["placement"].parts, out)
     print_parts(answers["memory"].parts, out)
     print_parts(answers["input"].parts, out)
 

@@ -11,6 +11,7 @@ from strategy_profiles.answers.html import as_html, charts
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.communication import communication
 from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.placement import placement
 from strategy_profiles.questions.servers import servers
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
@@ -53,3 +54,8 @@ def servers_section(facts: RunFacts) -> Section | None:
     if not any(has_servers(item.segment) for item in facts.segments):
         return None
     return answered(facts, "servers", "Parameter servers", servers)
+
+
+def placement_section(facts: RunFacts) -> Section | None:
+    """Ops, variables and their bytes on each device, and what a change moved."""
+    return answered(facts, "placement", "Placement", placement) if facts.segments else None

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.cores import cores
 from strategy_profiles.analysis.losses import loss
-from strategy_profiles.analysis.placement import placement
 from strategy_profiles.exports.report.answers import answered
 from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
@@ -46,18 +45,6 @@ def core_times(facts: RunFacts) -> Section | None:
     return Section(
         "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
     )
-
-
-def placements(facts: RunFacts) -> Section | None:
-    """Ops, variables and their bytes on each device."""
-    if not facts.segments:
-        return None
-    found = []
-    for item in facts.segments:
-        placed = placement(facts.profile, item.segment.segment)
-        largest = sorted(placed.variables, key=lambda variable: -(variable.bytes_per_copy or 0.0))
-        found.append((item, placed, largest))
-    return Section("placement", "Placement", {"segments": found})
 
 
 def processes(facts: RunFacts) -> Section | None:

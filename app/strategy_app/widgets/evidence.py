@@ -15,8 +15,6 @@ from strategy_app.widgets.segments import segment_marks
 from strategy_app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.tiles import Tile
-from strategy_profiles.analysis.breakdown import StepBreakdown
-from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_profiles.analysis.memory import counted_by, memory_of, memory_use, rows_by_device
@@ -63,12 +61,6 @@ def show_loss(opened: OpenRun) -> None:
         return
     chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
     step_chart(opened, chart, key="overview_loss", alt="Loss by step")
-
-
-def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
-    """Warn if captured steps differ in length from the others: their lengths then mislead."""
-    for line in length_of_steps(breakdown, median_ms):
-        st.caption(line)
 
 
 def peak_memory(opened: OpenRun) -> Tile:

@@ -7,6 +7,7 @@ from pathlib import Path
 from strategy_profiles.exports.format import Format
 from strategy_profiles.exports.report.answers import (
     communication_section,
+    cores_section,
     input_section,
     placement_section,
     servers_section,
@@ -17,7 +18,6 @@ from strategy_profiles.exports.report.overview import ending, overview
 from strategy_profiles.exports.report.page import report_page
 from strategy_profiles.exports.report.steps import steps
 from strategy_profiles.exports.report.tabled import (
-    core_times,
     definitions,
     environment,
     processes,
@@ -30,7 +30,7 @@ _SECTIONS = (
     overview,
     steps,
     replicas,
-    core_times,
+    cores_section,
     input_section,
     communication_section,
     servers_section,

@@ -10,6 +10,7 @@ from strategy_profiles.answers.answer import Answer, Table
 from strategy_profiles.answers.html import as_html, charts
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.questions.communication import communication
+from strategy_profiles.questions.cores import cores
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.placement import placement
 from strategy_profiles.questions.servers import servers
@@ -54,6 +55,13 @@ def servers_section(facts: RunFacts) -> Section | None:
     if not any(has_servers(item.segment) for item in facts.segments):
         return None
     return answered(facts, "servers", "Parameter servers", servers)
+
+
+def cores_section(facts: RunFacts) -> Section | None:
+    """Step time and bytes of each core of a TPU program, and what the cores exchange."""
+    if not any(item.segment.core_devices for item in facts.segments):
+        return None
+    return answered(facts, "cores", "TPU cores", cores)
 
 
 def placement_section(facts: RunFacts) -> Section | None:

@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime
 
 from strategy_profiles.analysis.clocks import worker_clocks
-from strategy_profiles.analysis.cores import cores
 from strategy_profiles.analysis.losses import loss
 from strategy_profiles.exports.report.answers import answered
 from strategy_profiles.exports.report.drift import drift
@@ -16,7 +15,6 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
 from strategy_profiles.run.process_history import read_processes
-from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
 
 _EPOCH_NS = 10**18
@@ -31,20 +29,6 @@ def replicas(facts: RunFacts) -> Section | None:
     band = drift(facts)
     shown = {**found.shown, "drift_note": band.pop("note") if band else ""}
     return Section("replicas", TITLE, shown, found.charts | ({"drift": band} if band else {}))
-
-
-def core_times(facts: RunFacts) -> Section | None:
-    """Step time of each core, for a TPU program whose replicas have several."""
-    found = [
-        (item, [core for core in cores(facts.profile, item.segment).cores if core.split])
-        for item in facts.segments
-        if item.segment.core_devices
-    ]
-    if not found:
-        return None
-    return Section(
-        "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
-    )
 
 
 def processes(facts: RunFacts) -> Section | None:

@@ -17,7 +17,6 @@ from strategy_app.charts.matrix import traffic
 from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
-from strategy_app.charts.phases import breakdown
 from strategy_app.charts.runs import together
 from strategy_app.charts.sweep import pareto
 from strategy_profiles.analysis.mesh_links import MeshLink
@@ -26,32 +25,17 @@ from strategy_profiles.answers.answer import Line, Lines
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import (
     GREY,
-    PHASE_COLOURS,
     SERIES_COLOUR,
     SIDE_COLOURS,
     device_colour,
     device_colours,
-    phase_name,
     run_colour,
 )
 from strategy_profiles.sweep.results import results
-from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import load
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 DATA = Path(__file__).parents[1] / "data"
-
-
-def test_phases_are_stacked_in_their_order_and_colours() -> None:
-    chart = breakdown(["replica 0"], {name: [1.0] for name in reversed(CATEGORIES)})
-    assert [bar.name for bar in chart.data] == [phase_name(name) for name in CATEGORIES]
-    assert [bar.marker.color for bar in chart.data] == [PHASE_COLOURS[name] for name in CATEGORIES]
-    assert sum(bar.x[0] for bar in chart.data) == len(CATEGORIES)
-
-
-def test_a_missing_phase_stays_missing() -> None:
-    chart = breakdown(["a", "b"], {"compute": [1.0, None]})
-    assert chart.data[0].x == (1.0, None)
 
 
 def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
@@ -334,15 +318,3 @@ def test_first_steps_of_short_runs_do_not_flatten_the_lines_of_several() -> None
     curve = np.arange(30.0), np.array([900.0, *np.linspace(20, 30, 29)])
     chart = together({"a": curve, "b": curve}, title="step time", unit="ms")
     assert 30 < chart.layout.yaxis.range[1] < 60
-
-
-@pytest.mark.parametrize(
-    ("name", "line_px"), [("replica 0, CPU:0", 20), ("replica 0, worker 0 CPU:0", 36)]
-)
-def test_a_bar_has_space_for_the_lines_of_its_name_below_a_narrow_legend(
-    name: str, line_px: int
-) -> None:
-    names = [name, name.replace("0", "1")]
-    chart = breakdown(names, {"compute": [3.0, 4.0]})
-    legend_px, axis_px = 3 * 20, 60
-    assert (chart.layout.height - legend_px - axis_px) / len(names) >= line_px

@@ -7,9 +7,9 @@ import streamlit as st
 from strategy_app.screen.answer import show_parts
 from strategy_app.server import state
 from strategy_app.widgets.comparison import (
+    phases,
     show_curves,
     show_metrics,
-    show_phases,
     show_verdict,
 )
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
@@ -66,7 +66,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     compared = _compare(a, b, runs)
     if compared:
         show_verdict(compared)
-        show_phases(a, b, compared)
+        show_parts((phases(a, b, compared),))
         show_metrics(compared)
     show_several(runs, a, b)
     show_curves(a, b, compared)

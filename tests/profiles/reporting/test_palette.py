@@ -75,7 +75,6 @@ DRAWS = {
     "memory": {"devices"},
     "mesh": {"replicas"},
     "model_graph": {"devices"},
-    "phases": {"phases"},
     "runs": {"runs", "sides"},
     "steps": set(),
     "waiting": {"phases", "replicas"},

@@ -15,7 +15,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "gbps": units.bandwidth,
     "share": units.share,
 }
-MOST_ROWS, MOST_SEARCHED = 12, 40
+MOST_ROWS, MOST_SEARCHED = 16, 40
 """Rows of a table where all of it is printed; the second of one that has thousands."""
 
 

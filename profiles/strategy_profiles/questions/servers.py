@@ -80,7 +80,7 @@ def servers(profile: Profile, facts: Facts) -> Answer:
         parts=(
             _steps(found, names),
             _rates(found, names),
-            _queue(found),
+            _queue(found, names),
             _workers(found, names),
             *_held(found),
             _traffic(found, names),
@@ -164,7 +164,7 @@ def _marks(found: ParameterServing, names: Mapping[int, str]) -> Iterator[tuple[
                 yield item.back_s, f"{names[item.worker]} back"
 
 
-def _queue(found: ParameterServing) -> Part:
+def _queue(found: ParameterServing, names: Mapping[int, str]) -> Part:
     title, moments = "Closures over time", found.moments
     if moments is None:
         return Missing("closures", title, found.moments_reason or "not recorded")
@@ -174,7 +174,7 @@ def _queue(found: ParameterServing) -> Part:
         Line("in flight", at, tuple(moments.in_flight.tolist()), SIDE_COLOURS["A"]),
     )
     return Lines(
-        "closures", title, lines, "seconds", "closures", "count",
+        "closures", title, lines, "seconds", "closures", "count", tuple(_marks(found, names)),
         is_stepped=True, definition="closures",
     )  # fmt: skip
 

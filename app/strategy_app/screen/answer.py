@@ -37,6 +37,8 @@ from strategy_profiles.tables.store import Profile
 
 MANY = 6
 """A matrix with more names takes the width of the page; the others have a chart beside them."""
+FEW_COLUMNS = 8
+"""A table with more takes the width of the page."""
 LABELLED = 16
 """A matrix with more names has no numbers on its cells."""
 Question = Callable[[Profile, Facts], Answer]
@@ -107,7 +109,9 @@ def _is_narrow(part: Part) -> bool:
 
 
 def _may_be_beside(part: Part) -> bool:
-    return _is_narrow(part) or (isinstance(part, Table) and not (part.details or part.is_minor))
+    if not isinstance(part, Table):
+        return _is_narrow(part)
+    return len(part.columns) <= FEW_COLUMNS and not (part.details or part.is_minor)
 
 
 def _show(part: Part, chosen: dict[str, Part], *, is_whole: bool) -> None:

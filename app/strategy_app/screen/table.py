@@ -20,8 +20,8 @@ LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
 _WIDTHS: dict[Unit, int] = {
-    "text": 78, "name": 130, "count": 52, "number": 65, "ms": 84, "bytes": 92, "gbps": 92,
-    "share": 80,
+    "text": 78, "name": 130, "names": 420, "count": 52, "number": 65, "ms": 84, "bytes": 92,
+    "gbps": 92, "share": 80,
 }  # fmt: skip
 _SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
 
@@ -77,7 +77,7 @@ def _show_parts(table: Table) -> None:
 
 def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
     """The rows in which a cell holds what the reader searches."""
-    names = [column.title.lower() for column in table.columns if column.unit in ("text", "name")]
+    names = [column.title.lower() for column in table.columns if is_text(column.unit)]
     wanted = st.text_input(f"Search by {units.listed(names[:3])}", key=f"search_{table.key}")
     wanted = wanted.casefold()
     return [
@@ -92,7 +92,7 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
     )
-    if column.unit in ("text", "name"):
+    if is_text(column.unit):
         return grid.text(title, lambda item: _cell(item[1][place]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
     scaled = _scaled(column.unit, max(known, default=0.0))

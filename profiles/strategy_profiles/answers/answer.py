@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
-Unit = Literal["text", "name", "count", "number", "ms", "bytes", "gbps", "share"]
-"""What a column holds. A `name` is of the user's program and may be long; `gbps` are 10^9 bytes a
-second; a `share` is a ratio, which is shown as per cent."""
+Unit = Literal["text", "name", "names", "count", "number", "ms", "bytes", "gbps", "share"]
+"""What a column holds. A `name` is of the user's program and may be long, `names` are several;
+`gbps` are 10^9 bytes a second; a `share` is a ratio, which is shown as per cent."""
 Value: TypeAlias = "str | float | None"
 
 

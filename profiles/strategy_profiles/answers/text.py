@@ -31,7 +31,7 @@ def written(value: Value, unit: Unit) -> str:
 
 def is_text(unit: Unit) -> bool:
     """Whether a column of this unit holds words."""
-    return unit in ("text", "name")
+    return unit in ("text", "name", "names")
 
 
 def most_rows(table: Table) -> int:

@@ -54,8 +54,8 @@ _FALLBACKS = (
     Column("op", "Op type", "name"),
     Column("count", "Ops", "count"),
     Column("bytes", "Bytes gathered", "bytes"),
-    Column("reason", "Why", "name"),
-    Column("names", "Names", "name", is_detail=True, value=lambda item: ", ".join(item.names)),
+    Column("reason", "Why", "names"),
+    Column("names", "Names", "names", is_detail=True, value=lambda item: ", ".join(item.names)),
 )
 
 

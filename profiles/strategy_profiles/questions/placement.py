@@ -102,7 +102,7 @@ def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
     columns = (
         Column("device", "Device", "name", value=lambda item: short[item.device]),
         Column("num_ops", "Ops", "count"),
-        Column("types", "Commonest op types", "name", is_detail=True, value=_types),
+        Column("types", "Commonest op types", "names", is_detail=True, value=_types),
     )
     held = (
         Column("num_variables", "Variables", "count"),
@@ -125,7 +125,7 @@ def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
                 Column("kind", "Kind"),
                 Column("bytes_per_copy", "Bytes of a copy", "bytes"),
                 Column("copies", "Copies", "count", value=lambda item: len(item.devices)),
-                Column("devices", "Devices", "name", value=lambda item: _on(item.devices)),
+                Column("devices", "Devices", "names", value=lambda item: _on(item.devices)),
             ),
             definition=_VARIABLES,
             is_searched=True,
@@ -168,8 +168,8 @@ def moved(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tu
     variables = (
         Column("how", "Change"),
         Column("name", "Variable", "name"),
-        Column("before", "Was on", "name", value=lambda move: _on(move.before)),
-        Column("after", "Is on", "name", value=lambda move: _on(move.after)),
+        Column("before", "Was on", "names", value=lambda move: _on(move.before)),
+        Column("after", "Is on", "names", value=lambda move: _on(move.after)),
     )
     said = f"From {before.title} to {segment.title}: {_counted(found)}."
     ops = short_names(name for move in found.moved_ops for name in (move.before, move.after))

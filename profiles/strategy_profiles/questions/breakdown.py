@@ -89,6 +89,8 @@ def _notes(found: StepBreakdown, median_ms: float | None) -> Iterator[str]:
             "From in-graph timestamps of the same steps, because it was not captured: replica "
             f"{which}."
         )
+    if found.reason:
+        yield f"Not all is known: {found.reason}."
     if found.undivided:
         which = ", ".join(map(str, found.undivided))
         yield f"Only the wait for the batch is known of replica {which}, because {NOT_CAPTURED}."

@@ -10,6 +10,7 @@ from strategy_profiles.answers.answer import Answer, Bold, Lines
 from strategy_profiles.answers.text import cut, is_text, most_rows, written
 from strategy_profiles.reporting.document import render
 from strategy_profiles.reporting.downsample import series
+from strategy_profiles.reporting.palette import DEVICE_COLOURS, GREY
 
 
 def as_html(answer: Answer, of: str = "") -> Markup:
@@ -35,7 +36,12 @@ def charts(answer: Answer, of: str = "") -> dict[str, dict[str, Any]]:
             "names_marks": True,
             "marks": [{"x": at + 0.5, "label": label, "line": True} for at, label in part.marks],
             "series": [
-                {"label": line.name, "colour": line.colour, **series(line.x, line.y)}
+                {
+                    "label": line.name,
+                    "colour": line.colour,
+                    "outline": GREY if line.colour in DEVICE_COLOURS else None,
+                    **series(line.x, line.y),
+                }
                 for line in part.lines
             ],
         }

@@ -12,44 +12,30 @@ import pytest
 
 from strategy_app.charts import comparing, steps
 from strategy_app.charts.base import label
+from strategy_app.charts.lines import lines
 from strategy_app.charts.matrix import traffic
-from strategy_app.charts.memory import memory, memory_over_step
+from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
-from strategy_app.charts.phases import breakdown
 from strategy_app.charts.runs import together
-from strategy_app.charts.serving import closures, step_rates
 from strategy_app.charts.sweep import pareto
 from strategy_profiles.analysis.mesh_links import MeshLink
 from strategy_profiles.analysis.model_graph.picture import model_picture
+from strategy_profiles.answers.answer import Line, Lines
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.palette import (
     GREY,
-    PHASE_COLOURS,
     SERIES_COLOUR,
     SIDE_COLOURS,
     device_colour,
-    phase_name,
+    device_colours,
     run_colour,
 )
 from strategy_profiles.sweep.results import results
-from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import load
 from tests.profiles.sweep.made_sweep import made_sweep, played
 
 DATA = Path(__file__).parents[1] / "data"
-
-
-def test_phases_are_stacked_in_their_order_and_colours() -> None:
-    chart = breakdown(["replica 0"], {name: [1.0] for name in reversed(CATEGORIES)})
-    assert [bar.name for bar in chart.data] == [phase_name(name) for name in CATEGORIES]
-    assert [bar.marker.color for bar in chart.data] == [PHASE_COLOURS[name] for name in CATEGORIES]
-    assert sum(bar.x[0] for bar in chart.data) == len(CATEGORIES)
-
-
-def test_a_missing_phase_stays_missing() -> None:
-    chart = breakdown(["a", "b"], {"compute": [1.0, None]})
-    assert chart.data[0].x == (1.0, None)
 
 
 def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
@@ -244,14 +230,6 @@ def test_memory_of_many_is_a_band_with_the_highest_named() -> None:
     assert told["median of 16"] == np.median([y[-1] for _, y in lines.values()])
 
 
-def test_the_rate_of_a_short_served_run_has_no_jumps_between_whole_steps() -> None:
-    chart = step_rates({"worker 0": np.arange(0.1, 3.0, 0.1)}, [])
-    rates = np.asarray(chart.data[0].y)
-    assert len(rates) == 5
-    assert np.ptp(rates) / rates.mean() < 0.35
-    assert step_rates({"worker 0": np.array([0.5])}, []).data[0].mode == "markers"
-
-
 def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None:
     curve = np.arange(3.0), np.arange(3.0)
     names = ["late", "usual", "slow", "slower"]
@@ -261,18 +239,10 @@ def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None
     assert colours == [*SIDE_COLOURS.values(), run_colour(0), run_colour(1)]
 
 
-def test_devices_have_no_colour_of_replicas_in_memory_over_a_step() -> None:
-    line = ("CPU:0", [0.0, 1.0], [10, 20])
-    shown = [trace for trace in memory_over_step({1: line, 3: line}).data if trace.name]
-    assert [trace.line.color for trace in shown] == [device_colour(1), device_colour(3)]
-
-
 def test_devices_of_one_chart_have_different_colours_while_there_are_any() -> None:
     """Positions 0 and 6 have the same one."""
-    line = ("CPU:0", [0.0, 1.0], [10, 20])
-    chart = memory_over_step(dict.fromkeys((0, 1, 3, 6), line))
-    colours = [trace.line.color for trace in chart.data if trace.name]
-    assert len(colours) == len(set(colours)) == 4
+    colours = device_colours((0, 1, 3, 6))
+    assert len(set(colours)) == 4
     assert colours[:3] == [device_colour(0), device_colour(1), device_colour(3)]
 
 
@@ -286,10 +256,14 @@ def test_a_line_in_the_dark_or_light_colour_of_a_device_is_outlined() -> None:
 
 
 def test_an_axis_of_few_closures_counts_whole_ones() -> None:
-    at = np.arange(4.0)
-    few, many = np.array([0, 2, 1, 0]), np.array([0, 40, 10, 0])
-    assert closures(at, few, few, []).layout.yaxis.dtick == 1
-    assert closures(at, many, few, []).layout.yaxis.dtick is None
+    def ticks(*queued: int) -> int | None:
+        line = Line("queued", (0.0, 1.0, 2.0), queued, GREY)
+        part = Lines("closures", "Closures", (line,), "seconds", "closures", "count")
+        found: int | None = lines(part).layout.yaxis.dtick
+        return found
+
+    assert ticks(0, 2, 1) == 1
+    assert ticks(0, 40, 10) is None
 
 
 def full_mesh(shape: tuple[int, int, int, int]) -> tuple[go.Figure, int]:
@@ -344,15 +318,3 @@ def test_first_steps_of_short_runs_do_not_flatten_the_lines_of_several() -> None
     curve = np.arange(30.0), np.array([900.0, *np.linspace(20, 30, 29)])
     chart = together({"a": curve, "b": curve}, title="step time", unit="ms")
     assert 30 < chart.layout.yaxis.range[1] < 60
-
-
-@pytest.mark.parametrize(
-    ("name", "line_px"), [("replica 0, CPU:0", 20), ("replica 0, worker 0 CPU:0", 36)]
-)
-def test_a_bar_has_space_for_the_lines_of_its_name_below_a_narrow_legend(
-    name: str, line_px: int
-) -> None:
-    names = [name, name.replace("0", "1")]
-    chart = breakdown(names, {"compute": [3.0, 4.0]})
-    legend_px, axis_px = 3 * 20, 60
-    assert (chart.layout.height - legend_px - axis_px) / len(names) >= line_px

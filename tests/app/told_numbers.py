@@ -172,6 +172,6 @@ def command_line(run: Path) -> str:
 
 
 def plain(text: str) -> str:
-    """Words alone: no tag, no backtick, and none of the spaces that these have left."""
-    words = " ".join(html.unescape(re.sub(r"<[^>]+>|`", " ", text)).split())
+    """Words alone: no tag, backtick or escape, and none of the spaces that these have left."""
+    words = " ".join(html.unescape(re.sub(r"<[^>]+>|`", " ", text.replace("\\", ""))).split())
     return re.sub(r" (?=[.,:;)])|(?<=\() ", "", words)

@@ -56,8 +56,9 @@ def phases(reader: Reader) -> None:
 
 def memory(reader: Reader) -> None:
     reader.sees(re.compile(r"Peak memory"), ".lab-tile")
-    held = reader.page.get_by_role("region", name="Held at the peak of CPU:0")
-    expect(held).to_contain_text("dense/kernel")
+    reader.page.get_by_text("Held at the peak of CPU:0").scroll_into_view_if_needed()
+    held = reader.page.locator("[role=row]", has_text="dense/kernel")
+    expect(held.filter(has_text="MirroredVariable").first).to_be_attached()
 
 
 def traffic(reader: Reader) -> None:

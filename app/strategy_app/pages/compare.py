@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
+from strategy_app.screen.answer import show_parts
 from strategy_app.server import state
 from strategy_app.widgets.comparison import (
+    phases,
     show_curves,
     show_metrics,
-    show_phases,
     show_verdict,
 )
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.placement_diff import show_moves
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.several import show_several
 from strategy_app.widgets.side_comparison import compare
@@ -22,6 +22,7 @@ from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.errors import AnalysisError
+from strategy_profiles.questions.placement import moved
 
 
 def page() -> None:
@@ -65,12 +66,12 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     compared = _compare(a, b, runs)
     if compared:
         show_verdict(compared)
-        show_phases(a, b, compared)
+        show_parts((phases(a, b, compared),))
         show_metrics(compared)
     show_several(runs, a, b)
     show_curves(a, b, compared)
     if is_single and is_same_run and a.segment and b.segment:
-        show_moves(a.opened, a.segment, b.segment)
+        show_parts(a.opened.ask(moved, a.segment, b.segment))
     show_spec_difference(a, b)
 
 

@@ -10,7 +10,6 @@ from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.evidence import (
     peak_memory,
-    show_breakdown,
     show_loss,
     show_machine_load,
     show_memory,
@@ -20,13 +19,14 @@ from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numb
 from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.segments import facts_of, pick_segment
-from strategy_app.widgets.step_memory import show_step_memory
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Finding
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.film import ANNOTATE_STEPS
+from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.run.events import SegmentOpened
 
 
@@ -47,6 +47,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_first_numbers(facts, peak_memory(opened))
     # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
+    bars, *late = answer_of(opened, breakdown, segment.segment).parts
     has_code = any(isinstance(part, Code) for part in where)
     left, right = st.container(key="overview_answer").columns(2)
     with right:
@@ -56,17 +57,16 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_other_numbers(facts)
     below, right = st.columns(2)
     with below if has_code else left:
-        show_breakdown(facts.breakdown, facts.steps.median_ms)
+        show_parts((bars,))
     with right if has_code else below:
         show_memory(opened)
-    if account:
-        show_parts((account,))
+    show_parts((*late, *([account] if account else [])))
     show_gains(opened, segment.segment, places)
     show_step_time(opened)
     show_machine_load(facts.load)
     show_loss(opened)
-    show_step_memory(opened, segment.segment)
-    show_parts(answer_of(opened, input_pipeline, segment.segment).parts)
+    for question in (memory_over_step, input_pipeline):
+        show_parts(answer_of(opened, question, segment.segment).parts)
 
 
 def _offer(opened: OpenRun, finding: Finding) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import streamlit as st
 
 from strategy_app.control.try_it import offer_try
+from strategy_app.screen.answer import show_parts
+from strategy_app.screen.scaling import show_scaling
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.own_edits import show_own
 from strategy_app.widgets.path_table import show_path
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.predicted_links import show_predicted_links
-from strategy_app.widgets.scaling import show_scaling
 from strategy_app.widgets.segments import facts_of, pick_segment
-from strategy_app.widgets.slowdown_table import show_slowdowns
 from strategy_app.widgets.table import number, show_table, text
 from strategy_app.widgets.text import as_html, as_markdown, plain
 from strategy_app.widgets.verdict import show_sentence
@@ -30,8 +30,10 @@ from strategy_core.launcher.tried_change import (
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.errors import LabError
+from strategy_profiles.questions.predictions import slower
 from strategy_profiles.replay.edit_text import text_of
-from strategy_profiles.replay.recording import why_no_replay
+from strategy_profiles.replay.recording import ReplayError, why_no_replay
+from strategy_profiles.replay.replays import replays
 from strategy_profiles.replay.sentences import (
     between,
     error_sentence,
@@ -40,6 +42,7 @@ from strategy_profiles.replay.sentences import (
     spread_sentence,
     unlike_sentence,
 )
+from strategy_profiles.replay.slowdowns import Slowdowns, slowdowns
 from strategy_profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_profiles.replay.what_if import WhatIf, what_if
 from strategy_profiles.reporting import units
@@ -83,7 +86,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
     show_path(opened, segment.segment)
-    show_slowdowns(opened, segment.segment)
+    _show_slowdowns(opened, segment.segment)
 
 
 def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
@@ -135,6 +138,20 @@ def _show_tries(opened: OpenRun, segment: int) -> None:
     title = st.selectbox("Change", list(changes), key="what_if_change")
     _show_expected(*opened.ask(_expected, segment, title))
     offer_try(opened, segment, changes[title], "what_if")
+
+
+def _show_slowdowns(opened: OpenRun, segment: int) -> None:
+    """Its figures take a replay for each type of op, so they wait for a click."""
+    if not st.toggle("Show what differences between replicas cost", key="what_if_slowdowns"):
+        return
+    try:
+        show_parts((slower(opened.ask(_slowdowns, segment)),))
+    except ReplayError as error:
+        st.caption(as_markdown(error, 300))
+
+
+def _slowdowns(profile: Profile, segment: int) -> Slowdowns:
+    return slowdowns(replays(profile, segment))
 
 
 def _show_expected(found: WhatIf | None, why: str | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from strategy_app.charts.phases import breakdown
+from strategy_app.charts.lines import lines
+from strategy_app.screen.bars import show_bars
 from strategy_app.screen.code import show_code, show_shares
 from strategy_app.screen.table import show_table
 from strategy_app.server.opened import OpenRun
@@ -25,17 +27,18 @@ from strategy_profiles.answers.answer import (
     Answer,
     Bars,
     Code,
-    Matrix,
+    Lines,
     Missing,
     Part,
     Shares,
     Table,
-    hint,
 )
 from strategy_profiles.tables.store import Profile
 
 MANY = 6
 """A matrix with more names takes the width of the page; the others have a chart beside them."""
+FEW_COLUMNS = 8
+"""A table with more takes the width of the page."""
 LABELLED = 16
 """A matrix with more names has no numbers on its cells."""
 Question = Callable[[Profile, Facts], Answer]
@@ -53,26 +56,38 @@ def answer_of(opened: OpenRun, question: Question, segment: int) -> Answer:
 
 def show_answer(answer: Answer) -> None:
     """Draw all of an answer."""
+    show_head(answer, has_notes=False)
+    show_parts(answer.parts, is_whole=not answer.sentence)
+    _show_notes(answer.notes)
+
+
+def show_head(answer: Answer, *, has_notes: bool = True) -> None:
+    """Draw its sentence and its numbers, and what else is to know of all of it."""
     if answer.sentence:
         show_sentence("".join(map(part_as_html, answer.sentence)))
     if answer.numbers:
         show_tiles([tile_of(item) for item in answer.numbers], first_is_large=True)
-    show_parts(answer.parts, is_whole=not answer.sentence)
-    for note in answer.notes:
+    if has_notes:
+        _show_notes(answer.notes)
+
+
+def _show_notes(notes: Iterable[str]) -> None:
+    for note in notes:
         st.caption(as_markdown(note))
 
 
 def show_parts(parts: Sequence[Part], *, is_whole: bool = False) -> None:
     """Draw parts below each other; a chart shares its row with the chart or table after it.
 
-    A row that the reader chooses in a table replaces the chart of its kind.
+    A row that the reader chooses in a table replaces the part with the key of its details.
 
     Args:
       is_whole: nothing else is said, so that what is missing is the page's answer.
     """
-    chosen: dict[str, Bars] = {}
+    chosen: dict[str, Part] = {}
     for row in _rows(parts):
-        columns = st.columns(2) if any(map(_is_narrow, row)) else [st.container()]
+        is_half = len(parts) > 1 and any(map(_is_narrow, row))
+        columns = st.columns(2) if is_half else [st.container()]
         for column, part in zip(columns, row, strict=False):
             with column:
                 _show(part, chosen, is_whole=is_whole)
@@ -88,55 +103,46 @@ def _rows(parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
 
 
 def _is_narrow(part: Part) -> bool:
-    return isinstance(part, Bars) or (
+    return isinstance(part, Bars | Lines) or (
         isinstance(part, Alternatives) and len(part.options[0].names) <= MANY
     )
 
 
 def _may_be_beside(part: Part) -> bool:
-    return _is_narrow(part) or (isinstance(part, Table) and not part.details)
+    if not isinstance(part, Table):
+        return _is_narrow(part)
+    return len(part.columns) <= FEW_COLUMNS and not (part.details or part.is_minor)
 
 
-def _show(part: Part, chosen: dict[str, Bars], *, is_whole: bool) -> None:
-    if isinstance(part, Table):
-        place = st.expander(part.title) if part.is_minor else st.container()
-        with place:
-            row = show_table(part)
-        if row is not None:
-            chosen[part.details[row].key] = part.details[row]
-    elif isinstance(part, Bars):
-        _show_bars(chosen.get(part.key, part))
-    elif isinstance(part, Alternatives):
-        _show_alternatives(part)
-    elif isinstance(part, Code):
-        show_code(part)
-    elif isinstance(part, Shares):
-        show_shares(part)
-    else:
+def _show(part: Part, chosen: dict[str, Part], *, is_whole: bool) -> None:
+    part = chosen.get(part.key, part)
+    if isinstance(part, Missing):
         _show_missing(part, is_whole=is_whole)
+        return
+    with st.expander(part.title) if _is_minor(part) else st.container():
+        if not _is_minor(part):
+            st.header(part.title, help=part.hint or None)
+        row = _DRAWN[type(part)](part)
+        _show_notes(part.notes)
+    if isinstance(part, Table) and row is not None:
+        chosen[part.details[row].key] = part.details[row]
 
 
-def _show_bars(bars: Bars) -> None:
-    st.header(bars.title, help=hint(bars.definition) or None)
-    if any(map(any, bars.parts.values())):
-        chart = breakdown(bars.names, {phase: list(each) for phase, each in bars.parts.items()})
-        chart.update_xaxes(title=bars.unit)
-        draw_chart(chart, key=f"bars_{bars.key}", alt=bars.title)
-    if bars.note:
-        st.caption(as_markdown(bars.note))
+def _is_minor(part: Part) -> bool:
+    return isinstance(part, Table) and part.is_minor
+
+
+def _show_lines(part: Lines) -> None:
+    draw_chart(lines(part), key=f"lines_{part.key}", alt=part.title)
 
 
 def _show_alternatives(part: Alternatives) -> None:
-    st.header(part.title, help=hint(part.definition) or None)
     titles = {option.title: option for option in part.options}
     first = part.options[0].title
     chosen = st.segmented_control(
         "Source", list(titles), default=first, key=f"source_of_{part.key}"
     )
-    _show_matrix(titles[chosen or first], part)
-
-
-def _show_matrix(matrix: Matrix, part: Alternatives) -> None:
+    matrix = titles[chosen or first]
     cells = np.array(matrix.num_bytes, float)
     if np.nansum(cells):
         names = [plain(name, 24) for name in matrix.names]
@@ -147,9 +153,18 @@ def _show_matrix(matrix: Matrix, part: Alternatives) -> None:
             alt=f"{part.title}: bytes per step",
             num_labelled=LABELLED if len(names) > MANY else MANY + 3,
         )
-    for line in (matrix.sentence, matrix.note):
-        if line:
-            st.caption(as_markdown(line))
+    _show_notes(matrix.notes)
+
+
+_DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
+    Alternatives: _show_alternatives,
+    Bars: show_bars,
+    Code: show_code,
+    Lines: _show_lines,
+    Shares: show_shares,
+    Table: show_table,
+}
+"""What draws a part below its heading; a table returns the row that the reader chose."""
 
 
 def _show_missing(part: Missing, *, is_whole: bool) -> None:

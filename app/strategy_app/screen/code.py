@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from strategy_app.widgets.text import as_html
-from strategy_profiles.answers.answer import Code, CodeLine, Share, Shares, hint
+from strategy_profiles.answers.answer import Code, CodeLine, Share, Shares
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import ink_on
 
@@ -41,7 +41,6 @@ _COOLEST, _HOTTEST = 0.08, 0.48
 
 def show_code(code: Code) -> None:
     """Draw the lines of each file; the more time a line takes, the warmer its ground."""
-    st.header(code.title, help=hint(code.definition) or None)
     files = "".join(
         f'<div class="file">{as_html(name)}</div>{"".join(_rows(lines, code.most))}'
         for name, lines in code.files
@@ -79,7 +78,6 @@ def _indent(text: str) -> int:
 
 def show_shares(shares: Shares) -> None:
     """Draw the parts as one bar, and name each with its share."""
-    st.header(shares.title, help=hint(shares.definition) or None)
     bar, legend = "".join(map(_part, shares.parts)), "".join(map(_entry, shares.parts))
     said = f'role="img" aria-label="{as_html(shares.title)}"'
     st.html(

@@ -11,7 +11,7 @@ import streamlit as st
 from strategy_app.widgets import table as grid
 from strategy_app.widgets.html_table import html_table
 from strategy_app.widgets.text import as_markdown, plain
-from strategy_profiles.answers.answer import Column, Table, Unit, Value, hint
+from strategy_profiles.answers.answer import Column, Table, Unit, Value
 from strategy_profiles.answers.text import is_text, written
 from strategy_profiles.reporting import units
 
@@ -20,25 +20,21 @@ LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
 _WIDTHS: dict[Unit, int] = {
-    "text": 78, "name": 130, "count": 52, "number": 65, "ms": 84, "bytes": 92, "gbps": 92,
-    "share": 80,
+    "text": 78, "name": 130, "names": 420, "count": 52, "number": 65, "ms": 84, "bytes": 92,
+    "gbps": 92, "share": 80,
 }  # fmt: skip
 _SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
 
 
 def show_table(table: Table) -> int | None:
     """Draw a table; return the place of the row that the reader chose, if rows have details."""
-    if not table.is_minor:
-        st.header(table.title, help=hint(table.definition) or None)
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
     if table.depths:
         _show_parts(table)
-    chosen = None if table.depths else _show_grid(table)
-    for note in table.notes:
-        st.caption(as_markdown(note))
-    return chosen
+        return None
+    return _show_grid(table)
 
 
 def _show_grid(table: Table) -> int | None:
@@ -81,7 +77,7 @@ def _show_parts(table: Table) -> None:
 
 def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
     """The rows in which a cell holds what the reader searches."""
-    names = [column.title.lower() for column in table.columns if column.unit in ("text", "name")]
+    names = [column.title.lower() for column in table.columns if is_text(column.unit)]
     wanted = st.text_input(f"Search by {units.listed(names[:3])}", key=f"search_{table.key}")
     wanted = wanted.casefold()
     return [
@@ -96,7 +92,7 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
     )
-    if column.unit in ("text", "name"):
+    if is_text(column.unit):
         return grid.text(title, lambda item: _cell(item[1][place]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
     scaled = _scaled(column.unit, max(known, default=0.0))

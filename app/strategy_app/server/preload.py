@@ -17,7 +17,6 @@ PARTS = (
     "duckdb",
     "strategy_app.screen.answer",
     "strategy_app.widgets.comparison",
-    "strategy_app.widgets.device_map",
     "strategy_app.widgets.evidence",
     "strategy_app.widgets.run_list",
     "strategy_app.widgets.sql_box",

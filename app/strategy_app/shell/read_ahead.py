@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from strategy_app.live.hub import run_folder
+from strategy_app.screen.answer import answer_of
 from strategy_app.server import state
 from strategy_app.server.assets import NEEDED
 from strategy_app.server.opened import open_run
@@ -25,9 +26,9 @@ from strategy_app.widgets.segments import facts_of
 from strategy_app.widgets.side_comparison import compare
 from strategy_app.widgets.verdict import with_gains
 from strategy_profiles.analysis.headline_segment import headline_segment
-from strategy_profiles.analysis.input_stages import input_stages
-from strategy_profiles.analysis.step_memory import step_memory
 from strategy_profiles.errors import LabError
+from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.step_memory import memory_over_step
 
 PAGES = NEEDED.keys() - {"/"}
 """The Lab follows the files of its run itself, from where it has read them."""
@@ -66,8 +67,8 @@ def read(page: str, run: str, address: Mapping[str, str]) -> None:
             opened.ask(facts_of, segment.segment)
             with_gains(opened, segment.segment)
             # The page asks for these last, when most of the browser's work is still to do.
-            opened.ask(step_memory, segment.segment)
-            opened.ask(input_stages, segment.segment)
+            for question in (memory_over_step, input_pipeline):
+                answer_of(opened, question, segment.segment)
         if page == "/timeline":
             state.lab().timelines.describe(run, place_of(address))
 

@@ -16,7 +16,6 @@ from strategy_app.charts.comparing import (
     runs_in_order,
     spreads,
 )
-from strategy_app.charts.phases import breakdown
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.comparison_picker import Side
@@ -40,6 +39,7 @@ from strategy_profiles.analysis.compare.text import (
 )
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.answers.answer import Bars
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.tables.columns import Floats
@@ -122,28 +122,33 @@ def _tiles(times: Comparison) -> list[Tile]:
     return [ratio, *sides]
 
 
-def show_phases(a: Side, b: Side, compared: RunComparison) -> None:
+def phases(a: Side, b: Side, compared: RunComparison) -> Bars:
     """Phase by phase: two stacked bars, means over the replicas and the runs of a side."""
-    st.header("Phase by phase", help=DEFINITIONS["replica_time"].text)
-    every = [(side, run, _breakdown(side, run)) for side in (a, b) for run in side.runs]
-    found = [(side, run, item) for side, run, item in every if item is not None]
-    missing = dict.fromkeys(f"{side.name}: {item.reason}" for side, _, item in found if item.reason)
-    phases = {
-        phase: [
-            _mean([item.mean_ms(phase) for owner, _, item in found if owner is side])
-            for side in (a, b)
-        ]
-        for phase in CATEGORIES
+    found = {
+        side.name: [item for run in side.runs if (item := _breakdown(side, run))] for side in (a, b)
     }
-    chart = breakdown([side.name for side in (a, b)], phases)
-    draw_chart(chart, key="compare_phases", alt="Mean time per phase of A and B")
-    if missing:
-        st.caption(as_markdown("; ".join(missing)))
-    for side, step_ms in ((a, compared.times.a_ms), (b, compared.times.b_ms)):
-        own = [item for owner, _, item in found if owner is side]
-        wall = _mean([item.mean_ms("wall") for item in own])
+    reasons = {
+        f"{side}: {item.reason}": None for side, own in found.items() for item in own if item.reason
+    }
+    notes = ["; ".join(reasons)] if reasons else []
+    step_times = (compared.times.a_ms, compared.times.b_ms)
+    for (side, own), step_ms in zip(found.items(), step_times, strict=True):
+        wall = _mean(own, "wall")
         if wall and abs(wall / step_ms - 1) > UNLIKE:
-            st.caption(f"The bar of {side.name} adds up to {_about_bar(own[0], wall, step_ms)}.")
+            notes.append(f"The bar of {side} adds up to {_about_bar(own[0], wall, step_ms)}.")
+    return Bars(
+        "phases",
+        "Phase by phase",
+        tuple(found),
+        {
+            phase: each
+            for phase in CATEGORIES
+            if any(each := tuple(_mean(own, phase) for own in found.values())) or phase != "delay"
+        },
+        "ms per step",
+        definition="replica_time",
+        notes=tuple(notes),
+    )
 
 
 def _about_bar(item: StepBreakdown, wall_ms: float, step_ms: float) -> str:
@@ -157,8 +162,8 @@ def _about_bar(item: StepBreakdown, wall_ms: float, step_ms: float) -> str:
     return f"{units.milliseconds(wall_ms)}, {which} {units.milliseconds(step_ms)}"
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _mean(found: Sequence[StepBreakdown], phase: str) -> float | None:
+    known = [value for item in found if (value := item.mean_ms(phase)) is not None]
     return sum(known) / len(known) if known else None
 
 

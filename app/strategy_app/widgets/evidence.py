@@ -11,13 +11,10 @@ from strategy_app.charts import steps as step_charts
 from strategy_app.charts.memory import memory as memory_chart
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.key_numbers import number
-from strategy_app.widgets.phase_bars import show_phase_bars
 from strategy_app.widgets.segments import segment_marks
 from strategy_app.widgets.step_chart import HINT, has_timeline, step_chart
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.tiles import Tile
-from strategy_profiles.analysis.breakdown import NOT_CAPTURED, ReplicaBreakdown, StepBreakdown
-from strategy_profiles.analysis.captured_steps import length_of_steps
 from strategy_profiles.analysis.key_numbers import why_no_loss
 from strategy_profiles.analysis.machine_load import NAMED_CORES, MachineLoad
 from strategy_profiles.analysis.memory import counted_by, memory_of, memory_use, rows_by_device
@@ -26,14 +23,7 @@ from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.reporting.glossary import TERMS
 from strategy_profiles.tables.columns import Floats, Ints, floats
-from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
-
-SOURCES = {
-    "measured": "Measured by full captures",
-    "marks": "Measured by in-graph timestamps on every step",
-}
-DERIVED_STEPS = "Measured by a capture, whose steps are derived"
 
 
 def show_step_time(opened: OpenRun) -> None:
@@ -71,47 +61,6 @@ def show_loss(opened: OpenRun) -> None:
         return
     chart = step_charts.loss(step, values, segment_marks(opened.profile.segments))
     step_chart(opened, chart, key="overview_loss", alt="Loss by step")
-
-
-def show_breakdown(breakdown: StepBreakdown, median_ms: float | None) -> None:
-    """The phases of each replica's step, with their sums."""
-    st.header("Step time of each replica", help=DEFINITIONS["replica_time"].text)
-    if breakdown.source is None:
-        st.markdown(f"Not available: {as_markdown(breakdown.reason or 'not recorded')}.")
-        return
-    phases = {
-        phase: [replica.phase_ms(phase) for replica in breakdown.replicas] for phase in CATEGORIES
-    }
-    show_phase_bars(replica_names(breakdown.replicas), phases, key="overview_breakdown")
-    source = DERIVED_STEPS if breakdown.has_derived_steps else SOURCES[breakdown.source]
-    st.caption(f"{source}; means over {units.counted(breakdown.replicas[0].num_steps, 'step')}.")
-    if breakdown.from_marks:
-        which = ", ".join(map(str, breakdown.from_marks))
-        st.caption(
-            "From in-graph timestamps of the same steps, because it was not captured: replica "
-            f"{which}."
-        )
-    if breakdown.undivided:
-        which = ", ".join(map(str, breakdown.undivided))
-        st.caption(
-            f"Only the wait for the batch is known of replica {which}, because {NOT_CAPTURED}."
-        )
-    say_unlike(breakdown, median_ms)
-
-
-def say_unlike(breakdown: StepBreakdown, median_ms: float | None) -> None:
-    """Warn if captured steps differ in length from the others: their lengths then mislead."""
-    for line in length_of_steps(breakdown, median_ms):
-        st.caption(line)
-
-
-def replica_names(replicas: tuple[ReplicaBreakdown, ...]) -> list[str]:
-    """`replica 0, CPU:0`."""
-    short = short_names(replica.device or "" for replica in replicas)
-    return [
-        f"replica {replica.replica}, {short[replica.device or '']}".rstrip(", ")
-        for replica in replicas
-    ]
 
 
 def peak_memory(opened: OpenRun) -> Tile:

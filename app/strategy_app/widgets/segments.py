@@ -21,25 +21,17 @@ from strategy_profiles.user_input.text import whole_or_none
 KEY = "segment"
 
 
-def segment_title(segment: SegmentOpened) -> str:
-    """Strategy, replicas and batch of a segment: `mirrored ×4, batch 256`."""
-    title = f"{segment.strategy} ×{segment.num_replicas}"
-    batch = segment.global_batch_size
-    varies = "of about " if segment.batch_sizes else ""
-    return title if batch is None else f"{title}, batch {varies}{batch}"
-
-
 def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
     """Return the title of each segment, by its number.
 
-    Two segments in a row with equal `segment_title`s differ in another field: the later one is
+    Two segments in a row with equal titles differ in another field: the later one is
     titled by the fields that changed.
     """
     titles: dict[int, str] = {}
     for number, segment in enumerate(segments):
-        title = segment_title(segment)
+        title = segment.title
         before = segments[number - 1] if number else None
-        if before is not None and segment_title(before) == title:
+        if before is not None and before.title == title:
             title = ", ".join(describe(before.spec, segment.spec)) or title
         titles[segment.segment] = plain(title, 60)
     return titles

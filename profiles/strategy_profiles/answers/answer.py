@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
-Unit = Literal["text", "name", "count", "number", "ms", "bytes", "gbps", "share"]
-"""What a column holds. A `name` is of the user's program and may be long; `gbps` are 10^9 bytes a
-second; a `share` is a ratio, which is shown as per cent."""
+Unit = Literal["text", "name", "names", "count", "number", "ms", "bytes", "gbps", "share"]
+"""What a column holds. A `name` is of the user's program and may be long, `names` are several;
+`gbps` are 10^9 bytes a second; a `share` is a ratio, which is shown as per cent."""
 Value: TypeAlias = "str | float | None"
 
 
@@ -64,40 +64,88 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
-    """A bar per name, of parts that add up; `parts` has each part's length by name's place."""
+class Part:
+    """A part of an answer, with its heading."""
 
     key: str
     title: str
+    definition: str = field(default="", kw_only=True)
+    """Itself, or a key of `DEFINITIONS`."""
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    is_detail: bool = field(default=False, kw_only=True)
+    """Narrow places, such as a terminal, leave it out."""
+
+    @property
+    def hint(self) -> str:
+        """The text of the definition; empty if the title says it."""
+        return hint(self.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class Bars(Part):
+    """A bar per name, of parts that add up; `parts` has each part's length by name's place."""
+
     names: tuple[str, ...]
     parts: Mapping[str, tuple[float | None, ...]]
     """By phase, a key of `reporting.palette`."""
     unit: str
     """What the lengths are, such as `ms per step`."""
-    definition: str = ""
-    note: str = ""
     of: str = "Replica"
     """What the names are of."""
+    wholes: tuple[float | None, ...] = ()
+    """By name what the parts add up to, where it was measured itself."""
+
+    @property
+    def sums(self) -> tuple[float | None, ...]:
+        """What the parts of each name add up to; None if none is known."""
+        known = ([each for each in bar if each is not None] for bar in self.bars)
+        return self.wholes or tuple(sum(bar) if bar else None for bar in known)
+
+    @property
+    def bars(self) -> tuple[tuple[float | None, ...], ...]:
+        """The parts of each name."""
+        return tuple(zip(*self.parts.values(), strict=True))
 
     @property
     def longest(self) -> float:
         """Length of the longest bar."""
-        bars = zip(*self.parts.values(), strict=True)
-        return max((sum(each or 0.0 for each in bar) for bar in bars), default=0.0)
+        return max((sum(each or 0.0 for each in bar) for bar in self.bars), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class Line:
+    """A line of a chart."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    colour: str
+    """`#RRGGBB`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(Part):
+    """Lines over one axis."""
+
+    lines: tuple[Line, ...]
+    x_title: str
+    y_title: str
+    unit: Unit
+    """Of `y`."""
+    marks: tuple[tuple[float, str], ...] = ()
+    """Moments on the axis, and what happened then."""
+    is_stepped: bool = False
+    """A value holds until the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix(Part):
     """Bytes per step from each row's name to each column's."""
 
-    key: str
-    title: str
     names: tuple[str, ...]
     num_bytes: tuple[tuple[float | None, ...], ...]
     """`num_bytes[i][j]` from `names[i]` to `names[j]`; None if nothing was sent."""
     source: Literal["measured", "derived"]
-    sentence: str = ""
-    note: str = ""
 
     @property
     def most(self) -> float:
@@ -106,14 +154,11 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternatives:
+class Alternatives(Part):
     """Matrices of different sources, which are never added up: one at a time where that is
     possible, the first by default."""
 
-    key: str
-    title: str
     options: tuple[Matrix, ...]
-    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +172,11 @@ class CodeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class Code(Part):
     """Lines of the program's files with the time that passes at them; lines may be left out."""
 
-    key: str
-    title: str
     files: tuple[tuple[str, tuple[CodeLine, ...]], ...]
     """Name of the file, and its lines in their order."""
-    definition: str = ""
 
     @property
     def most(self) -> float:
@@ -154,29 +196,23 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class Shares(Part):
     """A whole and its parts, which add up to it."""
 
-    key: str
-    title: str
     parts: tuple[Share, ...]
-    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Part):
     """A table; without rows, `empty` is said instead of it."""
 
-    key: str
-    title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     empty: str = ""
-    definition: str = ""
     source: Literal["measured", "marks", "derived"] | None = None
-    notes: tuple[str, ...] = ()
-    details: tuple[Bars, ...] = ()
-    """What is known of each row alone, for a reader who can choose one; empty if nothing is."""
+    details: tuple[Part, ...] = ()
+    """What is known of each row alone, for a reader who can choose one: it replaces the part with
+    its key. Empty if nothing is."""
     depths: tuple[int, ...] = ()
     """By row how far it is indented: each row is a part of the one above that is less so. Empty if
     rows stand by themselves, and may be sorted."""
@@ -187,18 +223,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Part):
     """A part that is not there: why, and what to do."""
 
-    key: str
-    title: str
     reason: str
     remedy: str = ""
     needs_new_run: bool = False
     """The remedy is another run in the lab."""
-
-
-Part: TypeAlias = "Bars | Alternatives | Code | Shares | Table | Missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +256,11 @@ def hint(definition: str) -> str:
 def table(
     key: str, title: str, items: Iterable[Any], columns: Sequence[Column], **options: Any
 ) -> Table:
-    """Return a table with a row for each item; `options` are further fields of it."""
+    """Return a table with a row for each item; `options` are further fields of it.
+
+    Without rows it has no notes.
+    """
     rows = tuple(tuple(column.of(item) for column in columns) for item in items)
+    if not rows:
+        options["notes"] = ()
     return Table(key, title, tuple(columns), rows, **options)

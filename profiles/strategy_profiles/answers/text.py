@@ -15,7 +15,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "gbps": units.bandwidth,
     "share": units.share,
 }
-MOST_ROWS, MOST_SEARCHED = 12, 40
+MOST_ROWS, MOST_SEARCHED = 16, 40
 """Rows of a table where all of it is printed; the second of one that has thousands."""
 
 
@@ -31,7 +31,7 @@ def written(value: Value, unit: Unit) -> str:
 
 def is_text(unit: Unit) -> bool:
     """Whether a column of this unit holds words."""
-    return unit in ("text", "name")
+    return unit in ("text", "name", "names")
 
 
 def most_rows(table: Table) -> int:

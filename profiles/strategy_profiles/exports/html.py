@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.report.answers import (
+    communication_section,
+    cores_section,
+    input_section,
+    placement_section,
+    servers_section,
+)
 from strategy_profiles.exports.report.facts import gather
 from strategy_profiles.exports.report.memory import memory
 from strategy_profiles.exports.report.overview import ending, overview
 from strategy_profiles.exports.report.page import report_page
 from strategy_profiles.exports.report.steps import steps
 from strategy_profiles.exports.report.tabled import (
-    communication_section,
-    core_times,
     definitions,
     environment,
-    input_section,
-    placements,
     processes,
     replicas,
-    serving,
 )
 from strategy_profiles.exports.report.timeline import timeline
 from strategy_profiles.tables.store import Profile
@@ -28,12 +30,12 @@ _SECTIONS = (
     overview,
     steps,
     replicas,
-    core_times,
+    cores_section,
     input_section,
     communication_section,
-    serving,
+    servers_section,
     timeline,
-    placements,
+    placement_section,
     memory,
     processes,
     environment,

@@ -94,31 +94,36 @@ def _instances(call: CollectiveCall) -> str | None:
     return str(first) if first == last else f"{first} to {last}"
 
 
+_OP = Column("op", "Collective")
+_GROUP = (
+    Column("group_size", "Group", "count", "n: number of participating replicas."),
+    Column("per_step", "Per step", "number"),
+)
+_BANDWIDTHS = (
+    Column("algbw_gbps", "algbw", "gbps", "algbw"),
+    Column("busbw_gbps", "busbw", "gbps", "busbw"),
+    Column("source", "Time from", is_detail=True),
+)
+_SIZE_FROM = Column("bytes_source", "Size from", is_detail=True)
 _CALLS = (
-    Column("op", "Collective"),
+    _OP,
     Column("name", "Op in the graph", "name"),
     Column("place", "Call", "count", "Its place among the calls of this op in a step.", True),
     Column("instances", "Instances", "text", "The runtime's instance keys.", True, _instances),
-    Column("group_size", "Group", "count", "n: number of participating replicas."),
-    Column("per_step", "Per step", "number"),
+    *_GROUP,
     Column("bytes", "Size", "bytes", "S: size of one call."),
     Column("wait_ms", "Wait", "ms", "wait"),
     Column("transfer_ms", "Transfer", "ms", "transfer"),
-    Column("algbw_gbps", "algbw", "gbps", "algbw"),
-    Column("busbw_gbps", "busbw", "gbps", "busbw"),
-    Column("source", "Time from", is_detail=True),
-    Column("bytes_source", "Size from", is_detail=True),
+    *_BANDWIDTHS,
+    _SIZE_FROM,
 )
 _KINDS = (
-    Column("op", "Collective"),
-    Column("group_size", "Group", "count", "n: number of participating replicas."),
-    Column("per_step", "Per step", "number"),
+    _OP,
+    *_GROUP,
     Column("bytes", "Size per step", "bytes", "traffic"),
     Column("call_wait_ms", "Wait per call", "ms", "wait"),
     Column("call_transfer_ms", "Transfer per call", "ms", "transfer"),
-    Column("algbw_gbps", "algbw", "gbps", "algbw"),
-    Column("busbw_gbps", "busbw", "gbps", "busbw"),
-    Column("source", "Time from", is_detail=True),
+    *_BANDWIDTHS,
 )
 _OVERLAPS = (
     Column("replica", "Replica", "count"),
@@ -133,8 +138,8 @@ _SENDS = (
     Column("bytes", "Size", "bytes"),
     Column("per_step", "Sends per step", "number"),
     Column("duration_ms", "Duration", "ms", "From the send of the tensor to its receipt."),
-    Column("source", "Time from", is_detail=True),
-    Column("bytes_source", "Size from", is_detail=True),
+    _BANDWIDTHS[-1],
+    _SIZE_FROM,
 )
 
 
@@ -322,7 +327,17 @@ def _bars(
     if not any(map(any, lengths.values())):
         note = f"{note} No replica waits in a collective, and none moves a tensor.".strip()
     names = tuple(_names(parts, breakdown, titles))
-    return Bars("waiting", _WAITING, names, lengths, unit, "wait", note)
+    notes = (note,) if note else ()
+    return Bars(
+        "waiting",
+        _WAITING,
+        names,
+        lengths,
+        unit,
+        definition="wait",
+        notes=notes,
+        is_detail=True,  # the breakdown of the step has both
+    )
 
 
 def _names(
@@ -354,7 +369,7 @@ def _matrices(found: Sequence[Traffic], devices: Sequence[str]) -> Part:
         _matrix(source, [each for each in found if each.source == source], devices)
         for source in sources
     ]
-    return Alternatives("traffic", title, tuple(options), "transfer_bytes")
+    return Alternatives("traffic", title, tuple(options), definition="transfer_bytes")
 
 
 def _matrix(source: str, found: Sequence[Traffic], devices: Sequence[str]) -> Matrix:
@@ -371,8 +386,7 @@ def _matrix(source: str, found: Sequence[Traffic], devices: Sequence[str]) -> Ma
             for send in names
         ),
         made_by,
-        _fullest(found, source),
-        note,
+        notes=tuple(filter(None, (_fullest(found, source), note))),
     )
 
 

@@ -78,7 +78,7 @@ def _matrix(
         tuple(found.names.values()),
         tuple(tuple(by_pair.get((send, recv)) for recv in found.names) for send in found.names),
         "derived" if title == "Derived" else "measured",
-        note=note,
+        notes=(note,),
     )
 
 

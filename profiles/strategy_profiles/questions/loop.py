@@ -57,7 +57,7 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
         )
         for file, own in groupby(lines, key=lambda each: each.file)
     )
-    return (Code("code", "Which lines take it", files, _LINES),) if files else ()
+    return (Code("code", "Which lines take it", files, definition=_LINES),) if files else ()
 
 
 def _shares(account: Account) -> Shares:
@@ -82,7 +82,7 @@ def _shares(account: Account) -> Shares:
         )
         for number, row in enumerate(large)
     )
-    return Shares("shares", TITLE, parts, _ACCOUNT)
+    return Shares("shares", TITLE, parts, definition=_ACCOUNT)
 
 
 def _rows(account: Account) -> Table:

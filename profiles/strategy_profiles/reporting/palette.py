@@ -11,6 +11,8 @@ because most runs have no more.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 PHASE_COLOURS = {
     "compute": "#008CFA",
     "delay": "#DC1414",
@@ -37,6 +39,9 @@ SERVING_COLOURS = {
     "push": "#60721E",
 }
 """Colour by part of a step whose variables are on parameter servers."""
+
+PART_COLOURS = {**PHASE_COLOURS, **SERVING_COLOURS}
+"""Colour by part of any step."""
 
 REPLICA_COLOURS = ("#7846FA", "#FA28AA", "#9678D2", "#B428B4", "#C85AFA", "#5A64C8")
 
@@ -93,3 +98,18 @@ def run_colour(number: int) -> str:
 def device_colour(number: int) -> str:
     """The colour of a run's device by its position; they repeat after six, as those of replicas."""
     return DEVICE_COLOURS[number % len(DEVICE_COLOURS)]
+
+
+def device_colours(numbers: Collection[int]) -> list[str]:
+    """The colours of a chart's devices by position; a line that is alone needs none of its own.
+
+    With more devices than colours, two positions have the same one: the second takes a free one.
+    """
+    if len(numbers) == 1:
+        return [SERIES_COLOUR]
+    found: list[str] = []
+    for number in numbers:
+        colour = device_colour(number)
+        free = [each for each in DEVICE_COLOURS if each not in found]
+        found.append(free[0] if colour in found and free else colour)
+    return found

@@ -171,6 +171,13 @@ class SegmentOpened(Recorded, frozen=True, tag="segment"):
         return bool(self.spec.keys() - {"parameter_servers"})
 
     @property
+    def title(self) -> str:
+        """Strategy, replicas and batch: `mirrored ×4, batch 256`."""
+        title, batch = f"{self.strategy} ×{self.num_replicas}", self.global_batch_size
+        varies = "of about " if self.batch_sizes else ""
+        return title if batch is None else f"{title}, batch {varies}{batch}"
+
+    @property
     def size(self) -> str:
         """`4 replicas`, or `4 replicas of 2 workers`; a pod's, of so many hosts."""
         replicas = "1 replica" if self.num_replicas == 1 else f"{self.num_replicas} replicas"

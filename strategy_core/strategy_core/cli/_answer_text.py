@@ -8,26 +8,31 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.answers.answer import Code, Missing, Part, Table
+from strategy_profiles.answers.answer import Bars, Code, Missing, Part, Table
 from strategy_profiles.answers.text import cut, is_text, most_rows, written
 from strategy_profiles.reporting import units
+from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
 
 
 def print_parts(parts: Iterable[Part], out: Console) -> None:
-    """Print what has rows, and why a part is missing; charts have no form here."""
+    """Print what has rows, and why a part is missing; line charts have no form here."""
     for part in parts:
         if isinstance(part, Table) and part.is_searched and part.rows:
             rows = units.counted(len(part.rows), "row")
             out.print(plain_text(f"{part.title}: {rows}, in the report and on the page.", "dim"))
-        elif isinstance(part, Table) and not part.is_minor and part.rows:
+        elif part.is_detail or (isinstance(part, Table) and part.is_minor):
+            continue
+        elif isinstance(part, Table) and part.rows:
             out.print(_table(part))
-            for note in part.notes:
-                out.print(plain_text(note, "dim"))
+        elif isinstance(part, Bars):
+            out.print(_bars(part))
         elif isinstance(part, Code):
             _print_code(part, out)
         elif isinstance(part, Missing):
             title = f"{part.title}: " if part.title else ""
             out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))
+        for note in part.notes:
+            out.print(plain_text(note, "dim"))
 
 
 def _table(part: Table) -> RichTable:
@@ -41,6 +46,18 @@ def _table(part: Table) -> RichTable:
     for depth, row in list(zip(depths, part.rows, strict=True))[: most_rows(part)]:
         first, *rest = (written(row[place], part.columns[place].unit) for place in kept)
         shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
+    return shown
+
+
+def _bars(part: Bars) -> RichTable:
+    """The lengths of each name's parts, and their sum."""
+    shown = RichTable(title=f"{part.title}, {part.unit}", title_justify="left")
+    shown.add_column(part.of, overflow="fold")
+    for phase in part.parts:
+        shown.add_column(phase_name(phase), justify="right", style=PART_COLOURS[phase])
+    shown.add_column("step" if part.wholes else "sum", justify="right", style="bold")
+    for name, lengths, whole in zip(part.names, part.bars, part.sums, strict=True):
+        shown.add_row(plain_text(name), *map(units.number, (*lengths, whole)))
     return shown
 
 

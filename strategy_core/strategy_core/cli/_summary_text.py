@@ -12,21 +12,32 @@ from rich.text import Text
 from strategy_core.cli._answer_text import print_parts
 from strategy_core.cli._plain import plain_text
 from strategy_profiles.analysis.facts import gather_facts
-from strategy_profiles.answers.answer import Answer
 from strategy_profiles.decoders import converted
+from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.communication import communication
+from strategy_profiles.questions.cores import cores
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.placement import placement
+from strategy_profiles.questions.servers import servers
+from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting import units
-from strategy_profiles.reporting.device_names import short_names
-from strategy_profiles.reporting.palette import PHASE_COLOURS, phase_name
 from strategy_profiles.reporting.thread_pools import set_pools
 from strategy_profiles.run.event_parts import TpuFinding
-from strategy_profiles.tables.schema import CATEGORIES
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.store import Profile
 
-_SOURCES = {"measured": "full captures", "marks": "in-graph timestamps", "derived": "derived steps"}
-_QUESTIONS = {"loop": loop, "communication": communication, "input": input_pipeline}
+_QUESTIONS = (
+    loop,
+    breakdown,
+    cores,
+    communication,
+    servers,
+    placement,
+    memory_over_step,
+    input_pipeline,
+)
 STATUS_STYLES = {"finished": "green", "running": "cyan", "stopped": "yellow"}
 
 
@@ -53,8 +64,10 @@ def print_summary(
         out.print("No step was recorded.")
     for opened, segment in zip(profile.segments, summary["segments"], strict=True):
         facts = gather_facts(profile, opened)
-        answers = {key: ask(profile, facts) for key, ask in _QUESTIONS.items()}
-        _print_segment(segment, answers, out)
+        _print_segment(segment, out)
+        for question in _QUESTIONS:
+            if _fits(question, opened):
+                print_parts(question(profile, facts).parts, out)
     for note in summary["notes"]:
         out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
 
@@ -69,7 +82,7 @@ def _print_clocks(clocks: Sequence[dict[str, Any]], out: Console) -> None:
         out.print(plain_text(f"Clock of {clock['title']}: {told}", "dim"))
 
 
-def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Console) -> None:
+def _print_segment(segment: dict[str, Any], out: Console) -> None:
     batch = segment["global_batch_size"] or "unknown"
     title = (
         f"Segment {segment['segment']}: {segment['strategy']}, "
@@ -85,16 +98,16 @@ def _print_segment(segment: dict[str, Any], answers: dict[str, Answer], out: Con
         out.print(
             cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
         )
-    print_parts(answers["loop"].parts, out)
-    _print_replicas(segment, out)
-    _print_cores(segment, out)
     _print_on_tpu(segment["tpu_check"], out)
-    print_parts(answers["communication"].parts, out)
-    if unlike := segment["capture"]["unlike_others"]:
-        out.print(plain_text(unlike, "dim"))
-    _print_servers(segment, out)
-    _print_step_memory(segment["step_memory"], out)
-    print_parts(answers["input"].parts, out)
+
+
+def _fits(question: Any, segment: SegmentOpened) -> bool:
+    """Whether a segment has what a question is about."""
+    if question is servers:
+        return has_servers(segment)
+    if question is cores:
+        return any(len(devices) > 1 for devices in segment.core_devices or ())
+    return True
 
 
 def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
@@ -103,68 +116,6 @@ def _print_key_numbers(numbers: Sequence[dict[str, Any]], out: Console) -> None:
         shown = plain_text(item["text"], "bold"), plain_text(item["note"], "dim")
         table.add_row(plain_text(item["label"]), *shown)
     out.print(table)
-
-
-def _print_servers(segment: dict[str, Any], out: Console) -> None:
-    """What each parameter server holds, and what was lost meanwhile."""
-    found = segment["parameter_servers"]
-    if not found:
-        return
-    table = Table(title="Parameter servers", title_justify="left")
-    for head in ("server", "weights", "model", "optimizer", "pulled a step", "pushed a step"):
-        table.add_column(head, justify="right")
-    for index, server in enumerate(found["servers"]):
-        sizes = ("weight_bytes", "optimizer_bytes", "pull_bytes", "push_bytes")
-        shown = [units.size(server[name]) for name in sizes]
-        table.add_row(str(index), str(server["num_weights"]), *shown)
-    out.print(table)
-    for item in found["absences"]:
-        out.print(plain_text(f"• {item['message']}"))
-
-
-def _print_step_memory(found: dict[str, Any], out: Console) -> None:
-    """The peak of each device over a captured step, and the largest of what it holds then."""
-    if not found["devices"]:
-        return
-    title = f"Memory over step {found['step']}, {found['source']}"
-    table = Table(title=title, title_justify="left")
-    for name in ("device", "peak", "variables", "largest part", "size"):
-        table.add_column(name, justify="left" if name in ("device", "largest part") else "right")
-    names = short_names(item["device"] for item in found["devices"])
-    for item in found["devices"]:
-        most = item["holders"][0]
-        table.add_row(
-            plain_text(names[item["device"]]),
-            units.size(item["peak_bytes"]),
-            units.size(item["variable_bytes"]),
-            plain_text(most["name"]),
-            units.size(most["bytes"]),
-        )
-    out.print(table)
-
-
-def _print_replicas(segment: dict[str, Any], out: Console) -> None:
-    replicas = segment["replicas"]
-    if not replicas or replicas[0]["wall_ms"] is None:
-        reason = replicas[0]["wall_ms_reason"] if replicas else "no replica is known"
-        out.print(Text(f"No times per replica: {reason}.", style="dim"))
-        return
-    sources = {row["source"] for row in replicas}
-    source = " and ".join(text for key, text in _SOURCES.items() if key in sources)
-    title = f"Milliseconds of a typical step: {_steps(replicas)}, from {source}"
-    _print_phases(title, ("replica",), replicas, out)
-
-
-def _steps(rows: Sequence[dict[str, Any]]) -> str:
-    return units.counted(rows[0]["num_steps"], "step")
-
-
-def _print_cores(segment: dict[str, Any], out: Console) -> None:
-    """Each core of a TPU's replicas, where a replica has several."""
-    cores = [core for core in segment["cores"] if core["wall_ms"] is not None]
-    if any(core["core"] for core in cores):
-        title = f"The same of every core: {_steps(cores)}, from full captures"
-        _print_phases(title, ("replica", "core"), cores, out)
 
 
 def _print_on_tpu(found: dict[str, Any] | None, out: Console) -> None:
@@ -176,24 +127,3 @@ def _print_on_tpu(found: dict[str, Any] | None, out: Console) -> None:
         out.print(plain_text(f"• {converted(finding, TpuFinding).sentence()}"))
     for sentence in found["unchecked"]:
         out.print(plain_text(f"• Not checked: {sentence}."))
-
-
-def _print_phases(
-    title: str, keys: Sequence[str], rows: Sequence[dict[str, Any]], out: Console
-) -> None:
-    """A row per replica or core, named by `keys` and its device, its phases and their sum."""
-    table = Table(title=title, title_justify="left")
-    for name in (*keys, "device"):
-        table.add_column(name)
-    shown = [
-        phase for phase in CATEGORIES if phase != "delay" or any(row["delay_ms"] for row in rows)
-    ]
-    for phase in shown:
-        table.add_column(phase_name(phase), justify="right", style=PHASE_COLOURS[phase])
-    table.add_column("step", justify="right", style="bold")
-    for row in rows:
-        device = (row["device"] or units.MISSING).rpartition("/device:")[2]
-        phases = [units.number(row[f"{phase}_ms"]) for phase in shown]
-        names = [str(row[key]) for key in keys]
-        table.add_row(*names, plain_text(device), *phases, units.number(row["wall_ms"]))
-    out.print(table)

@@ -12,16 +12,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import strategy_profiles
-from strategy_core.cli._plain import plain
 from strategy_profiles.errors import LabError
-from strategy_profiles.reporting import units
 from strategy_profiles.user_input.arguments import number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from strategy_profiles.prediction.link import Link
-    from strategy_profiles.prediction.scaling import ScaledStep, ScalingPrediction
+    from strategy_profiles.prediction.scaling import ScalingPrediction
     from strategy_profiles.tables.store import Profile
 
 HELP = "predict step time, throughput and efficiency on more replicas, from runs on fewer"
@@ -61,10 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from strategy_core.cli._answer_text import print_parts
     from strategy_profiles.prediction.link import read_link
     from strategy_profiles.prediction.recorded_steps import last_segment, segment_of
     from strategy_profiles.prediction.scaling import CURVE, predict_scaling
     from strategy_profiles.prediction.tpu_mesh import is_emulated
+    from strategy_profiles.questions.predictions import more_replicas
 
     runs = [strategy_profiles.load(folder) for folder in args.run_folders]
     numbers = _numbers(args.replicas) if args.replicas else CURVE
@@ -81,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document(found)))
     else:
-        _print(found)
+        print_parts([more_replicas(found)], Console())
     return 0
 
 
@@ -97,8 +99,12 @@ def _on_a_mesh(
     args: argparse.Namespace, run: Profile, numbers: Sequence[int], link: Link | None
 ) -> int:
     """Print what the all-reduces of emulated TPU cores would take on a mesh, on paper."""
+    from rich.console import Console
+
+    from strategy_core.cli._answer_text import print_parts
     from strategy_profiles.prediction.recorded_steps import last_segment
-    from strategy_profiles.prediction.tpu_mesh import LABEL, predict_mesh, sentence
+    from strategy_profiles.prediction.tpu_mesh import predict_mesh
+    from strategy_profiles.questions.predictions import on_a_mesh
 
     if args.algorithm is not None or args.batch_per_replica is not None:
         raise LabError(
@@ -110,12 +116,7 @@ def _on_a_mesh(
     if args.json:
         print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(found)}))
         return 0
-    print(plain(sentence(found)))
-    print(f"{'replicas':>8}  {'chips':>6}  {'mesh':>10}  all-reduces of a step")
-    for item in found.times:
-        mesh = "x".join(map(str, item.mesh))
-        print(f"{item.num_replicas:>8,}  {item.num_chips:>6,}  {mesh:>10}  {item.between}")
-    print(LABEL)
+    print_parts([on_a_mesh(found)], Console())
     return 0
 
 
@@ -127,35 +128,3 @@ def _numbers(text: str) -> list[int]:
             f"--replicas takes whole numbers with commas between them, received {text!r}",
             advice="For example --replicas 4,8",
         ) from None
-
-
-def _print(found: ScalingPrediction) -> None:
-    link = f" over {found.link}" if found.link else ""
-    size = units.size(found.gradient_bytes)
-    print(
-        plain(
-            f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
-            f"{size} of gradients by {found.algorithm}{link}."
-        )
-    )
-    print(f"{'replicas':>8}  {'step':>9}  {'interval':>20}  {'examples/s':>10}  {'efficiency':>10}")
-    for item in found.rows:
-        print(_row(item))
-    for note in found.notes:
-        print(plain(f"{note}."))
-    print(plain(found.error_sentence))
-    if any(item.basis == "on paper" for item in found.rows):
-        from strategy_profiles.prediction.scaling import ON_PAPER
-
-        print(ON_PAPER)
-
-
-def _row(item: ScaledStep) -> str:
-    interval = "measured"
-    if item.low_ms is not None and item.high_ms is not None:
-        interval = f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
-    return (
-        f"{item.num_replicas:>8,}  {units.milliseconds(item.step_ms):>9}  {interval:>20}  "
-        f"{item.examples_per_second_at_median:>10,.0f}  {units.share(item.efficiency):>10}"
-        + ("  on paper" if item.basis == "on paper" else "")
-    )

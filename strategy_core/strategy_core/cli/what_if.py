@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from strategy_profiles.replay.critical_path import PathShare
     from strategy_profiles.replay.edits import Edit
-    from strategy_profiles.replay.slowdowns import Slowdowns
     from strategy_profiles.replay.what_if import WhatIf
     from strategy_profiles.tables.store import Profile
 
@@ -109,7 +108,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from strategy_core.cli._answer_text import print_parts
     from strategy_profiles.analysis.steps import step_times
+    from strategy_profiles.questions.predictions import slower
     from strategy_profiles.replay.critical_path import path_table
     from strategy_profiles.replay.replays import replays
     from strategy_profiles.replay.slowdowns import slowdowns
@@ -122,20 +125,20 @@ def run(args: argparse.Namespace) -> int:
     found = what_if(profile, segment, _edits(args, profile, segment))
     known = replays(profile, segment)
     path = path_table(known.middle.graph) if args.critical_path else None
-    slower = slowdowns(known) if args.slowdowns else None
+    differences = slowdowns(known) if args.slowdowns else None
     if args.json:
         document = {"schema_version": 1, "run": profile.name, **asdict(found)}
         if path is not None:
             document["critical_path"] = [asdict(item) for item in path]
-        if slower is not None:
-            document["slowdowns"] = asdict(slower)
+        if differences is not None:
+            document["slowdowns"] = asdict(differences)
         print(json.dumps(document))
         return 0
     _print(profile.name, found, step_times(profile, segment).median_ms)
     if path is not None:
         _print_path(path)
-    if slower is not None:
-        _print_slowdowns(slower)
+    if differences is not None:
+        print_parts([slower(differences)], Console())
     return 0
 
 
@@ -252,14 +255,6 @@ def _print_path(path: Sequence[PathShare]) -> None:
         total = _ms(sum(item.total_ms for item in others))
         kinds = units.counted(len(others), "other kind")
         print(f"  {share:>6}  {total:>9}         {kinds}; --json has all of them")
-
-
-def _print_slowdowns(found: Slowdowns) -> None:
-    print(f"\nSlowdown by differences between replicas: S = {found.whole:.3f}")
-    for op, value in list(found.by_op.items())[:MOST_ROWS]:
-        print(plain(f"  S_t = {value:.3f}  {op}"))
-    for replica, value in found.by_replica.items():
-        print(f"  S_w = {value:.3f}  replica {replica}")
 
 
 def _ms(value: float) -> str:

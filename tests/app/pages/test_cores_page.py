@@ -33,8 +33,8 @@ def test_every_core_has_its_own_time(tmp_path: Path) -> None:
     ]
     for replica in (0, 1):
         first, second, third = rows[rows["replica"] == replica]["compute"]
-        assert second == pytest.approx(first / 2)
-        assert third == pytest.approx(first / 3)
+        assert second == pytest.approx(first / 2, rel=0.01)
+        assert third == pytest.approx(first / 3, rel=0.01)
 
 
 def test_times_of_captured_steps_unlike_the_others_are_named(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_hardware_of_ones_own(folder: Path) -> None:
     page.number_input(key="link_device_times_as_fast").set_value(4.0)
     (fast,) = (each.value for each in rerun(page).dataframe)
     assert set(fast["basis"]) == {"on paper"}
-    assert (fast["step"] < slow["step"]).all()
+    assert (fast["step_ms"] < slow["step_ms"]).all()
     page.text_input(key="link_device_source").set_value("")
     (error,) = (each.value for each in rerun(page).error)
     assert "device" in error

@@ -24,18 +24,18 @@ def test_a_run_with_servers_is_shown_worker_by_worker(tmp_path: Path) -> None:
     assert "<b>2 workers</b> did <b>56</b> steps" in text
     assert "<b>1 parameter server</b>" in text
     assert "Worker 1 did only <b>16</b> of them" in text
-    assert "Pulling and pushing take <b>26 %</b> of a worker's step" in text
+    assert "Pulling and pushing take <b>26 %</b> of a worker" in text
     assert "26 % of a worker" in text_of(open_page("overview", tmp_path, run="served"))
     workers, _, variables, traffic = [frame.value for frame in page.dataframe][:4]
-    assert list(workers["steps"]) == [40, 16]
+    assert list(workers["num_steps"]) == [40, 16]
     assert list(traffic["pulled"]) == [40 * 440, 16 * 440]
-    assert list(variables["name"]) == ["kernel", "mean", "momentum"]
+    assert list(variables["name"]) == ["kernel", "momentum", "mean"]
 
 
 def test_a_step_without_parts_is_said_to_have_none(tmp_path: Path) -> None:
     write_served_run(tmp_path / "own", own_step=True)
     text = text_of(open_page("servers", tmp_path, run="own"))
-    assert "The workload's own train_step pulls and pushes during the step" in text
+    assert "pulls and pushes during the step, so these parts are not known" in text
 
 
 def test_without_a_run_in_the_address_it_opens_on_the_newest_with_servers(tmp_path: Path) -> None:

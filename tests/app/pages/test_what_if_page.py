@@ -80,9 +80,6 @@ def test_what_differences_between_replicas_cost(finished_run: Path) -> None:
     page.toggle(key="what_if_slowdowns").set_value(True)
     page = rerun(page)
     shown = said(page)
-    tables = [each.value for each in page.dataframe if "figure" in each.value]
-    if tables:
-        assert tables[0]["of"].tolist()[-4:] == [f"replica {each}" for each in range(4)]
-        assert "(S), by the replay" in shown
-    else:
-        assert "S is 1.00" in shown
+    if "S is 1.00" not in shown:
+        assert shown.count(">S_w<") == 4
+        assert "Times an ideal step" in shown

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
+from strategy_app.screen.answer import answer_of
 from strategy_app.server import opened, timelines
 from strategy_app.shell import read_ahead
 from strategy_app.shell.read_ahead import ReadAhead
 from strategy_app.widgets import segments, side_comparison, verdict
 from strategy_app.widgets.run_list import row_of
 from strategy_app.widgets.runs_folder import list_runs
-from strategy_profiles.analysis.input_stages import input_stages
 from strategy_profiles.analysis.run_row import RunRow
-from strategy_profiles.analysis.step_memory import step_memory
+from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.step_memory import memory_over_step
 from tests.app.asgi import Client
 from tests.app.looking import open_page, text_of
 from tests.synthetic import write_run
@@ -59,9 +60,10 @@ def test_the_overview_finds_its_run_read_and_its_question_answered(
     segment = found.profile.segments[-1].segment
     assert found.ask(segments.facts_of, segment).steps.count
     assert len(verdict.with_gains(found, segment)) > 0
-    for asked_last in (step_memory, input_stages):
-        monkeypatch.setattr(f"{asked_last.__module__}.of_segment", reads_again)
-        assert found.ask(asked_last, segment).segment == segment
+    for asked_last in (memory_over_step, input_pipeline):
+        known = asked_last.__module__.rpartition(".")[2]
+        monkeypatch.setattr(f"strategy_profiles.analysis.{known}.of_segment", reads_again)
+        assert answer_of(found, asked_last, segment).parts
 
 
 def test_the_timeline_finds_its_spans_laid_out(

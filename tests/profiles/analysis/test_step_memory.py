@@ -47,7 +47,7 @@ def test_the_summary_prints_the_peak_and_the_stages_of_the_input(tmp_path: Path)
     run = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, ops_per_step=5))
     out = io.StringIO()
     print_summary(run, summarize(run), Console(file=out, width=160))
-    assert "Memory over step" in out.getvalue()
+    assert "Memory over a step" in out.getvalue()
     assert "dense/kernel" in out.getvalue()
     assert "Input pipeline" in out.getvalue()
 

@@ -71,12 +71,11 @@ FAMILIES = {
 }
 DRAWS = {
     "comparing": {"sides"},
+    "lines": {"devices"},
     "memory": {"devices"},
     "mesh": {"replicas"},
     "model_graph": {"devices"},
-    "phases": {"phases"},
     "runs": {"runs", "sides"},
-    "serving": {"phases", "replicas", "sides"},
     "steps": set(),
     "waiting": {"phases", "replicas"},
 }

@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 
 from strategy_profiles.analysis.memory import DeviceMemory, counted_by, memory_of, memory_use
 from strategy_profiles.analysis.memory_spread import FEW, memory_spread
-from strategy_profiles.analysis.step_memory import peak_sentence, step_memory
+from strategy_profiles.exports.report.answers import answered
 from strategy_profiles.exports.report.facts import RunFacts, Section
+from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.reporting.downsample import Series, series
 from strategy_profiles.reporting.palette import GREY, SERIES_COLOUR, device_colour
 from strategy_profiles.tables.columns import Floats, floats
@@ -28,7 +29,7 @@ def memory(facts: RunFacts) -> Section | None:
         return None
     used = memory_use(facts.profile)
     if not used:
-        return Section("memory", "Memory", {"used": []})
+        return _with_steps(facts, {"used": []}, {})
     names = [memory_of(item.worker, facts.device(item.device), facts.titles) for item in used]
     samples = facts.profile.table("memory")
     curves = [_samples(samples, item) for item in used]
@@ -46,15 +47,14 @@ def memory(facts: RunFacts) -> Section | None:
             (whose, item, counted_by(item.source)) for whose, item in zip(names, used, strict=True)
         ],
         "is_spread": len(used) > FEW,
-        "over_step": [
-            (found, peak_sentence(highest, facts.device(highest.device)))
-            for found in (
-                step_memory(facts.profile, item.segment.segment) for item in facts.segments
-            )
-            if (highest := found.highest)
-        ],
     }
-    return Section("memory", "Memory", shown, drawn)
+    return _with_steps(facts, shown, drawn)
+
+
+def _with_steps(facts: RunFacts, shown: dict[str, Any], drawn: dict[str, Any]) -> Section:
+    """Add the memory over a captured step of each segment."""
+    over_step = answered(facts, "memory", "Memory", memory_over_step)
+    return Section("memory", "Memory", {**shown, **over_step.shown}, drawn | over_step.charts)
 
 
 def _lines(names: list[str], curves: list[Curve]) -> list[Series]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.reporting.document import content_policy, render
 from strategy_profiles.reporting.palette import (
-    PHASE_COLOURS,
+    PART_COLOURS,
     SERIES_COLOUR,
     SPAN_COLOURS,
     ink_on,
@@ -51,7 +51,7 @@ def policy() -> str:
 
 @cache
 def _style() -> Markup:
-    colours = PHASE_COLOURS | SPAN_COLOURS | {"series": SERIES_COLOUR}
+    colours = PART_COLOURS | SPAN_COLOURS | {"series": SERIES_COLOUR}
     variables = "".join(
         f"--{name}:{value};--on-{name}:{ink_on(value)};" for name, value in colours.items()
     )

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import Any
 
-from strategy_profiles.analysis.breakdown import shown_phases
 from strategy_profiles.analysis.clocks import worker_clocks
-from strategy_profiles.analysis.cores import cores
-from strategy_profiles.analysis.efficiency import efficiency
 from strategy_profiles.analysis.losses import loss
-from strategy_profiles.analysis.parameter_server import parameter_serving
-from strategy_profiles.analysis.placement import placement
-from strategy_profiles.answers.answer import Table
-from strategy_profiles.answers.html import as_html
+from strategy_profiles.exports.report.answers import answered
 from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
-from strategy_profiles.questions.communication import communication
-from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.breakdown import TITLE, breakdown
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
 from strategy_profiles.run.process_history import read_processes
-from strategy_profiles.run.topology import has_servers
-from strategy_profiles.tables.schema import CATEGORIES
-from strategy_profiles.tables.served_tables import SERVED_PARTS
 from strategy_profiles.tables.store import Profile
 
 _EPOCH_NS = 10**18
@@ -36,82 +25,10 @@ def replicas(facts: RunFacts) -> Section | None:
     """The phases of each replica's step, and each replica's compute over the steps."""
     if not facts.segments:
         return None
-    shown: dict[str, Any] = {
-        "segments": [
-            (item, shown_phases(item.breakdown.replicas), efficiency(item.breakdown))
-            for item in facts.segments
-        ],
-        "phases": [],
-        "drift_note": "",
-    }
-    if any(item.breakdown.replicas and not item.breakdown.reason for item in facts.segments):
-        every = [row for item in facts.segments for row in item.breakdown.replicas]
-        shown["phases"] = list(shown_phases(every))
-    charts = {}
-    if band := drift(facts):
-        shown["drift_note"] = band.pop("note")
-        charts["drift"] = band
-    return Section("replicas", "Step time of each replica", shown, charts)
-
-
-def core_times(facts: RunFacts) -> Section | None:
-    """Step time of each core, for a TPU program whose replicas have several."""
-    found = [
-        (item, [core for core in cores(facts.profile, item.segment).cores if core.split])
-        for item in facts.segments
-        if item.segment.core_devices
-    ]
-    if not found:
-        return None
-    return Section(
-        "cores", "Step time of each core", {"segments": found, "phases": list(CATEGORIES)}
-    )
-
-
-def input_section(facts: RunFacts) -> Section | None:
-    """The stages of tf.data; None if no captured step of the run has events of them."""
-    found = [(item, input_pipeline(facts.profile, item)) for item in facts.segments]
-    if not any(isinstance(part, Table) for _, answer in found for part in answer.parts):
-        return None
-    shown = {"segments": [(item, as_html(answer)) for item, answer in found], "formulas": ()}
-    return Section("input", "Input pipeline", shown, template="answers")
-
-
-def communication_section(facts: RunFacts) -> Section | None:
-    """Collectives with their bandwidth, sends between devices, and bytes between processes."""
-    if not facts.segments:
-        return None
-    found = [(item, communication(facts.profile, item)) for item in facts.segments]
-    formulas = next((answer.formulas for _, answer in found if answer.formulas), ())
-    shown = {
-        "segments": [(item, as_html(answer)) for item, answer in found],
-        "formulas": formulas,
-    }
-    return Section("communication", "Communication", shown, template="answers")
-
-
-def serving(facts: RunFacts) -> Section | None:
-    """Parameter servers: each worker's step, and the variables of each server."""
-    found = [
-        (item, parameter_serving(facts.profile, item.segment))
-        for item in facts.segments
-        if has_servers(item.segment)
-    ]
-    if not found:
-        return None
-    return Section("servers", "Parameter servers", {"segments": found, "phases": SERVED_PARTS})
-
-
-def placements(facts: RunFacts) -> Section | None:
-    """Ops, variables and their bytes on each device."""
-    if not facts.segments:
-        return None
-    found = []
-    for item in facts.segments:
-        placed = placement(facts.profile, item.segment.segment)
-        largest = sorted(placed.variables, key=lambda variable: -(variable.bytes_per_copy or 0.0))
-        found.append((item, placed, largest))
-    return Section("placement", "Placement", {"segments": found})
+    found = answered(facts, "replicas", TITLE, breakdown)
+    band = drift(facts)
+    shown = {**found.shown, "drift_note": band.pop("note") if band else ""}
+    return Section("replicas", TITLE, shown, found.charts | ({"drift": band} if band else {}))
 
 
 def processes(facts: RunFacts) -> Section | None:

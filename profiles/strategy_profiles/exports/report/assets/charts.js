@@ -19,11 +19,12 @@
   // Every series of a chart becomes one column, or three where it is an envelope. A null is a gap.
   function columns(chart) {
     const tables = [], series = [{ label: chart.x_label, value: (u, v) => text(v) }], bands = [];
+    const shape = chart.is_stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
     for (const line of chart.series) {
       const colour = line.colour || Theme.colour(line.colour_name || "series");
       if (line.outline) {
         tables.push([line.x, line.y]);
-        series.push({ label: "", class: "outline", stroke: line.outline, width: 4, points: { show: false } });
+        series.push({ label: "", class: "outline", stroke: line.outline, width: 4, points: { show: false }, ...shape });
       }
       const first = series.length;
       tables.push([line.x, line.y]);
@@ -31,6 +32,7 @@
         label: line.label, stroke: colour, width: line.width || 1.5, dash: line.dash,
         points: { show: line.x.length < 30 },
         ...(chart.y_range ? { gaps: gapsAbove } : {}),
+        ...shape,
         value: (u, v) => show(v, chart.unit),
       });
       if (!line.low) continue;
@@ -120,7 +122,7 @@
       scales: { x: { time: false }, y: range ? { range } : { range: (u, low, high) =>
         low == null ? [0, 1] : chart.from_zero ? [0, high * 1.08 || 1] : uPlot.rangeNum(low, high, 0.1, false) } },
       axes: [
-        { ...axis, label: chart.x_label, labelSize: 18, size: 34, incrs: WHOLE },
+        { ...axis, label: chart.x_label, labelSize: 18, size: 34, ...(chart.x_label === "step" ? { incrs: WHOLE } : {}) },
         { ...axis, label: chart.y_label, labelSize: 18, size: 62,
           values: (u, ticks) => ticks.map((v) => chart.unit === "bytes" ? bytes(v) : number.format(v)) },
       ],

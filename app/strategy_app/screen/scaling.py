@@ -5,26 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_app.charts.scaling import throughput_curve
+from strategy_app.screen.answer import show_parts
 from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.chart import draw_chart
-from strategy_app.widgets.mesh_times import show_mesh_times
 from strategy_app.widgets.own_link import CHOSEN, pick_own_link
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
-from strategy_app.widgets.table import number, show_table, text
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.errors import LabError
 from strategy_profiles.prediction.link import Link, read_link, ready_links
 from strategy_profiles.prediction.recorded_steps import segment_of
-from strategy_profiles.prediction.scaling import (
-    CURVE,
-    ON_PAPER,
-    ScaledStep,
-    ScalingPrediction,
-    predict_scaling,
-)
-from strategy_profiles.prediction.tpu_mesh import is_emulated
-from strategy_profiles.reporting import units
+from strategy_profiles.prediction.scaling import CURVE, ScalingPrediction, predict_scaling
+from strategy_profiles.prediction.tpu_mesh import MeshPrediction, is_emulated, predict_mesh
+from strategy_profiles.questions.predictions import more_replicas, on_a_mesh
 from strategy_profiles.tables.store import Profile
 
 _NONE, _RECORDED = "no other run", "as recorded"
@@ -53,7 +46,7 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
     name = other if other in entries else ""
     try:
         if is_emulated(segment_of(opened.profile, segment)):
-            show_mesh_times(opened, segment, link)
+            show_parts((on_a_mesh(opened.ask(_on_mesh, segment, link)),))
             return
         found = opened.ask(_predicted, segment, name, link)
     except LabError as error:
@@ -69,52 +62,15 @@ def _show(found: ScalingPrediction) -> None:
             key="scaling_curve",
             alt="Predicted examples per second by the number of replicas",
         )
-    st.caption(as_markdown(_explanation(found), 1_000))
-    show_table(
-        "scaling_table",
-        found.rows,
-        {
-            "replicas": number("Replicas", lambda item: item.num_replicas, format="%d"),
-            "step": number("Step, ms", lambda item: item.step_ms, format="%.1f"),
-            "interval": text("Interval", _interval),
-            "rate": number(
-                "Examples/s",
-                lambda item: round(item.examples_per_second_at_median),
-                format="localized",
-            ),
-            "efficiency": number(
-                "Efficiency, %",
-                lambda item: None if item.efficiency is None else 100 * item.efficiency,
-                format="%.1f",
-            ),
-            "basis": text("Basis", lambda item: item.basis),
-        },
-    )
-
-
-def _interval(item: ScaledStep) -> str:
-    if item.low_ms is None or item.high_ms is None:
-        return "measured"
-    return f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
-
-
-def _explanation(found: ScalingPrediction) -> str:
-    told = (
-        f"{found.batch_per_replica:g} examples per replica, {units.size(found.gradient_bytes)} of "
-        f"gradients by {found.algorithm}. Measured on {units.listed(_measured(found))}. "
-        if found.measured
-        else f"{found.batch_per_replica:g} examples per replica. "
-    )
-    notes = " ".join(f"{note}." for note in found.notes)
-    return f"{told}{notes} {found.error_sentence} {ON_PAPER}"
-
-
-def _measured(found: ScalingPrediction) -> list[str]:
-    return [units.counted(item.num_replicas, "replica") for item in found.measured]
+    show_parts((more_replicas(found),))
 
 
 def _ready_link(name: str) -> Link | None:
     return None if name == _RECORDED else read_link(name)
+
+
+def _on_mesh(profile: Profile, segment: int, link: Link | None) -> MeshPrediction:
+    return predict_mesh(profile, segment, CURVE, link)
 
 
 def _predicted(profile: Profile, segment: int, other: str, link: Link | None) -> ScalingPrediction:

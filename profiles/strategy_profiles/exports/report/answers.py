@@ -1,0 +1,69 @@
+"""Sections that show answers of `questions`: one per segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from strategy_profiles.analysis.facts import Facts
+from strategy_profiles.answers.answer import Answer, Table
+from strategy_profiles.answers.html import as_html, charts
+from strategy_profiles.exports.report.facts import RunFacts, Section
+from strategy_profiles.questions.communication import communication
+from strategy_profiles.questions.cores import cores
+from strategy_profiles.questions.input_stages import input_pipeline
+from strategy_profiles.questions.placement import placement
+from strategy_profiles.questions.servers import servers
+from strategy_profiles.run.topology import has_servers
+from strategy_profiles.tables.store import Profile
+
+Question = Callable[[Profile, Facts], Answer]
+
+
+def answered(facts: RunFacts, key: str, title: str, question: Question) -> Section:
+    """Return the answers to a question, for each segment of a run."""
+    found = [(item, question(facts.profile, item)) for item in facts.segments]
+    drawn: dict[str, Any] = {}
+    written = []
+    for item, answer in found:
+        of = f"{item.segment.segment}_"
+        drawn |= charts(answer, of)
+        written.append((item, as_html(answer, of)))
+    shown = {
+        "segments": written,
+        "formulas": next((answer.formulas for _, answer in found if answer.formulas), ()),
+        "has_tables": any(isinstance(part, Table) for _, each in found for part in each.parts),
+    }
+    return Section(key, title, shown, drawn, template="answers")
+
+
+def input_section(facts: RunFacts) -> Section | None:
+    """The stages of tf.data; None if no captured step of the run has events of them."""
+    found = answered(facts, "input", "Input pipeline", input_pipeline)
+    return found if found.shown["has_tables"] else None
+
+
+def communication_section(facts: RunFacts) -> Section | None:
+    """Collectives with their bandwidth, sends between devices, and bytes between processes."""
+    if not facts.segments:
+        return None
+    return answered(facts, "communication", "Communication", communication)
+
+
+def servers_section(facts: RunFacts) -> Section | None:
+    """Parameter servers: each worker's step, and the variables of each server."""
+    if not any(has_servers(item.segment) for item in facts.segments):
+        return None
+    return answered(facts, "servers", "Parameter servers", servers)
+
+
+def cores_section(facts: RunFacts) -> Section | None:
+    """Step time and bytes of each core of a TPU program, and what the cores exchange."""
+    if not any(item.segment.core_devices for item in facts.segments):
+        return None
+    return answered(facts, "cores", "TPU cores", cores)
+
+
+def placement_section(facts: RunFacts) -> Section | None:
+    """Ops, variables and their bytes on each device, and what a change moved."""
+    return answered(facts, "placement", "Placement", placement) if facts.segments else None

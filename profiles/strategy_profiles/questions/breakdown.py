@@ -1,0 +1,134 @@
+"""What is each replica's step made of, and which replica do the others wait for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.breakdown import (
+    NOT_CAPTURED,
+    ReplicaBreakdown,
+    StepBreakdown,
+    shown_phases,
+)
+from strategy_profiles.analysis.captured_steps import length_of_steps
+from strategy_profiles.analysis.efficiency import Efficiency, efficiency
+from strategy_profiles.analysis.stragglers import Stragglers
+from strategy_profiles.answers.answer import Answer, Bars, Column, Missing, Part, Table, table
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import short_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from strategy_profiles.analysis.facts import Facts
+    from strategy_profiles.tables.store import Profile
+
+KEY = "breakdown"
+TITLE = "Step time of each replica"
+FORMULAS = ("parallel_efficiency", "slowest", "slowdown")
+_SOURCES = {
+    "measured": "Measured by full captures",
+    "marks": "Measured by in-graph timestamps on every step",
+}
+_DERIVED_STEPS = "Measured by a capture, whose steps are derived"
+_LATE = (
+    Column("name", "Replica", "name"),
+    Column("late_ms", "Late by", "ms", "slowest"),
+    Column("last_share", "Last to arrive", "share", "Share of the steps."),
+    Column(
+        "slowdown",
+        "Slowdown",
+        "number",
+        "How much longer the run takes because this replica alone is as slow as it is.",
+    ),
+)
+
+
+def breakdown(_profile: Profile, facts: Facts) -> Answer:
+    """Return the answer for a segment: the phases of each replica, and how late each is."""
+    found = facts.breakdown
+    if found.source is None:
+        return Answer(KEY, parts=(Missing(KEY, TITLE, found.reason or "not recorded"),))
+    phases = shown_phases(found.replicas)
+    return Answer(
+        KEY,
+        parts=(_bars(facts, phases), *_late(facts.stragglers)),
+        notes=(_efficient(efficiency(found)), _typical(facts.stragglers)),
+        formulas=(*phases, *FORMULAS),
+    )
+
+
+def _bars(facts: Facts, phases: Sequence[str]) -> Part:
+    found = facts.breakdown
+    return Bars(
+        KEY,
+        TITLE,
+        tuple(_names(found.replicas)),
+        {phase: tuple(item.phase_ms(phase) for item in found.replicas) for phase in phases},
+        "ms per step",
+        wholes=tuple(item.wall_ms for item in found.replicas),
+        definition="replica_time",
+        notes=tuple(_notes(found, facts.steps.median_ms)),
+    )
+
+
+def _names(replicas: Sequence[ReplicaBreakdown]) -> Iterator[str]:
+    """`replica 0, CPU:0`."""
+    short = short_names(replica.device or "" for replica in replicas)
+    for replica in replicas:
+        yield f"replica {replica.replica}, {short[replica.device or '']}".rstrip(", ")
+
+
+def _notes(found: StepBreakdown, median_ms: float | None) -> Iterator[str]:
+    source = _DERIVED_STEPS if found.has_derived_steps else _SOURCES[found.source or "marks"]
+    yield f"{source}; means over {units.counted(found.replicas[0].num_steps, 'step')}."
+    if found.from_marks:
+        which = ", ".join(map(str, found.from_marks))
+        yield (
+            "From in-graph timestamps of the same steps, because it was not captured: replica "
+            f"{which}."
+        )
+    if found.reason:
+        yield f"Not all is known: {found.reason}."
+    if found.undivided:
+        which = ", ".join(map(str, found.undivided))
+        yield f"Only the wait for the batch is known of replica {which}, because {NOT_CAPTURED}."
+    yield from length_of_steps(found, median_ms)
+
+
+def _late(found: Stragglers) -> Iterator[Table]:
+    """How late each replica is, if they are several."""
+    if found.replicas:
+        yield table(
+            "late",
+            "How late each replica is",
+            found.replicas,
+            _LATE,
+            source=found.source,
+            is_minor=True,
+        )
+
+
+def _efficient(found: Efficiency) -> str:
+    if found.parallel is None:
+        return f"Parallel efficiency: unavailable, {found.reason}."
+    balance, moving, rest = map(
+        units.share, (found.load_balance, found.communication, found.orchestration)
+    )
+    return (
+        f"Parallel efficiency {units.share(found.parallel)} = load balance {balance} × "
+        f"communication {moving} × orchestration {rest}."
+    )
+
+
+def _typical(found: Stragglers) -> str:
+    """How long the run would take with only typical replicas."""
+    if found.slowdown is None or found.replay_error is None:
+        return f"Time with only typical replicas: unavailable, {found.why_no_what_if}."
+    worst = found.straggler
+    alone = f" Replica {worst.replica} alone: {worst.slowdown:.2f} times." if worst else ""
+    return (
+        f"With every replica like the typical one, the run would be {found.slowdown:.2f} times as "
+        f"fast.{alone} Error of this estimate {units.share(found.replay_error)}."
+    )

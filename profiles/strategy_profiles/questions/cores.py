@@ -1,0 +1,220 @@
+"""TPU cores: what does each do in a step, what do they exchange, and what fell back to one?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.breakdown import shown_phases
+from strategy_profiles.analysis.captured_steps import length_of_steps
+from strategy_profiles.analysis.cores import Cores
+from strategy_profiles.analysis.cores import cores as cores_of
+from strategy_profiles.analysis.mesh_links import AXES, MeshLinks, mesh_links
+from strategy_profiles.answers.answer import (
+    Answer,
+    Bars,
+    Bold,
+    Column,
+    Missing,
+    Part,
+    Table,
+    table,
+)
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import short_names
+from strategy_profiles.reporting.palette import phase_name
+from strategy_profiles.run.event_parts import CoreTraffic
+from strategy_profiles.run.events import CoresExpanded, SegmentOpened
+
+if TYPE_CHECKING:
+    from strategy_profiles.analysis.facts import Facts
+    from strategy_profiles.tables.store import Profile
+
+KEY = "cores"
+_TIMES = "Step time of each core"
+_AXIS_NAMES = ("x", "y", "z", "cores of a chip")
+_CORE = (
+    Column("replica", "Replica", "count"),
+    Column("core", "Core", "count"),
+    Column("place", "On the mesh", value=lambda core: core.coordinates and str(core.coordinates)),
+)
+_MOVED = (
+    Column("sent_bytes", "Sent", "bytes"),
+    Column("received_bytes", "Received", "bytes"),
+)
+_BETWEEN = (
+    Column("op", "Communication"),
+    Column("group_size", "Cores", "count"),
+    Column("count", "Per step", "count"),
+    Column("bytes", "Bytes of each core", "bytes"),
+    Column("moved_bytes", "Bytes moved, all cores", "bytes"),
+)
+_FALLBACKS = (
+    Column("op", "Op type", "name"),
+    Column("count", "Ops", "count"),
+    Column("bytes", "Bytes gathered", "bytes"),
+    Column("reason", "Why", "names"),
+    Column("names", "Names", "names", is_detail=True, value=lambda item: ", ".join(item.names)),
+)
+
+
+def cores(profile: Profile, facts: Facts) -> Answer:
+    """Return the answer for a segment."""
+    segment = facts.segment
+    found = cores_of(profile, segment)
+    if found.reason and profile.is_imported:
+        remedy = "The Overview and the Timeline show each core as a replica."
+        return Answer(KEY, parts=(Missing(KEY, "", _capital(found.reason), remedy),))
+    if found.reason:
+        remedy = "Choose TPUStrategy in the Lab: virtual devices emulate a TPU's cores."
+        missing = Missing(KEY, "", _capital(found.reason), remedy, needs_new_run=True)
+        return Answer(KEY, parts=(missing,))
+    on_mesh = _axes(mesh_links(profile, segment, found)) if found.expansion else ()
+    return Answer(
+        KEY,
+        _sentence(found, segment),
+        parts=(*on_mesh, _times(found, facts), _cores(found), _between(found), _gathered(found)),
+    )
+
+
+def _capital(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:]}"
+
+
+def _sentence(found: Cores, segment: SegmentOpened) -> tuple[str, ...]:
+    """What ran where, and whether all of it was partitioned."""
+    per_replica = len(segment.core_devices[0]) if segment.core_devices else 1
+    cores_each = " core." if per_replica == 1 else " cores."
+    said = Bold(str(segment.num_replicas)), " replicas of ", Bold(str(per_replica)), cores_each
+    if found.expansion is None:
+        return *said, " How the program is spread over them is known after its first step."
+    moving = _moved(found, found.expansion)
+    if per_replica == 1:
+        return *said, *moving
+    num_back = sum(item.count for item in found.fallbacks)
+    back: tuple[str, ...] = ("and none fell back to core 0.",)
+    if num_back:
+        back = Bold(f"{num_back:,}"), " could not be split and were gathered to core 0."
+    num_split = Bold(f"{sum(found.expansion.partitioned.values()):,}")
+    return *said, *moving, " ", num_split, " ops were split over cores, ", *back
+
+
+def _moved(found: Cores, expansion: CoresExpanded) -> tuple[str, ...]:
+    """What moves between the cores: in captured steps, or in the program before TensorFlow's
+    optimizer has removed what no result needs."""
+    if found.sent_between_bytes is not None:
+        return " A step moves ", Bold(units.size(found.sent_between_bytes)), " between cores."
+    is_partial = any(item.moved_bytes is None for item in expansion.collectives)
+    least = " The traced step moves at least " if is_partial else " The traced step moves "
+    return least, Bold(units.size(sum(expansion.moved_bytes.values()))), " between cores."
+
+
+def _axes(found: MeshLinks) -> tuple[Part, ...]:
+    """What the links of each axis of the mesh carry."""
+    title = "Bytes over the links of the mesh"
+    if found.reason:
+        return (Missing("mesh_axes", title, found.reason),)
+    of_axis: Mapping[int, list[float]] = {
+        axis: [link.bytes for link in found.of_axis(axis)] for axis in range(len(AXES))
+    }
+    columns = (
+        Column("axis", "Axis", value=_AXIS_NAMES.__getitem__),
+        Column("links", "Links", "count", value=lambda axis: len(of_axis[axis])),
+        Column("bytes", "All links, per step", "bytes", value=lambda axis: sum(of_axis[axis])),
+        Column("most", "Busiest, per step", "bytes", value=lambda axis: max(of_axis[axis])),
+    )
+    sends = units.counted(found.num_unsized, "send")
+    unsized = f" {sends} of unknown size not counted." if found.num_unsized else ""
+    note = (
+        "The emulated cores' sends in captured steps, both directions together, each routed along "
+        "x, then y, z and the chip's cores: an axis carries sum(bytes * distance). A real TPU has "
+        f"rings and wrap-around links, so its links carry other amounts.{unsized}"
+    )
+    known = [axis for axis, links in of_axis.items() if links]
+    return (table("mesh_axes", title, known, columns, source="derived", notes=(note,)),)
+
+
+def _times(found: Cores, facts: Facts) -> Part:
+    """How each core's mean captured step divides into phases."""
+    timed = [(item, item.split) for item in found.cores if item.split]
+    if not timed:
+        return Missing("core_times", _TIMES, "the segment has no captured step yet")
+    num_steps = max(split.num_steps for _, split in timed)
+    return Bars(
+        "core_times",
+        _TIMES,
+        tuple(f"replica {item.replica}, core {item.core}" for item, _ in timed),
+        {
+            phase: tuple(split.phase_ms(phase) for _, split in timed)
+            for phase in shown_phases(found.cores)
+        },
+        "ms per step",
+        "Core",
+        tuple(split.wall_ms for _, split in timed),
+        notes=(
+            f"Measured: means over {num_steps} captured steps, from each core's op spans.",
+            "A core waits while a tensor that it needs has not been sent.",
+            "A replica computes while any of its cores does.",
+            *length_of_steps(facts.breakdown, facts.steps.median_ms),
+        ),
+    )
+
+
+def _cores(found: Cores) -> Table:
+    """A row per core; narrow places have its phases in the chart alone."""
+    short = short_names(item.device for item in found.cores)
+    phases = (
+        Column(
+            phase,
+            phase_name(phase).capitalize(),
+            "ms",
+            phase,
+            True,
+            methodcaller("phase_ms", phase),
+        )
+        for phase in shown_phases(found.cores)
+    )
+    device = Column("device", "Device", "name", value=lambda core: short[core.device])
+    ops = Column("num_ops", "Ops", "count")
+    steps = units.counted(found.num_steps, "captured step")
+    note = (
+        f"Of a step. Bytes are derived from the sends of {steps} and their sizes in the graph."
+        if found.num_steps
+        else "Times and bytes need a captured step; this segment has none yet."
+    )
+    columns = (*_CORE, device, ops, *phases, *_MOVED)
+    return table("cores", "Every core", found.cores, columns, source="measured", notes=(note,))
+
+
+def _between(found: Cores) -> Table:
+    """What the cores exchange in a step, by kind."""
+    rows = found.expansion.collectives if found.expansion else []
+    note = (
+        "Derived from the traced graph. TensorFlow's optimizer removes what no result needs, so "
+        "captured steps may send less. A size known only when the step runs is missing."
+    )
+    return table(
+        "core_collectives",
+        "Between cores",
+        sorted(rows, key=_moved_bytes, reverse=True),
+        _BETWEEN,
+        empty="The cores of this program exchange nothing.",
+        source="derived",
+        notes=(note,),
+    )
+
+
+def _moved_bytes(row: CoreTraffic) -> float:
+    return -1 if row.moved_bytes is None else row.moved_bytes
+
+
+def _gathered(found: Cores) -> Table:
+    """Every op that could not be partitioned: correct, but on one core."""
+    return table(
+        "core_fallbacks",
+        "Gathered to core 0",
+        found.fallbacks,
+        _FALLBACKS,
+        empty="No op with split operands had to be gathered.",
+    )

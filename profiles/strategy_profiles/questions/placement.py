@@ -1,0 +1,227 @@
+"""On which device is each op and each variable, and what did a live change move?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from strategy_profiles.analysis.placement import DevicePlacement, Placement
+from strategy_profiles.analysis.placement import placement as placement_of
+from strategy_profiles.analysis.placement_change import How, PlacementChange, placement_change
+from strategy_profiles.analysis.retracing import first_trace_note
+from strategy_profiles.answers.answer import Answer, Bold, Column, Missing, Part, Table, table
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.device_names import folded, short_names
+from strategy_profiles.reporting.thread_pools import thread_pools
+
+if TYPE_CHECKING:
+    from strategy_profiles.analysis.facts import Facts
+    from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.tables.store import Profile
+
+KEY = "placement"
+MOVED = "What the reconfiguration moved"
+_VARIABLES = (
+    "A mirrored variable has one copy on every replica's device, and every update keeps the copies "
+    "equal. A SyncOnRead variable is summed or averaged when it is read."
+)
+_MATCHED = (
+    "Variables and ops of both segments, matched by name. Names are compared without the counters "
+    "that TensorFlow appends, ops by their type as well."
+)
+_WAYS: dict[How, tuple[str, str]] = {
+    "moved": ("moved", "moved"),
+    "fewer copies": ("has fewer copies", "have fewer copies"),
+    "more copies": ("has more copies", "have more copies"),
+    "added": ("was added", "were added"),
+    "gone": ("is gone", "are gone"),
+}
+"""What happened to a variable, and to several."""
+
+
+def placement(profile: Profile, facts: Facts) -> Answer:
+    """Return the answer for a segment."""
+    segment = facts.segment
+    found = placement_of(profile, segment.segment)
+    if found.reason:
+        when = (
+            "when a segment traces its step for the first time"
+            if profile.status.is_over
+            else "when the first step is traced"
+        )
+        remedy = f"It is recorded {when}."
+        return Answer(KEY, parts=(Missing(KEY, "Placement", found.reason, remedy),))
+    earlier = [item for item in profile.segments if item.segment < segment.segment]
+    since = _since(profile, earlier[-1], segment) if earlier else ()
+    note = first_trace_note(profile, segment.segment)
+    return Answer(
+        KEY,
+        (*_sentence(found, has_variables="variables" not in profile.unknown), *since),
+        parts=(
+            *_placed(profile, found),
+            *(moved(profile, earlier[-1], segment) if earlier else ()),
+        ),
+        notes=(note,) if note else (),
+    )
+
+
+def _sentence(found: Placement, *, has_variables: bool) -> tuple[str, ...]:
+    num_ops = sum(item.num_ops for item in found.devices)
+    devices = units.counted(sum(item.num_ops > 0 for item in found.devices), "device")
+    begin: tuple[str, ...] = (Bold(f"{num_ops:,}"), f" ops run on {devices}; ")
+    if not num_ops:
+        begin = ("The step's ops are not recorded; it has ",)
+    if not has_variables:
+        return *begin, "variables are not known."
+    one_copy = [item.bytes_per_copy for item in found.variables]
+    known = one_copy and None not in one_copy
+    of = f" of {units.size(sum(size or 0 for size in one_copy))}" if known else ""
+    counted = Bold(f"{len(found.variables):,}"), f" variables{of}"
+    return *begin, *counted, _copies([len(item.devices) for item in found.variables])
+
+
+def _copies(counts: list[int]) -> str:
+    most, copied = max(counts, default=0), sum(count > 1 for count in counts)
+    if not counts:
+        return "."
+    if not copied:
+        return ", each with one copy."
+    if len(set(counts)) == 1:
+        return f", each with a copy on {most} devices."
+    return f", {copied:,} of them with a copy on up to {most} devices."
+
+
+def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
+    """A row per device, and one per variable with all its copies."""
+    short = short_names(item.device for item in found.devices)
+    has_variables, environment = bool(found.variables), profile.environment
+    why = profile.unknown.get("variables", "no variable was recorded in this segment")
+    pools = thread_pools(environment.threads if environment else None)
+    sizes = " ".join(f"{label}: {size}." for label, size in pools if size is not None)
+    columns = (
+        Column("device", "Device", "name", value=lambda item: short[item.device]),
+        Column("num_ops", "Ops", "count"),
+        Column("types", "Commonest op types", "names", is_detail=True, value=_types),
+    )
+    held = (
+        Column("num_variables", "Variables", "count"),
+        Column("variable_bytes", "Bytes of variables", "bytes"),
+    )
+    yield table(
+        "placement_devices",
+        "Each device",
+        found.devices,
+        (*columns, *held) if has_variables else columns,
+        notes=tuple(filter(None, ("" if has_variables else _sentence_of(why), sizes))),
+    )
+    if has_variables:
+        yield table(
+            "placement_variables",
+            "Variables",
+            sorted(found.variables, key=lambda item: (-(item.bytes_per_copy or 0.0), item.name)),
+            (
+                Column("name", "Variable", "name"),
+                Column("kind", "Kind"),
+                Column("bytes_per_copy", "Bytes of a copy", "bytes"),
+                Column("copies", "Copies", "count", value=lambda item: len(item.devices)),
+                Column("devices", "Devices", "names", value=lambda item: _on(item.devices)),
+            ),
+            definition=_VARIABLES,
+            is_searched=True,
+        )
+
+
+def _sentence_of(reason: str) -> str:
+    return f"{reason[0].upper()}{reason[1:]}."
+
+
+def _types(item: DevicePlacement) -> str:
+    return ", ".join(f"{op} {count:,}" for op, count in item.top_ops)
+
+
+def _on(devices: Iterable[str]) -> str:
+    """The devices, several in a row as one."""
+    names = list(devices)
+    short = short_names(names)
+    return ", ".join(folded(short[name] for name in names))
+
+
+def _since(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tuple[str, ...]:
+    """What a change moved, in a sentence; nothing if it is not known."""
+    found = placement_change(profile, before.segment, segment.segment)
+    if found.reason:
+        return ()
+    ops = f"{units.counted(len(found.moved_ops), 'op')} changed device"
+    if len(found.moved_ops) == 1:
+        (move,) = found.moved_ops
+        short = short_names((move.before, move.after))
+        ops += f": {move.name} from {short[move.before]} to {short[move.after]}"
+    return (f" Since segment {before.segment}, {_counted(found)}; {ops}.",)
+
+
+def moved(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tuple[Part, ...]:
+    """Return what is on another device in a segment than in an earlier one of its run."""
+    found = placement_change(profile, before.segment, segment.segment)
+    if found.reason:
+        return (Missing("placement_changes", MOVED, found.reason),)
+    variables = (
+        Column("how", "Change"),
+        Column("name", "Variable", "name"),
+        Column("before", "Was on", "names", value=lambda move: _on(move.before)),
+        Column("after", "Is on", "names", value=lambda move: _on(move.after)),
+    )
+    said = f"From {before.title} to {segment.title}: {_counted(found)}."
+    ops = short_names(name for move in found.moved_ops for name in (move.before, move.after))
+    columns = (
+        Column("name", "Op", "name"),
+        Column("type", "Type"),
+        Column("before", "Was on", value=lambda move: ops[move.before]),
+        Column("after", "Is on", value=lambda move: ops[move.after]),
+    )
+    parts = [
+        table("placement_changes", MOVED, found.variables, variables, empty=said, notes=(said,),
+              definition=_MATCHED),
+        table("placement_moved_ops", "Ops that changed device", found.moved_ops, columns,
+              empty=_about_ops(found), notes=(_about_ops(found),)),
+    ]  # fmt: skip
+    if found.moved_ops or any(device.before != device.after for device in found.ops):
+        parts.append(_op_counts(found))
+    return tuple(parts)
+
+
+def _op_counts(found: PlacementChange) -> Table:
+    short = short_names(item.device for item in found.ops)
+    columns = (
+        Column("device", "Device", "name", value=lambda item: short[item.device]),
+        Column("before", "Ops before", "count"),
+        Column("after", "Ops after", "count"),
+    )
+    return table("placement_op_counts", "Ops of each device", found.ops, columns)
+
+
+def _counted(found: PlacementChange) -> str:
+    """`35 variables have fewer copies, 2 are gone; 3 stayed`."""
+    counts = Counter(move.how for move in found.variables)
+    words = [
+        f"{counts[how]:,} {ways[counts[how] > 1]}" for how, ways in _WAYS.items() if counts[how]
+    ]
+    if not words:
+        return "every variable stayed where it was"
+    number, _, rest = ", ".join(words).partition(" ")
+    noun = "variable" if number == "1" else "variables"
+    return f"{number} {noun} {rest}; {found.num_same:,} stayed"
+
+
+def _about_ops(found: PlacementChange) -> str:
+    """Say how many ops changed device, stayed, and could not be matched."""
+    num, same = len(found.moved_ops), found.num_same_ops
+    if not num + same:
+        return "No op of one segment could be matched with one of the other."
+    text = f"{units.counted(num, 'op')} changed device" if num else "No op changed device"
+    before, after = found.num_unmatched
+    unmatched = (
+        f" Not matched: {units.counted(before, 'op')} of segment {found.before} and {after:,} of "
+        f"segment {found.after}, whose names are not equally frequent in both."
+    )
+    return f"{text}; {same:,} stayed.{unmatched if before or after else ''}"

@@ -124,7 +124,7 @@ def test_a_run_whose_name_is_not_text_is_listed_apart(runs: Path) -> None:
 def test_a_query_is_answered(runs: Path) -> None:
     at = open_page("runs", runs, run="first")
     at.text_area[0].set_value("select count(*) as num from steps")
-    at.button[-1].click()
+    next(item for item in at.button if item.label == "Run the query").click()
     rerun(at)
     assert at.dataframe[-1].value["num"][0] == 30
     at.pills("sql_example").set_value(["Collectives"])  # another widget: the answer stays
@@ -146,7 +146,7 @@ def test_a_query_is_answered(runs: Path) -> None:
 def test_a_wrong_query_is_explained(runs: Path, query: str, said: str) -> None:
     at = open_page("runs", runs, run="first")
     at.text_area[0].set_value(query)
-    at.button[-1].click()
+    next(item for item in at.button if item.label == "Run the query").click()
     rerun(at)
     assert said in at.error[-1].value
 

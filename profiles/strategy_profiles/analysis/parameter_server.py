@@ -29,6 +29,8 @@ from strategy_profiles.tables.served_tables import SERVED_PARTS
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
+NO_STEP = "No step of this segment is done yet"
+NO_PARTS = "The parts of the workers' steps are recorded in runs of the Lab alone"
 NUM_MOMENTS = 400
 
 
@@ -136,7 +138,7 @@ def parameter_serving(profile: Profile, segment: SegmentOpened) -> ParameterServ
     rows = of_segment(profile.table("closures"), segment.segment)
     held = of_segment(profile.table("served"), segment.segment)
     if not rows.num_rows:
-        return ParameterServing(reason="No step of this segment is done yet")
+        return ParameterServing(reason=NO_STEP if segment.is_of_lab else NO_PARTS)
     origin = int(ints(rows, "scheduled_ns").min())
     numbers = np.unique(ints(rows, "worker")).tolist()
     every = sorted({*range(1, segment.num_workers + 1), *numbers})

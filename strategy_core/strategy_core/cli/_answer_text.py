@@ -15,7 +15,10 @@ from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
 
 
 def print_parts(parts: Iterable[Part], out: Console) -> None:
-    """Print what has rows, and why a part is missing; line charts have no form here."""
+    """Print what has rows, and why a part is missing, unless another kind of run would have it.
+
+    Line charts have no form here.
+    """
     for part in parts:
         if isinstance(part, Table) and part.is_searched and part.rows:
             rows = units.counted(len(part.rows), "row")
@@ -28,7 +31,7 @@ def print_parts(parts: Iterable[Part], out: Console) -> None:
             out.print(_bars(part))
         elif isinstance(part, Code):
             _print_code(part, out)
-        elif isinstance(part, Missing):
+        elif isinstance(part, Missing) and not part.needs_new_run:
             title = f"{part.title}: " if part.title else ""
             out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))
         for note in part.notes:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rules.retracing import FEWEST_RETRACES
+from strategy_profiles.analysis.advice.rules import retracing
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.analysis.memory import PROCESS
 from strategy_profiles.reporting import units
@@ -38,7 +38,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if most is None or most.growth_bytes_per_step is None:
         return
     added = most.growth_bytes_per_step * facts.steps.count
-    is_traced_again = len(facts.retracing.steps) >= FEWEST_RETRACES  # each graph stays in memory
+    is_traced_again = any(True for _ in retracing.find(facts))  # each graph stays in memory
     if added < max(LARGE * most.last_bytes, LARGE_BYTES) or is_traced_again:
         return
     whose = "the process" if most.device == PROCESS else short_names([most.device])[most.device]

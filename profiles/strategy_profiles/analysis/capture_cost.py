@@ -31,6 +31,8 @@ class CaptureCost:
     num_windows: int
     num_steps: int
     between_ms: float
+    in_program_ms: float
+    """Of that, what passed in the program's thread: starting and stopping the profiler."""
     cost_ms: float | None
     """That, and what captured steps took longer than others."""
     overhead_ratio: float | None
@@ -67,6 +69,7 @@ def capture_cost(profile: Profile, segment: int) -> CaptureCost:
         num_windows=len(windows),
         num_steps=int(steps.captured.sum()),
         between_ms=between,
+        in_program_ms=sum(window.start_ms + window.stop_ms for window in windows),
         cost_ms=cost_ms,
         overhead_ratio=ratio,
         reason=reason,

@@ -17,6 +17,7 @@ from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.event_log import EventLog, read_events
 from strategy_profiles.run.events import StacksSampled
+from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 
@@ -187,8 +188,29 @@ def test_code_that_keeps_pythons_lock_is_the_programs_own_where_no_sample_was_ta
     tmp_path: Path,
 ) -> None:
     """The sampler waits for the lock, and runs once the step has begun."""
+    run = _run_that_keeps_the_lock(tmp_path / "run")
+    profile = strategy_profiles.load(run)
+    held = _account(profile).row("loop/between/lock-held")
+    assert held.total_ms == pytest.approx(4500.0, rel=0.05)
+    assert _first(profile).key == "between-steps"
+
+
+def test_the_recorders_own_windows_are_not_code_that_keeps_pythons_lock(tmp_path: Path) -> None:
+    run = _run_that_keeps_the_lock(tmp_path / "run")
+    events = run / "worker-0-0/events.jsonl"
+    records = read_records(events)
+    (window,) = [record for record in records if record["kind"] == "window"]
+    window["start_ms"], window["stop_ms"] = 500.0, 3000.0
+    write_records(events, records)
+    found = _account(strategy_profiles.load(run))
+    assert found.row("loop/between/windows").total_ms == pytest.approx(3500.0)
+    assert found.row("loop/between/lock-held").total_ms == pytest.approx(1000.0, rel=0.2)
+
+
+def _run_that_keeps_the_lock(folder: Path) -> Path:
+    """For 900 ms after some of its steps, without a sample meanwhile."""
     gaps = _after_epochs(900.0, OWN)
-    run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=1, gaps=gaps)
+    run = write_run(folder, replicas=2, steps=STEPS, windows=1, gaps=gaps)
     stacks = run / "worker-0-0/stacks.jsonl"
     (event,) = [event for event in read_events(stacks)[0] if isinstance(event, StacksSampled)]
     is_own = [event.places[place].doing == "python" for place in event.place]
@@ -203,7 +225,4 @@ def test_code_that_keeps_pythons_lock_is_the_programs_own_where_no_sample_was_ta
     log = EventLog(stacks)
     log.write(thinned)
     log.close()
-    profile = strategy_profiles.load(run)
-    held = _account(profile).row("loop/between/lock-held")
-    assert held.total_ms == pytest.approx(4500.0, rel=0.05)
-    assert _first(profile).key == "between-steps"
+    return run

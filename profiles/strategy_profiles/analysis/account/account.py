@@ -20,6 +20,7 @@ from strategy_profiles.analysis.account.regions import Regions, regions_of
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.sampled import sampled_rows
 from strategy_profiles.analysis.account.step_time import step_rows
+from strategy_profiles.analysis.capture_cost import capture_cost
 from strategy_profiles.analysis.cost import Cost, Source
 from strategy_profiles.analysis.steps import step_times
 
@@ -103,7 +104,8 @@ def _account(profile: Profile, segment: SegmentOpened) -> Account:
     rows.append(Row("loop/steps", "steps", found.steps_ms, "measured"))
     rows += step_rows(profile, segment, found)
     rows.append(Row("loop/between", "between", found.between_ms, "measured"))
-    rows += sampled_rows("loop/between", found, found.is_between, found.between_ms)
+    windows_ms = capture_cost(profile, segment.segment).in_program_ms
+    rows += sampled_rows("loop/between", found, found.is_between, found.between_ms, windows_ms)
     return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
 
 

@@ -34,14 +34,25 @@ _CALL_FUNCTIONS = {"validation", "predict"}
 Where = Literal["first", "steps", "between"]
 
 
-def sampled_rows(parent: str, found: Regions, chosen: Bools, total_ms: float) -> Iterator[Row]:
-    """Rows that add up to a length; the rest if no sample was taken in it."""
+def sampled_rows(
+    parent: str, found: Regions, chosen: Bools, total_ms: float, windows_ms: float = 0.0
+) -> Iterator[Row]:
+    """Rows that add up to a length; the rest if no sample was taken in it.
+
+    `windows_ms` is what starting and stopping the profiler took of it: meanwhile, few samples may
+    be taken as well.
+    """
     where: Where = "first" if parent.endswith("first") else "between"
     parts = split(found, chosen, total_ms)
     held_ms = _held_ms(found, parts, total_ms) if where == "between" else 0.0
     if held_ms:
         parts = split(found, chosen, total_ms - held_ms)
-        yield Row(f"{parent}/lock-held", "own-lines", held_ms, "derived")
+        of_windows_ms = min(held_ms, windows_ms)
+        if of_windows_ms:
+            yield Row(f"{parent}/windows", "recording", of_windows_ms, "derived")
+        if of_windows_ms < held_ms:
+            own_ms = held_ms - of_windows_ms
+            yield Row(f"{parent}/lock-held", "own-lines", own_ms, "derived")
     elif not parts and total_ms > 0:
         yield Row(f"{parent}/rest", "rest", total_ms, "rest")
     yield from rows_of(parent, parts, found, where)

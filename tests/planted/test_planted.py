@@ -29,7 +29,7 @@ FAILING = {
 }
 """Programs that fail, and the rule that says why."""
 OFF_DEVICE = "variable-off-device"
-Planted = Callable[[str], strategy_profiles.Profile]
+Planted = Callable[..., strategy_profiles.Profile]
 Recorded = Callable[[str], list[Finding]]
 
 
@@ -40,8 +40,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
     with runner(folder) as running:
 
         @cache
-        def run(kind: str) -> strategy_profiles.Profile:
-            path = folder / kind
+        def run(kind: str, attempt: int = 1) -> strategy_profiles.Profile:
+            path = folder / f"{kind}-{attempt}"
             ran = running.run("tests.planted.program", is_traced=False, arguments=(kind, str(path)))
             assert (ran.code != 0) == (kind in FAILING), ran.errors
             return strategy_profiles.load(path)
@@ -50,11 +50,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
 
 
 @pytest.fixture
-def recorded(planted: Planted) -> Recorded:
-    """The findings of a planted program."""
+def recorded(request: pytest.FixtureRequest, planted: Planted) -> Recorded:
+    """The findings of a planted program, which a second try records again."""
+    attempt = getattr(request.node, "execution_count", 1)
 
     def found(kind: str) -> list[Finding]:
-        profile = planted(kind)
+        profile = planted(kind) if attempt == 1 else planted(kind, attempt)
         return list(findings(gather_facts(profile, profile.segments[0])))
 
     return found

@@ -71,7 +71,7 @@ def test_without_all_leaves_only_their_tests_are_gone(whole: Installed, tmp_path
     folders = tuple(f"tests/plugins/{leaf}/" for leaf in LEAVES)
     of_leaves = {line for line in tests if line.startswith(folders)}
     assert of_leaves
-    # What is asked of every leaf, verb, page and package is asked of fewer.
+    # Tests with a case for each leaf, verb, page or package have fewer cases.
     names = re.compile("|".join(LEAVES))
     others = tests - of_leaves
     assert {line for line in others if not names.search(line.partition("[")[2])} == set()

@@ -27,7 +27,7 @@ def offer_first_runs(root: Path) -> None:
 
 @st.dialog("More runs")
 def show_more_runs(root: Path) -> None:
-    """The same beside a list of runs."""
+    """Offer them in a dialog, where the folder has runs already."""
     offer_first_runs(root)
 
 

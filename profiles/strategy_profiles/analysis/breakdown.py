@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 NO_DATA = "the segment has neither a capture window nor per-replica timestamps"
+UNDIVIDED = "steps"
+"""`ReplicaBreakdown.source` where only the steps' length and the wait for the batch are known."""
 NOT_CAPTURED = "TensorFlow's profiler runs in the first worker alone"
 NO_OPS = "its captures hold no op of a replica's graph"
 NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
@@ -89,7 +91,7 @@ class StepBreakdown:
     @property
     def undivided(self) -> tuple[int, ...]:
         """Replicas of which only the steps' length and the wait for the batch are known."""
-        return tuple(item.replica for item in self.replicas if item.source == "steps")
+        return tuple(item.replica for item in self.replicas if item.source == UNDIVIDED)
 
     @property
     def has_derived_steps(self) -> bool:
@@ -98,7 +100,7 @@ class StepBreakdown:
 
     def mean_ms(self, category: str) -> float | None:
         """A phase (or `wall`) over all replicas whose steps are divided, so that phases add up."""
-        divided = [item for item in self.replicas if item.replica not in self.undivided]
+        divided = [item for item in self.replicas if item.source != UNDIVIDED]
         known = [value for r in divided if (value := r.phase_ms(category)) is not None]
         return sum(known) / len(known) if known else None
 
@@ -183,7 +185,7 @@ def _of_others(
                 transfer_ms=None,
                 input_ms=float(np.median(rows.input_ns)) / 1e6,
                 idle_ms=None,
-                source="steps",
+                source=UNDIVIDED,
             )
 
 

@@ -50,20 +50,16 @@ def efficiency(breakdown: StepBreakdown) -> Efficiency:
     """Efficiencies of a segment."""
     if not breakdown.is_in_sync:
         return _unknown("each worker does its own steps, so none waits for another")
-    useful: list[float] = []
-    active: list[float] = []
-    runtime: list[float] = []
-    for replica in breakdown.replicas:
-        if replica.compute_ms is None or replica.wall_ms is None:
-            useful.clear()
-            break
-        useful.append(replica.compute_ms + (replica.delay_ms or 0.0))
-        runtime.append(replica.wall_ms)
-        if replica.wait_ms is not None and replica.transfer_ms is not None:
-            active.append(useful[-1] + replica.wait_ms + replica.transfer_ms)
-    longest, wall = max(useful, default=0.0), max(runtime, default=0.0)
-    if not useful:
+    replicas = breakdown.replicas
+    if not replicas or any(item.compute_ms is None or item.wall_ms is None for item in replicas):
         return _unknown(_why_unknown(breakdown))
+    useful = [(item.compute_ms or 0.0) + (item.delay_ms or 0.0) for item in replicas]
+    active = [
+        own + item.wait_ms + item.transfer_ms
+        for own, item in zip(useful, replicas, strict=True)
+        if item.wait_ms is not None and item.transfer_ms is not None
+    ]
+    longest, wall = max(useful), max(item.wall_ms or 0.0 for item in replicas)
     if longest <= 0 or wall <= 0:
         return _unknown("no computation of a replica was recorded")
     balance = sum(useful) / len(useful) / longest

@@ -74,11 +74,16 @@ AFTER_WALL = Limits(wall_s=8)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left() -> Iterator[None]:
-    yield
+def _nothing_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # A temporary folder of its own: labs that other tests kill leave their scratch in `/tmp`.
+    temporary = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setattr(tempfile, "tempdir", None)  # so that this process reads TMPDIR again
+        yield
     assert not children_of(command="strategy_core.contexts")
     assert not leavers()
-    assert not list(Path(tempfile.gettempdir()).glob(f"{scratch.PREFIX}*"))
+    assert not list(temporary.glob(f"{scratch.PREFIX}*"))
 
 
 def leavers() -> list[psutil.Process]:

@@ -55,7 +55,8 @@ def take(page: Page, address: str, path: Path) -> None:
 def take_film(page: Page, path: Path) -> None:
     """Of the last captured step, in which the others wait for the slowed replica."""
     page.set_viewport_size(FILM_SIZE)
-    page.get_by_role("link", name="Step film", exact=True).first.click()
+    for link in ("Timeline", "Step film"):
+        page.get_by_role("link", name=link, exact=True).click()
     steps = page.get_by_role("combobox", name="Captured step")
     steps.click()
     page.get_by_role("option").last.click()

@@ -25,6 +25,7 @@ ALL = (
     "compare",
     "sweep",
     "runs",
+    "help",
 )
 _FRAME = """
 from pathlib import Path

@@ -134,6 +134,7 @@ INPUTS = {
     "strategy_app/forms/tpu_layout_picker.py": 1,
     "strategy_app/forms/workload_picker.py": 2,
     "strategy_app/pages/contexts.py": 1,
+    "strategy_app/pages/help.py": 1,
     "strategy_app/widgets/op_table.py": 1,
     "strategy_app/widgets/own_link.py": 2,
     "strategy_app/widgets/run_dialogs.py": 1,

@@ -196,7 +196,7 @@ def test_a_deep_link_asks_for_nothing_that_is_not_there(open_page: Visit, runs: 
 
 def test_the_focus_is_visible_on_a_widget_of_streamlit(visit: Visit) -> None:
     page = visit("", {})
-    page.get_by_role("link", name="Overview").focus()
+    page.get_by_role("link", name="All runs").focus()
     outline = "() => getComputedStyle(document.activeElement).outline"
     assert "3px" in page.evaluate(outline)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from strategy_app.widgets.links import RUN_PAGES
+from strategy_app.widgets.places import RUN, TITLES
 from strategy_profiles.imports.import_run import import_profile
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
@@ -30,8 +30,10 @@ RECIPES = {
     LONG: {"prefix": "model_with_a_long_name/encoder/layer_11/attention/output/"},
 }
 OTHERS = ("servers", "imported", "captured")
-LAB = ("", "Lab")
-OWN_PAGES = {"tpu": [("cores", "TPU cores")], "servers": [("servers", "Parameter servers")]}
+RUN_PAGES = {"": "Steps"} | {page: TITLES[page] for page in (*RUN.pages, "what_if", "compare")}
+"""Title by address."""
+OF_SOME = {"cores": "tpu", "servers": "servers"}
+"""Pages that only this run has something to show on."""
 SIZES = ((1280, 720), (390, 844))
 FITS = """width =>
     [document.documentElement, document.querySelector("[data-testid=stMain]")]
@@ -57,7 +59,9 @@ def test_every_page_is_named_fits_and_shows_no_error(
 ) -> None:
     sizes = SIZES
     page = open_page(server.address(run=name), viewport=size_of(sizes[0]))
-    for path, title in (LAB, *RUN_PAGES, *OWN_PAGES.get(name, [])):
+    for path, title in RUN_PAGES.items():
+        if OF_SOME.get(path, name) != name:
+            continue
         query = {"a": name, "b": "two-workers"} if path == "compare" else {"run": name}
         if path:
             go(page, server.address(path, **query))

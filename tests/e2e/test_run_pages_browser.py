@@ -73,7 +73,7 @@ def test_a_deep_link_draws_the_whole_page(visit: Visit, name: str) -> None:
     expect(page.locator(".lab-headline")).to_be_visible()
     charts = page.locator(".lab-chart", has=page.locator(".main-svg"))
     wait_until(page, lambda: charts.count() >= num_charts, f"fewer than {num_charts} charts")
-    expect(page.get_by_role("link", name="Overview")).to_be_visible()
+    expect(page.get_by_role("link", name="Why")).to_be_visible()
 
 
 def test_bytes_of_links_are_on_the_mesh_only_where_they_have_room(

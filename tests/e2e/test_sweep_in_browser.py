@@ -52,5 +52,5 @@ def test_a_sweep_goes_on_to_its_answer(server: Server, open_page: Callable[..., 
         identity = read_run_file(folder)
         assert identity is not None
         assert identity.tags == [sweep.name]
-    page.get_by_role("link", name="Overview").last.click()
+    page.get_by_role("link", name="Why", exact=True).click()
     expect(page).to_have_url(re.compile(rf"overview\?run={sweep.name}-c"))

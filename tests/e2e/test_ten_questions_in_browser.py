@@ -22,11 +22,12 @@ pytestmark = pytest.mark.browser
 PROJECTOR = {"width": 1280, "height": 720}
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 RUN = "mirrored-asked"
+ADDRESSES = {"Model": "placement", "Experiment": "what_if"}
 MOVED = "train_step/replica_3/MatMul_4"
 
 
 class Reader:
-    """Someone who reads the Overview of a run, and counts what they click."""
+    """Someone who reads why a run is slow, and counts what they click."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -35,7 +36,7 @@ class Reader:
     def open(self, link: str) -> None:
         self.page.get_by_role("link", name=link, exact=True).first.click()
         self.clicks += 1
-        self.page.wait_for_url(re.compile(f"/{link.lower()}"))
+        self.page.wait_for_url(re.compile(f"/{ADDRESSES.get(link, link.lower())}"))
         wait_until_drawn(self.page)
 
     def sees(self, text: str | re.Pattern[str], within: str = "body") -> None:
@@ -79,13 +80,13 @@ def collectives(reader: Reader) -> None:
 
 
 def moved(reader: Reader) -> None:
-    reader.open("Placement")
+    reader.open("Model")
     expect(reader.page.get_by_text("Since segment 0, every variable stayed")).to_be_in_viewport()
     expect(reader.page.get_by_text("What the reconfiguration moved")).to_be_visible()
 
 
 def changed_device(reader: Reader) -> None:
-    reader.open("Placement")
+    reader.open("Model")
     expect(
         reader.page.get_by_text(re.compile(f"1 op changed device: .*{MOVED} from CPU:3 to CPU:0"))
     ).to_be_in_viewport()
@@ -104,6 +105,7 @@ def ops(reader: Reader) -> None:
 
 
 def faster(reader: Reader) -> None:
+    reader.open("Experiment")
     reader.open("Compare")
     # B is the newest other run, which may be one of another test.
     answer = re.compile(r"in B than in A|equally long in A and B")
@@ -157,7 +159,7 @@ def move_an_op(path: Path) -> None:
 def test_each_question_is_answered_in_at_most_two_clicks(
     open_page: Callable[..., Page], server: Server, runs: Path
 ) -> None:
-    """One reader, who goes back to the Overview after each answer."""
+    """One reader, who goes back to Why after each answer."""
     assert runs.exists()
     page = open_page(server.address("overview", run=RUN), viewport=PROJECTOR)
     wait_until_drawn(page)
@@ -166,7 +168,7 @@ def test_each_question_is_answered_in_at_most_two_clicks(
         way(reader)
         assert reader.clicks == told_clicks()[question] <= 2, question
         page.keyboard.press("Escape")  # what the answer has opened
-        back = page.get_by_test_id("stTopNav").get_by_role("link", name="Overview", exact=True)
+        back = page.get_by_test_id("stTopNav").get_by_role("link", name="Run", exact=True)
         back.click()
         page.wait_for_url(re.compile(f"/overview.*run={RUN}"))
         wait_until_drawn(page)

@@ -336,7 +336,7 @@ def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: 
     expect(page.locator(".timeline .note")).to_contain_text("Step 57 was not captured")
     shown = page.locator(".timeline .range h3").inner_text()
     step = re.findall(r"step (\d+)", shown)[0]
-    page.get_by_role("button", name=f"Step {step} in the Overview").click()
+    page.get_by_role("button", name=f"Step {step} in its run").click()
     page.wait_for_url(f"**/overview?**step={step}")
     marks = page.locator(".js-plotly-plot .annotation-text")
     expect(marks.filter(has_text=f"step {step}").first).to_be_attached()

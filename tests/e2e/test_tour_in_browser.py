@@ -39,14 +39,13 @@ MOST_SHIFT = 0.05
 DELAY_MS = 30
 AGAIN_AFTER_MS = 10_000
 PAGES = {
-    "Lab": "",
+    "Steps": "",
     "Timeline": "timeline",
     "Step film": "film",
-    "What if": "what_if",
     "Communication": "communication",
-    "Placement": "placement",
+    "Model": "placement",
     "TPU cores": "cores",
-    "Contexts": "contexts",
+    "Learn": "contexts",
 }
 """Each page's name in its address."""
 PIXELS_OF_ROWS = """(canvas, [colour, rows]) => {
@@ -77,8 +76,8 @@ def reach(control: Locator) -> Locator:
 
 
 def visit(page: Page, link: str) -> None:
-    """Another page about the same run, by the navigation."""
-    reach(page.get_by_test_id("stTopNav").get_by_role("link", name=link, exact=True)).click()
+    """Another page about the same run, by the header or the row below it."""
+    reach(page.get_by_role("link", name=link, exact=True)).click()
     page.wait_for_url(re.compile(rf"/{PAGES[link]}"))
     wait_until_drawn(page)
 
@@ -239,7 +238,7 @@ def read_the_pages(page: Page, server: Server, run: Path, then: Path) -> None:
     expect(page.get_by_text("Critical path of the step")).to_be_visible()
     page.goto(server.address("communication", run=run.name, segment="0"))
     expect(page.get_by_text(re.compile("A step moves")).first).to_be_visible()
-    visit(page, "Placement")
+    visit(page, "Model")
     expect(page.get_by_text("What the reconfiguration moved")).to_be_visible()
 
     page.goto(server.address("compare", a=run.name, b=then.name))
@@ -281,11 +280,12 @@ def emulate_a_tpu(page: Page) -> None:
     start(page, 3)
     press_stop(page)
     expect(live(page)).to_have_attribute("data-status", "stopped", timeout=LONG_MS)
+    visit(page, "Model")
     visit(page, "TPU cores")
     expect(page.get_by_text("replicas of 2 cores").first).to_be_visible()
     expect(page.get_by_text("The mesh of cores")).to_be_visible()
     expect(page.get_by_text("ops of the traced step were looked up")).to_be_visible()
-    visit(page, "Lab")
+    visit(page, "Steps")
 
 
 def lose_a_worker(page: Page, open_page: Open, server: Server) -> None:
@@ -327,7 +327,7 @@ def process(page: Page, worker: int) -> Locator:
 
 
 def step_through_contexts(page: Page) -> None:
-    visit(page, "Contexts")
+    visit(page, "Learn")
     stepper = page.frame_locator("iframe")
     reach(stepper.get_by_role("button", name="Next step")).click()
     expect(stepper.locator(".count")).to_contain_text("step 2 of")

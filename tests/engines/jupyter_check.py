@@ -76,8 +76,8 @@ def test_the_tile_of_the_launcher_opens_the_lab_below_jupyters_prefix(
         tile.click()
     lab = popup.value
     expect(lab.get_by_role("heading", name="New run")).to_be_visible()
-    expect(lab.get_by_role("link", name="Timeline")).to_have_attribute(
-        "href", f"{jupyter}/strategy-lab/timeline"
+    expect(lab.get_by_role("link", name="All runs")).to_have_attribute(
+        "href", f"{jupyter}/strategy-lab/runs"
     )
 
 

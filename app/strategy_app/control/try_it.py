@@ -100,7 +100,7 @@ def _why_not_now(opened: OpenRun, segment: int, changes: Mapping[str, Any]) -> s
     spec = base_spec(opened.profile, segment)
     if trusted_paths.waits_for_person(spec.workload, spec.data):
         return (
-            "This run executes files of its own. Open it in the Lab and confirm them under "
+            "This run executes files of its own. Open its page Steps and confirm them under "
             "'Run again with its own files' first."
         )
     if busy := lab.active_run():

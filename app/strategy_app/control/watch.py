@@ -17,7 +17,8 @@ from strategy_app.forms.spec_summary import asked
 from strategy_app.live.live_run import LiveRun
 from strategy_app.server import state
 from strategy_app.widgets.copy_as import offer_copy_of_recorded
-from strategy_app.widgets.links import open_step, page_link, run_pages
+from strategy_app.widgets.links import open_step, page_link
+from strategy_app.widgets.places import RUN, mark_place, page_row, show_row
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.errors import LabError
@@ -41,7 +42,7 @@ def watch_page(run_id: str) -> None:
         return
     handle = lab.handles.get(run_id)
     active = controls_of(live, handle)
-    set_title("Lab", run_id)
+    set_title("Steps", run_id)
     # Taken before anything is drawn: an answer that comes meanwhile has to draw the page again.
     drawn = _drawn(live, active)
     # Before everything beside it, which would move when the sidebar opens.
@@ -52,6 +53,7 @@ def watch_page(run_id: str) -> None:
                 offer_copy_of_recorded(live.applied_spec)
         else:
             _aside(live)
+    mark_place(RUN)
     _head(run_id, live, active)
     own = handle if active is handle else None
     is_over = live.status.is_over and active is None
@@ -105,9 +107,10 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
         right.caption("Stop this run first.")
     if live.status.is_over:
         _ask_for_paths(live)
-        with st.container(horizontal=True, gap="xxsmall"):  # a line at 1280 px
-            for page, label in (*run_pages(live.segments), REPORT):
-                page_link(page, label, run=run_id)
+    with page_row():  # a line at 1280 px
+        show_row(RUN, run_id)
+        if live.status.is_over:
+            page_link(*REPORT, run=run_id)
 
 
 def _stop(live: LiveRun, active: Controls) -> None:

@@ -23,6 +23,7 @@ from strategy_app.forms.xla_toggle import toggle_xla
 from strategy_app.server import state
 from strategy_app.widgets.copy_as import offer_copy
 from strategy_app.widgets.picker import LAST_RUN
+from strategy_app.widgets.places import show_head
 from strategy_app.widgets.text import as_markdown
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.validation import CheckedSpec
@@ -42,7 +43,8 @@ def configure_page() -> None:
     inventory = lab.inventory()
     field_errors = FieldErrors()
     head, action = st.columns([2, 1], vertical_alignment="top")
-    head.title("New run")
+    with head:
+        show_head("lab")
     note = head.container(key="form_note")
     field_errors.below("")
     found = inventory or state.HOST_ONLY
@@ -245,7 +247,10 @@ def _say(waits: bool, error: LabError | None, *, is_looking: bool) -> None:
     elif is_looking:
         st.caption("TensorFlow is looking for GPUs and TPUs. The CPU can be used already.")
     else:
-        st.caption("Choose a strategy and devices, press **Run**, and watch every replica.")
+        st.caption(
+            "Choose a strategy and devices, press **Run**, and watch every replica. A program of "
+            "your own, imported profiles and examples: **All runs**."
+        )
 
 
 @st.fragment(run_every=0.5)

@@ -10,7 +10,7 @@ from strategy_profiles.questions.communication import communication
 
 def page() -> None:
     opened = run_page(
-        "Communication",
+        "communication",
         shows="what the replicas send each other, on which link and how fast",
     )
     segment = pick_segment(opened.profile) if opened else None

@@ -14,6 +14,7 @@ from strategy_app.widgets.comparison import (
 )
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_app.widgets.empty import empty
+from strategy_app.widgets.places import show_head
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.several import show_several
 from strategy_app.widgets.side_comparison import compare
@@ -26,15 +27,15 @@ from strategy_profiles.questions.placement import moved
 
 
 def page() -> None:
-    st.title("Compare")
+    show_head("compare")
     runs = list_runs(state.lab().runs)
     if not runs:
         empty(
             "No run yet.",
             "This page shows whether one run is faster than another, or whether it is noise. "
-            "Record two runs in the Lab, or one that is reconfigured while it runs.",
+            "Record two runs, or one that is reconfigured while it runs.",
             page="lab",
-            link="Open the Lab",
+            link="New run",
         )
         return
     sides = pick_sides(runs)
@@ -52,7 +53,7 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
                 "There is no other run.",
                 "Record another one, then compare the two.",
                 page="lab",
-                link="Open the Lab",
+                link="New run",
             )
             return
         empty(

@@ -16,6 +16,7 @@ from strategy_app.server.context_recordings import (
 )
 from strategy_app.server.state import lab
 from strategy_app.server.viewers import current_viewer
+from strategy_app.widgets.places import show_head
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.traced_runs import pick_recording
 from strategy_core.contexts import child, course
@@ -214,3 +215,5 @@ else:
         recording = pick_recording(lab().runs)
     if recording:
         st.iframe(page(recording), alt=ALT)
+with controls:  # last: its place takes a gap in the row
+    show_head("contexts")

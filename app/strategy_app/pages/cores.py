@@ -30,7 +30,7 @@ _COLUMN_PX = 130
 
 def page() -> None:
     opened = run_page(
-        "TPU cores",
+        "cores",
         shows="what each core of a TPU does, and what goes over the links of its mesh",
         needed="TPUStrategy (virtual CPU devices emulate the cores)",
         suits=needs(attrgetter("has_cores")),

@@ -26,9 +26,9 @@ ALT = "The step as a film: replicas, what they do, and what travels between them
 
 
 def page() -> None:
-    left, middle, right = st.columns([2, 2, 3], vertical_alignment="bottom")
+    left, middle, right = st.columns([3.4, 1.3, 1.6], vertical_alignment="center")
     opened = run_page(
-        "Step film",
+        "film",
         (left, right),
         shows="one step in slow motion: what each replica does, and what travels between them",
     )
@@ -37,7 +37,7 @@ def page() -> None:
     steps = opened.ask(film_steps)
     if not steps:
         page = "" if opened.profile.is_imported else "lab"
-        empty(*why_no_film(opened.profile), page=page, link="Open the Lab")
+        empty(*why_no_film(opened.profile), page=page, link="New run")
         return
     name = opened.profile.path.name
     asked = st.query_params.get(KEY)
@@ -75,6 +75,7 @@ def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
         index=steps.index(found or usual),
         format_func=lambda item: item.title,
         key=f"film_step_{opened.profile.path.name}",
+        label_visibility="collapsed",
     )
     st.query_params[KEY] = str(chosen.step)
     return chosen

@@ -31,7 +31,7 @@ from strategy_profiles.run.events import SegmentOpened
 
 
 def page() -> None:
-    opened = run_page("Overview", shows="how long a step takes, what fills it, and why it is slow")
+    opened = run_page("overview", shows="how long a step takes, what fills it, and why it is slow")
     segment = pick_segment(opened.profile) if opened else None
     if opened and segment:
         _show(opened, segment)

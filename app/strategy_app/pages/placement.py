@@ -11,7 +11,7 @@ from strategy_profiles.questions.placement import placement
 
 
 def page() -> None:
-    opened = run_page("Placement", shows="the device of each op and of each variable")
+    opened = run_page("placement", shows="the device of each op and of each variable")
     segment = pick_segment(opened.profile) if opened else None
     if not opened or not segment:
         return

@@ -11,8 +11,9 @@ from strategy_app.widgets.copy_as import offer_copy_of_recorded
 from strategy_app.widgets.downloads import show_downloads
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.first_runs import offer_first_runs, show_more_runs
-from strategy_app.widgets.links import page_link, run_pages
+from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import LAST_RUN, pick_run
+from strategy_app.widgets.places import RUN, show_head
 from strategy_app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_app.widgets.run_filter import pick_runs
 from strategy_app.widgets.run_list import show_runs
@@ -32,15 +33,16 @@ from strategy_profiles.reporting import units
 def page() -> None:
     """What can be done with the chosen run, the list, and what the run offers to read."""
     left, right = st.columns([3, 2], vertical_alignment="center")
-    left.title("Runs")
+    with left:
+        show_head("runs")
     root = state.lab().runs
     runs = list_runs(root)
     if not runs:
         empty(
             "No run yet.",
-            f"Runs are stored in {root}. Start one in the Lab, or with: strategy-lab run -o RUN",
+            f"Runs are stored in {root}. Start one here, or with: strategy-lab run -o RUN",
             page="lab",
-            link="Open the Lab",
+            link="New run",
         )
         offer_first_runs(root)
     else:
@@ -103,8 +105,8 @@ def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) ->
         st.error(as_markdown(error))
         return
     with links:
-        for name, label in run_pages(opened.profile.segments):
-            page_link(name, label, run=entry.name)
+        for each in RUN.entries:
+            page_link(each.page, each.title, run=entry.name)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:
         show_downloads(opened.profile)

@@ -8,12 +8,12 @@ from strategy_app.screen.answer import answer_of, show_answer, show_parts
 from strategy_app.widgets.picker import needs, run_page
 from strategy_app.widgets.segments import pick_segment
 from strategy_profiles.questions.links import links_part
-from strategy_profiles.questions.servers import TITLE, servers
+from strategy_profiles.questions.servers import servers
 
 
 def page() -> None:
     opened = run_page(
-        TITLE,
+        "servers",
         shows="what each server holds, and what workers pull from it and push to it",
         needed="ParameterServerStrategy",
         suits=needs(attrgetter("has_servers")),

@@ -10,6 +10,7 @@ from strategy_app.forms import trusted_paths
 from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.forms.sweep_axes import SweepRequest, fit_or_loop, pick_axes
 from strategy_app.server import state
+from strategy_app.widgets.places import show_head
 from strategy_app.widgets.sweep_results import show_files, show_results
 from strategy_app.widgets.text import as_html, as_markdown
 from strategy_app.widgets.title import set_title
@@ -33,7 +34,8 @@ def page() -> None:
     lab = state.lab()
     known = list(record.names(lab.runs))
     head, picker = st.columns([2, 1], vertical_alignment="center")
-    head.title("Sweep")
+    with head:
+        show_head("sweep")
     chosen = _pick(known, picker) if known else NEW
     if chosen == NEW:
         _configure(known)

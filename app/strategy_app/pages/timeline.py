@@ -9,7 +9,7 @@ from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.step_chart import has_timeline
 from strategy_profiles.film import film_steps
 
-opened = run_page("Timeline", shows="each op of captured steps in time, replica by replica")
+opened = run_page("timeline", shows="each op of captured steps in time, replica by replica")
 if opened is not None:
     run = opened.profile.path.name
     has_spans = has_timeline(opened)

@@ -52,7 +52,7 @@ from strategy_profiles.tables.store import Profile
 
 def page() -> None:
     opened = run_page(
-        "What if",
+        "what_if",
         shows="how long a step would take with something changed, such as a faster link",
     )
     segment = pick_segment(opened.profile) if opened else None
@@ -63,7 +63,7 @@ def page() -> None:
 def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     reason = opened.ask(why_no_replay, segment.segment)
     if reason is not None:
-        page, link = "lab", "Open the Lab"
+        page, link = "lab", "New run"
         if opened.profile.is_imported:
             page, link = "timeline", "Open the Timeline, which shows its ops as recorded"
         empty("This run allows no replay.", reason, page=page, link=link)

@@ -169,7 +169,7 @@ _DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
 
 def _show_missing(part: Missing, *, is_whole: bool) -> None:
     if is_whole or part.remedy:
-        link = {"page": "lab", "link": "Open the Lab"} if part.needs_new_run else {}
+        link = {"page": "lab", "link": "New run"} if part.needs_new_run else {}
         empty(": ".join(filter(None, (part.title, f"{part.reason}."))), part.remedy, **link)
         return
     st.header(part.title)

@@ -23,7 +23,7 @@ from strategy_app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYL
 from strategy_profiles.registered import registered
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
-HEAD = ("Selectbox", "Html")
+HEAD = ("Html", "PageLink", "Selectbox")
 COMPONENT, TABLES = "BidiComponent", "DataFrame"
 FIELDS = ("Button", "NumberInput", "TextInput")
 HELP = "WidgetLabelHelpIconInline"
@@ -37,12 +37,13 @@ NEEDED = {
     "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", COMPONENT),
     "/runs": (
         *(*HEAD, *FIELDS, "Multiselect", TABLES),
-        *("PageLink", "LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
+        *("LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
     ),
-    "/what_if": (*HEAD, *FIELDS, "PageLink", TABLES),
+    "/what_if": (*HEAD, *FIELDS, TABLES),
     "/sweep": (*HEAD, *FIELDS, "Multiselect"),
     "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
-    "/timeline": (*HEAD, "PageLink", COMPONENT),
+    "/timeline": (*HEAD, COMPONENT),
+    "/help": (*HEAD, *FIELDS),
     "/film": (*HEAD, "LinkButton", "DownloadButton", "IFrame"),
 }
 """Streamlit's modules that each page needs, by the page's path, in the order of need. Under a

@@ -61,7 +61,7 @@ _RESERVED = "\n".join(
 )
 """By the key of a table's place, which names its rows (`widgets.table`)."""
 FIRST_STYLE = f"""
-[data-testid=stMainBlockContainer] {{max-width:none !important}}
+[data-testid=stMainBlockContainer] {{max-width:none !important; padding-top:4.5rem}}
 [data-testid=stHeader]::before {{content:"Strategy Lab"; flex:none; white-space:nowrap;
   background:{_MARK}, #10151C; color:#FFFFFF; font-size:.9rem; font-weight:600; line-height:28px;
   padding:0 .6rem 0 36px; margin:0 .25rem 0 1rem; border-radius:.35rem}}
@@ -69,11 +69,19 @@ FIRST_STYLE = f"""
 [data-testid=stHeading] h2 {{padding:0.5rem 0 0.25rem}}
 .st-key-runs_filter, [class*="st-key-search_"], .st-key-ops_search {{min-height:4.25rem}}
 [class*="st-key-source_of_"] {{min-height:3.75rem}}
+/* The row of links says where one is; the title is for screen readers and the outline. */
+.st-key-page_row > [data-testid=stLayoutWrapper]:first-child {{position:absolute; width:1px;
+  height:1px; overflow:hidden; clip-path:inset(50%)}}
+.st-key-page_modes {{margin-left:0.75rem; padding-left:0.75rem;
+  border-left:1px solid color-mix(in srgb, currentColor 25%, transparent)}}
+.glossary {{padding:0}} .glossary dt {{font-weight:600; margin-top:0.75rem}}
+.glossary dd {{margin:0; max-width:60rem}}
 .st-key-run_picker {{min-height:2.5rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
+  [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}

@@ -14,21 +14,14 @@ from strategy_app.server.state import lab
 from strategy_app.server.viewers import current_viewer
 from strategy_app.shell.added_pages import added_pages
 from strategy_app.widgets import html_table
-from strategy_app.widgets.links import RUN_PAGES
+from strategy_app.widgets.places import PLACES, TITLES
 from strategy_app.widgets.title import LAB, set_title
 
 APP = Path(__file__).parents[1]
 
-PAGES = (
-    ("lab", "Lab"),
-    *(item for item in RUN_PAGES if item[0] != "compare"),
-    ("cores", "TPU cores"),
-    ("servers", "Servers"),
-    ("contexts", "Contexts"),
-    ("compare", "Compare"),
-    ("sweep", "Sweep"),
-    ("runs", "Runs"),
-)
+HOME = "lab"
+FIRST = {place.entries[0].page: place.title for place in PLACES}
+"""Where the header leads to: the first page of each place."""
 
 STYLE = """
 /* Background and border mark the selected item: blue text alone is faint on a dark page. */
@@ -68,8 +61,14 @@ div > :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focu
 st.set_page_config(page_title=LAB, page_icon=str(APP / "icon.svg"), layout="wide")
 st.html(f"<style>{STYLE}{html_table.STYLE}</style>")
 own = {
-    name: st.Page(APP / "pages" / f"{name}.py", title=title, url_path=name, default=name == "lab")
-    for name, title in PAGES
+    name: st.Page(
+        APP / "pages" / f"{name}.py",
+        title=FIRST.get(name, title),
+        url_path=name,
+        default=name == HOME,
+        visibility="visible" if name in FIRST else "hidden",
+    )
+    for name, title in TITLES.items()
 }
 added = {
     name: st.Page(each.show, title=each.title, url_path=name)
@@ -77,7 +76,7 @@ added = {
     if name not in own
 }
 page = st.navigation([*own.values(), *added.values()], position="top")
-set_title(page.title)
+set_title(TITLES.get(page.url_path, page.title))
 if page.url_path != "contexts":
     lab().recordings.leave(current_viewer())
 page.run()

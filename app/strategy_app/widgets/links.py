@@ -7,28 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from strategy_profiles.run.events import SegmentOpened
-from strategy_profiles.run.topology import has_servers
-
-RUN_PAGES = (
-    ("overview", "Overview"),
-    ("timeline", "Timeline"),
-    ("film", "Step film"),
-    ("what_if", "What if"),
-    ("communication", "Communication"),
-    ("placement", "Placement"),
-    ("compare", "Compare"),
-)
-"""Pages about a run of any strategy, by the name in their address, with their title."""
-_CORES, _SERVERS = ("cores", "TPU cores"), ("servers", "Servers")
 PAGES = Path(__file__).parents[1] / "pages"
-
-
-def run_pages(segments: Sequence[SegmentOpened]) -> tuple[tuple[str, str], ...]:
-    """The pages that have something to show of a run with these segments."""
-    with_cores = any(segment.core_devices for segment in segments)
-    with_servers = any(map(has_servers, segments))
-    return (*RUN_PAGES, *[_CORES] * with_cores, *[_SERVERS] * with_servers)
 
 
 def page_link(

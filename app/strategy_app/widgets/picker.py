@@ -11,6 +11,7 @@ from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
+from strategy_app.widgets.places import TITLES, show_head
 from strategy_app.widgets.refresh import follow
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.text import as_markdown, plain
@@ -24,7 +25,7 @@ LAST_RUN = "last_run"
 
 
 def run_page(
-    title: str,
+    page: str,
     head: tuple[DeltaGenerator, DeltaGenerator] | None = None,
     *,
     shows: str,
@@ -34,34 +35,43 @@ def run_page(
     """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
     Args:
-      head: places of the title and of the run's picker, for a page with more beside them.
+      page: its address.
+      head: where its row of links and the run's picker are, for a page with more beside them.
       shows: what the page is about, for a reader without a run: it completes `This page shows`.
-      needed: what to choose in the Lab for a run that the page has something to show of.
+      needed: what to choose under New run for a run that the page has something to show of.
       suits: whether the page has anything to show of a run. Without one in the address, it opens on
         the run shown last if that suits, else on the newest that does.
     """
     left, right = head or st.columns([3, 2], vertical_alignment="center")
-    left.title(title)
+    row = left.container()
     runs = list_runs(state.lab().runs)
     if not runs:
+        with row:
+            show_head(page)
         empty(
             "No run yet.",
-            f"This page shows {shows}. Start a run in the Lab: choose {needed}, then press Run.",
+            f"This page shows {shows}. Start a run: choose {needed}, then press Run.",
             page="lab",
-            link="Open the Lab",
+            link="New run",
         )
         return None
     with right.container(key="run_picker"):
         entry = pick_run(runs, key="run", label="Run", suits=suits, shows_label=False)
     if entry is None:
+        with row:
+            show_head(page)
         return None
     st.session_state[LAST_RUN] = entry.name
-    set_title(title, entry.title)
+    set_title(TITLES[page], entry.title)
     try:
         opened = open_run(entry.path)
     except LabError as error:
+        with row:
+            show_head(page, entry.name)
         st.error(as_markdown(error))
         return None
+    with row:
+        show_head(page, entry.name, opened.profile.segments)
     if opened.profile.status.is_over:
         show_status(opened.profile)
         return opened

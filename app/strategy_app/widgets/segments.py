@@ -83,7 +83,7 @@ def _say_none(profile: Profile) -> None:
             (explained.advice if explained else "")
             or "It ended before its strategy was created. See the message above, then run again.",
             page="lab",
-            link="Open the Lab",
+            link="New run",
         )
     else:
         empty("The run is starting.", "The page appears after the first step.")

@@ -139,7 +139,7 @@ def _show_links(found: Results, item: Result) -> None:
     which = "its run" if num == 1 else f"the last of its {num} runs"
     st.markdown(f"**{as_markdown(item.label)}**: {which}. Choose a row for another configuration.")
     with st.container(horizontal=True, vertical_alignment="center"):
-        for page, label in (("overview", "Overview"), ("timeline", "Timeline")):
+        for page, label in (("overview", "Why"), ("timeline", "Timeline")):
             page_link(page, label, run=item.runs[-1])
         if item.index != found.sweep.reference and found.reference.runs:
             page_link("compare", "Compare with the default", query=_both(found, item))

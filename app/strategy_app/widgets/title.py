@@ -10,6 +10,6 @@ LAB = "Strategy Lab"
 
 
 def set_title(page: str, *runs: str) -> None:
-    """Set the title to the page and the runs that it shows: `Overview: mine · Strategy Lab`."""
+    """Set the title to the page and the runs that it shows: `Why: mine · Strategy Lab`."""
     shown = f"{page}: {' and '.join(plain(run, 60) for run in runs)}" if runs else page
     st.set_page_config(page_title=f"{shown} · {LAB}")

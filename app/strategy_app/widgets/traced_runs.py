@@ -41,10 +41,10 @@ def pick_recording(runs: Path) -> dict[str, Any] | None:
     if not segments:
         empty(
             "No run has traced its contexts yet.",
-            "Switch on Trace contexts under Capture in the Lab, or run with "
+            "Switch on Trace contexts under Capture of a new run, or run with "
             "--set capture.contexts=true.",
             page="lab",
-            link="Open the Lab",
+            link="New run",
         )
         return None
     chosen = st.selectbox("Run", list(segments), format_func=plain, key="context_run")

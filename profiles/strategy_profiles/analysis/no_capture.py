@@ -38,5 +38,5 @@ def why_no_capture(profile: Profile) -> tuple[str, str]:
         return f"No captured step of this run can be read: {LOST}.", "Record the run again."
     return (
         "No step of this run was captured in full.",
-        "Turn on “Capture every step in full” in the Lab and run it again.",
+        "Turn on “Capture every step in full” of a new run.",
     )

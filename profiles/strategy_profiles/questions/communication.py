@@ -457,7 +457,7 @@ def _no_capture(profile: Profile, found: Communication) -> Missing:
         "collectives",
         "Collectives",
         found.reason or "not captured",
-        "Record a longer run, or capture every step (in the Lab under Capture; "
+        "Record a longer run, or capture every step (under Capture of a new run; "
         "--set capture.every_step=true): bytes, bandwidths and transfers come from capture windows."
         if profile.status.is_over
         else "The first capture window has not been recorded yet.",

@@ -64,10 +64,10 @@ def cores(profile: Profile, facts: Facts) -> Answer:
     segment = facts.segment
     found = cores_of(profile, segment)
     if found.reason and profile.is_imported:
-        remedy = "The Overview and the Timeline show each core as a replica."
+        remedy = "Why and Timeline show each core as a replica."
         return Answer(KEY, parts=(Missing(KEY, "", _capital(found.reason), remedy),))
     if found.reason:
-        remedy = "Choose TPUStrategy in the Lab: virtual devices emulate a TPU's cores."
+        remedy = "Choose TPUStrategy for a new run: virtual devices emulate a TPU's cores."
         missing = Missing(KEY, "", _capital(found.reason), remedy, needs_new_run=True)
         return Answer(KEY, parts=(missing,))
     on_mesh = _axes(mesh_links(profile, segment, found)) if found.expansion else ()

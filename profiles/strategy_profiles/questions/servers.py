@@ -70,7 +70,7 @@ def servers(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
     found = parameter_serving(profile, facts.segment)
     if found.reason:
-        remedy = "Choose ParameterServerStrategy in the Lab to see its workers and servers here."
+        remedy = "Choose ParameterServerStrategy for a new run to see its workers and servers here."
         return Answer(KEY, parts=(Missing(KEY, "", found.reason, remedy, needs_new_run=True),))
     # TensorFlow's names: the coordinator is process 0.
     names = {item.worker: f"worker {item.worker - 1}" for item in found.workers}

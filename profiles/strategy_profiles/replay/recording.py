@@ -31,7 +31,7 @@ LEADER = 0
 FEWEST_STEPS = 3
 """A launch gap comes from other steps than the replayed one: two of them, at least."""
 _CAPTURE_MORE = (
-    "Record the run again with “Capture every step in full” (in the Lab; "
+    "Record the run again with “Capture every step in full” (under New run; "
     "--set capture.every_step=true)"
 )
 _TRAIN_LONGER = (

@@ -367,7 +367,7 @@ _REST = (
         "Throughput at this step time",
         "examples/s",
         "Examples of a steady step divided by the compared step time. Slow steps lower the "
-        "throughput of the Overview, which is over all timed steps, but not this one.",
+        "throughput of the page Why, which is over all timed steps, but not this one.",
         "examples per step / step time",
     ),
 )

@@ -20,7 +20,7 @@ def test_a_run_without_cores_says_so(tmp_path: Path) -> None:
     page = open_page("cores", tmp_path, run="plain")
     assert not page.exception
     assert "no TPU cores" in text_of(page)
-    assert "Choose TPUStrategy in the Lab" in text_of(page)
+    assert "Choose TPUStrategy for a new run" in text_of(page)
 
 
 def test_every_core_has_its_own_time(tmp_path: Path) -> None:

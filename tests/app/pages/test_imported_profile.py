@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from strategy_profiles.imports.import_run import import_profile
 from tests.app.looking import open_page, text_of
@@ -43,11 +44,19 @@ def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, 
     assert said in text_of(open_page(page, runs, run="one"))
 
 
-def test_a_profile_without_steps_offers_no_film_and_no_run_in_the_lab(tmp_path: Path) -> None:
+def other_links(shown: AppTest) -> list[str]:
+    """Labels of the links beside those of the page's row."""
+    row = ["Why", "Timeline", "Communication", "Model", "Steps"]
+    labels = [link.label for link in shown.get("page_link")]
+    assert labels[: len(row)] == row
+    return labels[len(row) :]
+
+
+def test_a_profile_without_steps_offers_no_film_and_no_new_run(tmp_path: Path) -> None:
     import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
     for page in ("timeline", "film"):
         shown = open_page(page, tmp_path, run="one")
-        assert not shown.get("page_link")
+        assert other_links(shown) == ["All steps", "Step film"]
     assert "A film needs a step" in text_of(shown)
 
 
@@ -57,10 +66,10 @@ def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(tmp_path: 
     assert "has 1 replica and no known step: no annotations of steps" in text_of(shown)
     assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
     assert not shown.header, "headings over numbers that no step has"
-    assert [link.label for link in shown.get("page_link")] == ["Timeline of its ops"]
+    assert other_links(shown) == ["Timeline of its ops"]
     sent = open_page("communication", tmp_path, run="one")
     assert "Import a profile of several devices" in text_of(sent)
-    assert not sent.get("page_link"), "the lab cannot run an imported profile"
+    assert not other_links(sent), "the lab cannot run an imported profile"
 
 
 def test_a_run_without_a_spec_is_not_laid_beside_the_fields_of_one(

@@ -60,7 +60,8 @@ def test_an_empty_runs_folder_says_what_to_do(page: str, tmp_path: Path) -> None
     assert "No run yet" in text_of(at)
     assert ("This page shows" in text_of(at)) is (page != "runs")  # it says where runs are stored
     needed = {"cores": "TPUStrategy", "servers": "ParameterServerStrategy"}
-    assert needed.get(page, "Lab") in text_of(at)
+    assert needed.get(page, "") in text_of(at)
+    assert "New run →" in [link.label for link in at.get("page_link")]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -14,7 +14,7 @@ def test_a_run_without_servers_says_so(tmp_path: Path) -> None:
     page = open_page("servers", tmp_path, run="plain")
     assert not page.exception
     assert "no parameter servers" in text_of(page)
-    assert "Choose ParameterServerStrategy in the Lab" in text_of(page)
+    assert "Choose ParameterServerStrategy for a new run" in text_of(page)
 
 
 def test_a_run_with_servers_is_shown_worker_by_worker(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_complete_sweep_has_its_answer_chart_table_and_links(lab: Path) -> Non
     assert charts_of(shown)
     assert shown.dataframe[0].value["configuration"].tolist()[0] == "batch 256"
     labels = [link.proto.label for link in shown.get("page_link")]
-    assert {"Overview", "Timeline", "Compare with the default"} <= set(labels)
+    assert {"Why", "Timeline", "Compare with the default"} <= set(labels)
 
 
 def test_the_whole_reason_why_a_prediction_left_one_out_is_shown(lab: Path) -> None:

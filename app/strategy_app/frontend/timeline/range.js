@@ -86,7 +86,7 @@ export class RangePanel {
       el("div", { class: "buttons", role: "group", "aria-label": "Selected range" },
         button("Zoom to it", "F", () => view.zoomToSelected()),
         range.tracks ? button("All tracks", "The same time on all tracks", () => view.selectRange({ ...range, tracks: null })) : null,
-        first === undefined ? null : button(`Step ${first} in the Overview`, "Shows this step on the chart of step times", () => view.openOverview(first)),
+        first === undefined ? null : button(`Step ${first} in its run`, "Shows this step on the chart of step times", () => view.openOverview(first)),
         button("Clear", "Esc", () => view.selectRange(null)),
       ),
     );

@@ -16,7 +16,7 @@ _HEAD = """# Advice
 
 <!-- Made by `python -m strategy_profiles.analysis.advice.reference`; a test compares. -->
 
-Why a run is slow: the Overview, the report and `strategy-lab summary` give every finding with its
+Why a run is slow: the page Why, the report and `strategy-lab summary` give every finding with its
 cost, the largest first. Each finding comes from a rule, a file in
 `profiles/strategy_profiles/analysis/advice/rules`.
 In `strategy-lab summary --json`, `edits` of a finding names the changes of the RunSpec that its
@@ -24,7 +24,7 @@ rule proposes, if the lab can make them, and `caused_by` the finding that it fol
 makes a replica late comes before the late replica.
 
 Where a change of the captured steps removes the cause, a [replay](what-if.md) predicts what a step
-would take then, with its interval and the replay's error: on the Overview, in the report, for
+would take then, with its interval and the replay's error: on the page Why, in the report, for
 agents, and with `strategy-lab summary --gains`.
 """
 

@@ -41,7 +41,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         f"{what} used {units.size(used)} of {units.size(limit)} ({units.share(used / limit)}).",
-        "Use a smaller global batch, fewer replicas or a smaller model, and check on the Overview "
+        "Use a smaller global batch, fewer replicas or a smaller model, and check on the page Why "
         "whether memory keeps growing.",
         None,
         memory_of=what,

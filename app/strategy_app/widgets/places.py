@@ -1,0 +1,139 @@
+"""The places of the page: what the header leads to, and what each place shows of a run.
+
+A page's address is the name of its file. All that names pages, their titles and their order is
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from strategy_app.widgets.links import page_link
+from strategy_profiles.run.events import SegmentOpened
+from strategy_profiles.run.topology import has_servers
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page in its place's row, with pages that show the same in another way."""
+
+    page: str
+    title: str
+    modes: tuple[tuple[str, str], ...] = ()
+    """Address and title of each way, its own first."""
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Title by address."""
+        return dict(self.modes) | {self.page: self.title}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An item of the header. It leads to the place's first page."""
+
+    title: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def pages(self) -> list[str]:
+        return [page for entry in self.entries for page in entry.titles]
+
+
+_MODEL = (("placement", "Placement"), ("cores", "TPU cores"), ("servers", "Parameter servers"))
+RUN = Place(
+    "Run",
+    (
+        Entry("overview", "Why"),
+        Entry("timeline", "Timeline", (("timeline", "All steps"), ("film", "Step film"))),
+        Entry("communication", "Communication"),
+        Entry("placement", "Model", _MODEL),
+    ),
+)
+PLACES = (
+    Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"), Entry("sweep", "Sweep"))),
+    RUN,
+    Place("Experiment", (Entry("what_if", "What if"), Entry("compare", "Compare"))),
+    Place("Learn", (Entry("contexts", "Contexts"),)),
+    Place("Help", (Entry("help", "Help"),)),
+)
+TITLES = {
+    page: title
+    for place in PLACES
+    for entry in place.entries
+    for page, title in entry.titles.items()
+}
+
+
+def place_of(page: str) -> Place:
+    """The place that a page of the lab belongs to."""
+    return next(place for place in PLACES if page in place.pages)
+
+
+def has_something(page: str, segments: Sequence[SegmentOpened]) -> bool:
+    """Whether a page has anything to show of a run with these segments."""
+    if page == "cores":
+        return any(segment.core_devices for segment in segments)
+    if page == "servers":
+        return any(map(has_servers, segments))
+    return True
+
+
+def show_head(page: str, run: str | None = None, segments: Sequence[SegmentOpened] = ()) -> None:
+    """Draw the row of a page's place, and the page's title for those who do not see the row.
+
+    Args:
+      page: the page's address.
+      run: the run that the links lead to pages about.
+      segments: those of the run: a page without anything to show of it is left out.
+    """
+    place = place_of(page)
+    entry = next(each for each in place.entries if page in each.titles)
+    modes = [item for item in entry.modes if has_something(item[0], segments) or item[0] == page]
+    with page_row():
+        with st.container(key="page_title"):
+            st.title(TITLES[page])
+            mark_place(place, entry.page)
+        show_row(place, run)
+        if len(modes) > 1:
+            with st.container(key="page_modes", horizontal=True, gap="xxsmall", width="content"):
+                for address, title in modes:
+                    page_link(address, title, run=run)
+
+
+def page_row() -> DeltaGenerator:
+    """The container of a place's row."""
+    return st.container(
+        key="page_row",
+        horizontal=True,
+        gap="xxsmall",
+        vertical_alignment="center",
+        width="content",
+    )
+
+
+def show_row(place: Place, run: str | None) -> None:
+    """Draw the links to a place's pages; for a run, to its steps as they come, too."""
+    if len(place.entries) > 1:
+        for each in place.entries:
+            page_link(each.page, each.title, run=run)
+    if place is RUN and run is not None:
+        page_link("lab", "Steps", run=run)
+
+
+def mark_place(place: Place, page: str = "") -> None:
+    """Mark the header's item of a place, and the row's item of a page.
+
+    Streamlit marks only the page that is open, which may be another mode of the row's item.
+    """
+    links = f"[data-testid=stTopNavLink]{_to(place.entries[0].page)}, .st-key-page_row a{_to(page)}"
+    marked = "background:color-mix(in srgb, currentColor 11%, transparent); font-weight:600"
+    st.html(f"<style>{links} {{{marked}}}</style>")
+
+
+def _to(page: str) -> str:
+    return f':is([href$="/{page}"], [href*="/{page}?"])'

@@ -363,7 +363,7 @@ def canvas_box(page: Page) -> FloatRect:
 
 def test_a_run_without_captures_says_what_to_do(open_page: Open, traced: Server) -> None:
     page = open_page(traced.address("timeline", run="bare"))
-    expect(page.get_by_text("Turn on “Capture every step in full” in the Lab")).to_be_visible()
+    expect(page.get_by_text("Turn on “Capture every step in full”")).to_be_visible()
 
 
 def test_names_are_never_markup(open_page: Open, traced: Server) -> None:

@@ -130,10 +130,7 @@ def mark_place(place: Place, page: str = "") -> None:
 
     Streamlit marks only the page that is open, which may be another mode of the row's item.
     """
-    links = f"[data-testid=stTopNavLink]{_to(place.entries[0].page)}, .st-key-page_row a{_to(page)}"
+    header = f'[data-testid=stTopNavLink][href$="/{place.entries[0].page}"]'
+    row = f'.st-key-page_row a:is([href="{page}"], [href^="{page}?"])'
     marked = "background:color-mix(in srgb, currentColor 11%, transparent); font-weight:600"
-    st.html(f"<style>{links} {{{marked}}}</style>")
-
-
-def _to(page: str) -> str:
-    return f':is([href$="/{page}"], [href*="/{page}?"])'
+    st.html(f"<style>{header}, {row} {{{marked}}}</style>")

@@ -35,7 +35,7 @@ def test_what_the_installation_lacks_comes_first(
         present("python", "Python", "3.11.7"),
         missing("gpu", "GPU", "none", "runs on GPUs", "Install a driver"),
     ]
-    monkeypatch.setattr(report, "examine", lambda runs: iter(checks))
+    monkeypatch.setattr(report, "examine", lambda _: iter(checks))
     at = open_page("help", tmp_path)
     assert "strategy-lab doctor" in text_of(at)
     at.button(key="check_installation").click()

@@ -25,6 +25,7 @@ from strategy_core.launcher.tried_change import (
     try_change,
     why_not_tried,
 )
+from strategy_core.planning.spec_text import as_difference
 from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_profiles.errors import LabError
 from strategy_profiles.replay.agreement import Agreement
@@ -165,6 +166,8 @@ def _show_result(begun: TryingOut, found: Agreement) -> None:
     outcome = begun.outcome
     if outcome is None:
         return
+    st.markdown("To keep it, change the spec:")
+    st.code(as_difference(*begun.tried.plan.specs), language=None, wrap_lines=True)
     if outcome.failed:
         st.caption(as_markdown(f"Not finished: {', '.join(outcome.failed)}.", 400))
     names = {side: [run.name for run in runs] for side, runs in outcome.finished.items()}

@@ -22,6 +22,7 @@ from strategy_core.launcher.tried_change import (
     refuse_beside_a_run,
     try_change,
 )
+from strategy_core.planning.spec_text import as_difference
 from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.errors import SpecError
 from strategy_profiles.replay.sentences import error_sentence
@@ -124,6 +125,9 @@ def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
     print(plain(found.sentence))
     if outcome.failed:
         _say(f"Not finished: {', '.join(outcome.failed)}")
+    print("To keep it, change the spec:")
+    for line in as_difference(*tried.plan.specs).splitlines():
+        print(f"  {plain(line)}")
     folder = tried.plan.folder.parent
     sides = {side: [run.name for run in runs] for side, runs in outcome.finished.items()}
     a, b = (shlex.join(str(folder / name) for name in sides[side]) for side in "ab")

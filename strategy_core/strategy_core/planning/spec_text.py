@@ -52,6 +52,22 @@ def as_yaml(spec: RunSpec) -> str:
     return text
 
 
+def as_difference(before: RunSpec, after: RunSpec) -> str:
+    """Return what differs, as in a diff of spec files: a line for each field and side that has it.
+
+    Fields are dotted paths, values as in YAML. A side without a line has the field's default.
+    """
+    sides = (("-", _written(before)), ("+", _written(after)))
+    fields = sorted({path for _, written in sides for path in written})
+    lines = [
+        f"{sign} {path}: {_yaml_value(written[path])}"
+        for path in fields
+        for sign, written in sides
+        if path in written and not all(other.get(path) == written[path] for _, other in sides)
+    ]
+    return "\n".join(lines)
+
+
 def as_python(spec: RunSpec) -> str:
     """Return a program that runs the spec and waits for its end."""
     fields = pprint.pformat(_document(spec), sort_dicts=False, width=88)

@@ -76,6 +76,7 @@ def test_a_prediction_is_shown_with_the_error_of_its_replay(
     shown = text_of(page).replace("\\", "")
     assert "24 captured steps replayed" in shown
     assert "Replay error 1.2 %" in shown
+    assert any(each.value.startswith("- inject: ") for each in page.code)
     table = _side_by_side(page)
     assert table.index(">Predicted</th>") < table.index(">Measured, 3 runs each</th>")
     assert table.index(">10.0") < table.index("</td>", table.index(">With it</th>"))

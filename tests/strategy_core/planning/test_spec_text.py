@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategy_core.cli._run_request import add_spec_arguments, read_request
-from strategy_core.planning.spec_text import as_command, as_python, as_yaml
+from strategy_core.planning.spec_text import as_command, as_difference, as_python, as_yaml
 from strategy_profiles.spec.run_spec import RunSpec, load_spec, parse_spec
 
 TEXTS = st.one_of(
@@ -55,6 +55,18 @@ SPECS = st.builds(
         unique_by=lambda change: change["step"],
     ).map(lambda changes: sorted(changes, key=lambda change: change["step"])),
 )
+
+
+def test_a_difference_has_a_line_for_each_side_that_names_the_field() -> None:
+    late = parse_spec({"devices": "cpu:2", "inject": [{"replica": 1, "ms": 30}]})
+    assert as_difference(late, late) == ""
+    changed = late.with_changes({"inject": [], "devices": "cpu:4", "xla": True})
+    assert as_difference(late, changed).splitlines() == [
+        "- devices: cpu:2",
+        "+ devices: cpu:4",
+        "- inject: [{kind: delay, ms: 30.0, replica: 1, worker: 0}]",
+        "+ xla: true",
+    ]
 
 
 def read_command(command: str) -> RunSpec:

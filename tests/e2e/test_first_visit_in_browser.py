@@ -147,7 +147,7 @@ def test_the_overview_keeps_its_places_while_parts_of_it_load(
     watch_layout(page)
     page.goto(seen.address("overview", **SEEN), wait_until="commit")
     title = page.get_by_role("heading", name="Why", exact=True)
-    expect(page.get_by_role("heading", name="Why is it slow?")).to_be_visible()
+    expect(page.get_by_role("heading", name="What to do")).to_be_visible()
     before = title.bounding_box()
     wait_until(page, lambda: len(held) == 2, "the page did not ask for both")
     for module in held.values():

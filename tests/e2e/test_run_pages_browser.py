@@ -162,7 +162,7 @@ def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(vi
     expect(overview.locator(".lab-table")).to_have_count(5)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert overview.locator(".lab-table").evaluate_all(wide) == 0
-    titles = ("Why is it slow?", "Where the loop's time goes", "Memory", "Loss")
+    titles = ("What to do", "Where the loop's time goes", "Memory", "Loss")
     tops = [
         (overview.get_by_role("heading", name=title, exact=True).bounding_box() or {})["y"]
         for title in titles
@@ -324,3 +324,15 @@ def test_a_run_is_deleted_after_asking_back(visit: Visit, server: Server) -> Non
     expect(dialog).to_be_hidden()
     assert not unwanted.exists()
     assert (server.runs / "quick").exists()
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=["laptop", "phone"])
+def test_cause_and_remedy_are_on_the_first_screen_of_why(
+    visit: Visit, size: tuple[int, int]
+) -> None:
+    options = {"viewport": {"width": size[0], "height": size[1]}}
+    page = visit("overview", run="late", options=options)
+    cause = page.get_by_test_id("stMain").get_by_text("Replica 2 is late by")
+    expect(cause).to_have_count(1)
+    expect(cause).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text(re.compile("^Try: ")).first).to_be_in_viewport(ratio=1)

@@ -7,6 +7,7 @@ import streamlit as st
 from strategy_app.control.try_it import offer_try
 from strategy_app.screen.answer import answer_of, show_parts
 from strategy_app.server.opened import OpenRun
+from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.evidence import (
     peak_memory,
@@ -20,7 +21,7 @@ from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
-from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.analysis.facts import Facts, Finding
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.film import ANNOTATE_STEPS
 from strategy_profiles.questions.breakdown import breakdown
@@ -31,29 +32,43 @@ from strategy_profiles.run.events import SegmentOpened
 
 
 def page() -> None:
-    opened = run_page("overview", shows="how long a step takes, what fills it, and why it is slow")
-    segment = pick_segment(opened.profile) if opened else None
-    if opened and segment:
-        _show(opened, segment)
+    opened = run_page(
+        "overview",
+        shows="how long a step takes, what fills it, and why it is slow",
+        says_status=False,
+    )
+    if opened is None:
+        return
+    segment = pick_segment(opened.profile)
+    facts = opened.ask(facts_of, segment.segment) if segment else None
+    if opened.profile.status.is_over and (facts is None or facts.failure is None):
+        show_status(opened.profile)
+    if segment and facts:
+        _show(opened, segment, facts)
 
 
-def _show(opened: OpenRun, segment: SegmentOpened) -> None:
-    facts = opened.ask(facts_of, segment.segment)
-    show_headline(opened.profile, facts)
+def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
+    """The cause, its remedy and its lines first; numbers, the other causes and charts follow."""
+    headline = show_headline(opened.profile, facts)
     if opened.profile.is_imported and not facts.steps.step.size:
         empty("No step is known, and so no number of a step.", ANNOTATE_STEPS)
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
-    show_first_numbers(facts, peak_memory(opened))
+    has_failed = facts.failure is not None
+    if not has_failed:
+        show_first_numbers(facts, peak_memory(opened))
     # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
     bars, *late = answer_of(opened, breakdown, segment.segment).parts
     has_code = any(isinstance(part, Code) for part in where)
     left, right = st.container(key="overview_answer").columns(2)
     with right:
-        places = show_findings(facts, lambda finding: _offer(opened, finding))
+        places = show_findings(facts, headline, lambda finding: _offer(opened, finding))
     with left:
         show_parts(where)
+    if has_failed:
+        show_status(opened.profile, is_headline=True)
+        show_first_numbers(facts, peak_memory(opened))
     show_other_numbers(facts)
     below, right = st.columns(2)
     with below if has_code else left:

@@ -12,12 +12,17 @@ from strategy_profiles.tables.store import Profile
 MAX_NOTES = 6
 
 
-def show_status(profile: Profile) -> None:
-    """A banner for a run that did not simply finish, and for files that cannot be read."""
+def show_status(profile: Profile, *, is_headline: bool = False) -> None:
+    """A banner for a run that did not simply finish, and for files that cannot be read.
+
+    Args:
+      is_headline: whether the page's headline says that the run failed, and why.
+    """
     status = profile.status
     message = as_markdown(as_sentence(status.message or ""), 600)
     if status.state == "failed":
-        st.error(f"**This run failed.** {message} The pages show what was recorded before.")
+        if not is_headline:
+            st.error(f"**This run failed.** {message} The pages show what was recorded before.")
         _show_loss(profile)
         _show_detail(profile)
     elif status.state == "incomplete":

@@ -31,6 +31,7 @@ def run_page(
     shows: str,
     needed: str = "a strategy and devices",
     suits: Callable[[RunEntry], bool] = lambda _: True,
+    says_status: bool = True,
 ) -> OpenRun | None:
     """Draw the head of a page; return the opened run, or None if the page shows what to do instead.
 
@@ -41,6 +42,8 @@ def run_page(
       needed: what to choose under New run for a run that the page has something to show of.
       suits: whether the page has anything to show of a run. Without one in the address, it opens on
         the run shown last if that suits, else on the newest that does.
+      says_status: whether to say how a run ended that did not simply finish. A page that does not
+        want this has it in its own place.
     """
     left, right = head or st.columns([3, 2], vertical_alignment="center")
     row = left.container()
@@ -73,7 +76,8 @@ def run_page(
     with row:
         show_head(page, entry.name, opened.profile.segments)
     if opened.profile.status.is_over:
-        show_status(opened.profile)
+        if says_status:
+            show_status(opened.profile)
         return opened
     # Beside each other: the page's own numbers stay in sight on a projector.
     left, right = st.columns([2, 3], vertical_alignment="center")

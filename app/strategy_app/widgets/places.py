@@ -131,6 +131,6 @@ def mark_place(place: Place, page: str = "") -> None:
     Streamlit marks only the page that is open, which may be another mode of the row's item.
     """
     header = f'[data-testid=stTopNavLink][href$="/{place.entries[0].page}"]'
-    row = f'.st-key-page_row a:is([href="{page}"], [href^="{page}?"])'
-    marked = "background:color-mix(in srgb, currentColor 11%, transparent); font-weight:600"
+    row = f'.st-key-page_row a:not(.st-key-page_modes a):is([href="{page}"], [href^="{page}?"])'
+    marked = "background:rgba(151, 166, 195, 0.2) !important; font-weight:600"
     st.html(f"<style>{header}, {row} {{{marked}}}</style>")

@@ -97,9 +97,10 @@ def split_unit(text: str) -> tuple[str | None, str]:
 
 
 def show_strip(tiles: Sequence[Tile]) -> None:
-    """Draw the tiles in one thin row, which scrolls to the side where it must."""
-    cells = "".join(_cell(tile, large=False) for tile in tiles)
-    st.html(f'{STYLE}<div class="lab-tiles strip">{cells}</div>')
+    """Draw the tiles that have a value in one thin row, which scrolls to the side where it must."""
+    cells = "".join(_cell(tile, large=False) for tile in tiles if tile.value is not None)
+    if cells:
+        st.html(f'{STYLE}<div class="lab-tiles strip">{cells}</div>')
 
 
 def show_tiles(tiles: Sequence[Tile], *, first_is_large: bool = False) -> None:

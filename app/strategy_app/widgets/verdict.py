@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -29,10 +30,11 @@ _HEADLINE = """<style>
 </style>"""
 
 
-def show_headline(profile: Profile, facts: Facts) -> None:
-    """One sentence or two, large."""
+def show_headline(profile: Profile, facts: Facts) -> str:
+    """One sentence or two, large. Returns their text."""
     parts = headline(profile, facts)
     show_sentence("".join(map(part_as_html, parts)))
+    return "".join(parts)
 
 
 def part_as_html(part: str) -> str:
@@ -51,19 +53,20 @@ def show_sentence(sentence: str) -> None:
 
 
 def show_findings(
-    facts: Facts, offer: Callable[[Finding], None] = lambda _finding: None
+    facts: Facts, headline: str, offer: Callable[[Finding], None] = lambda _finding: None
 ) -> list[DeltaGenerator]:
-    """Why is it slow, the largest cost first; each with what to try.
+    """What to do, by cause, the largest cost first.
 
     Returns an empty place for each finding, in the order of `findings`: for what a step would take
     without it, which a replay predicts after the page is there.
 
     Args:
+      headline: what stands above: the sentence of a finding is not repeated.
       offer: draws below a finding what the lab can do about it.
     """
     found = findings(facts)
     st.header(
-        "Why is it slow?",
+        "What to do",
         help="Ranked by the share of the loop's wall time; no two findings have the same time.",
     )
     if not found:
@@ -77,26 +80,36 @@ def show_findings(
             else f"Not known: {reason}."
         )
         return []
-    places = [_show_one(finding, offer) for finding in found[:SHOWN]]
+    show = partial(_show_one, headline=headline, offer=offer, has_failed=facts.failure is not None)
+    places = [show(finding) for finding in found[:SHOWN]]
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
-            places += [_show_one(finding, offer) for finding in found[SHOWN:]]
+            places += [show(finding) for finding in found[SHOWN:]]
     return places
 
 
-def _show_one(finding: Finding, offer: Callable[[Finding], None]) -> DeltaGenerator:
+def _show_one(
+    finding: Finding, headline: str, offer: Callable[[Finding], None], *, has_failed: bool
+) -> DeltaGenerator:
+    is_first = finding.sentence in headline
+    unknown = "Failure" if is_first and has_failed else "Cost unknown"
     with st.container(border=True):
         left, right = st.columns([1, 4])
         with left:
             if finding.cost is None:
-                st.markdown("**Cost unknown**")
+                st.markdown(f"**{unknown}**")
             else:
                 st.markdown(f"**{finding.cost.share_text}**")
                 st.caption(sentence_as_markdown(finding.cost.detail_text))
         with right:
-            st.markdown(sentence_as_markdown(finding.sentence))
-            place = st.empty()
-            st.caption(f"Try: {sentence_as_markdown(finding.advice)}")
+            advice = f"Try: {sentence_as_markdown(finding.advice)}"
+            if is_first:
+                st.markdown(advice)
+                place = st.empty()
+            else:
+                st.markdown(sentence_as_markdown(finding.sentence))
+                place = st.empty()
+                st.caption(advice)
             offer(finding)
     return place
 

@@ -87,8 +87,11 @@ def test_a_missing_number_says_why(runs: Path) -> None:
 
 def test_the_failure_stands_on_top_with_what_was_recorded(runs: Path) -> None:
     at = open_page("overview", runs, run="failed")
-    assert "This run failed" in at.error[0].value
+    assert not at.error, "the headline has said it"
+    assert "The run failed" in text_of(at)
+    assert "**Failure**" in text_of(at)
     assert "Step time" in text_of(at)
+    assert "This run failed" in open_page("placement", runs, run="failed").error[0].value
 
 
 def test_communication_prints_its_formulas(runs: Path) -> None:

@@ -99,7 +99,7 @@ HAS_GROUND = """colour => {
     return app && getComputedStyle(app).backgroundColor === colour;
 }"""
 GROUNDS: dict[Scheme, str] = {"dark": "rgb(16, 21, 28)", "light": "rgb(255, 255, 255)"}
-BEGINNINGS = ".lab-headline, h1, h3, p, iframe, .live"
+BEGINNINGS = ".lab-headline, h2, h3, p, iframe, .live"
 SCHEMES: tuple[Scheme, ...] = ("dark", "light")
 
 

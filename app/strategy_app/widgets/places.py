@@ -96,7 +96,7 @@ def show_head(page: str, run: str | None = None, segments: Sequence[SegmentOpene
     modes = [item for item in entry.modes if has_something(item[0], segments) or item[0] == page]
     with page_row():
         with st.container(key="page_title"):
-            st.title(TITLES[page])
+            st.title(TITLES[page], anchor=False)
             mark_place(place, entry.page)
         show_row(place, run)
         if len(modes) > 1:

@@ -163,7 +163,8 @@ $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 # Every figure of docs/figures.md, measured here; wants a quiet machine and more than an hour.
 FIGURES := startup reconfigure live_page timeline big_profile pages summary exports context_tracer \
 	compare_noise capture_overhead spare_devices tpu xspace wire clock cluster cluster_changes parameter_server \
-	replay scaling viewers busy_machine advice import_profile gate_calibration
+	replay scaling viewers busy_machine advice gate_calibration
+FIGURES += import_profile  # of plugins/imports
 figures: $(VENV)/.tests
 	for name in $(FIGURES); do echo "== $$name"; $(BIN)/python -m benchmarks.$$name || exit 1; done
 

@@ -43,7 +43,7 @@ Part = tuple[NDArray[np.uint8], NDArray[np.bool_]]
 _OURS = """
 import json, sys, time
 from pathlib import Path
-from strategy_profiles.imports.import_run import import_profile
+from strategy_profiles.importers import import_profile
 begin = time.perf_counter()
 import_profile(Path(sys.argv[1]), Path(sys.argv[2]) / "run")
 seconds = time.perf_counter() - begin

@@ -23,6 +23,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.exports import destinations, formats
 from strategy_profiles.extras import extras
+from strategy_profiles.registered import registered
 from strategy_profiles.run import reference as run_reference
 from strategy_profiles.spec import reference as spec_reference
 from strategy_profiles.tables.schema import COLUMNS
@@ -66,6 +67,7 @@ def surface() -> dict[str, list[str]]:
     found["formats"] = sorted(formats())
     found["destinations"] = sorted(destinations())
     found["extras"] = sorted(extras())
+    found["imports"] = sorted(registered("imports"))
     return found
 
 

@@ -15,6 +15,7 @@ import pytest
 from strategy_core.cli.main import main, verb_parsers
 from strategy_core.tracing.waiting_folder import open_log
 from strategy_profiles.run.manifest import WAITS, create_run_file
+from tests.plugins.leaves import of_leaves
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -45,9 +46,9 @@ WRITING = (
     ["export", "OPEN", "--format", "html", "-o", "RUNS/out.html"],
     ["baseline", "OPEN", "-o", "RUNS/baseline.json"],
     ["gate", "OPEN", "--baseline", "BASELINE", "--markdown", "RUNS/report.md"],
-    ["import", "TRACE", "-o", "RUNS/imported"],
     ["run", "-o", "RUNS/new"],
     ["trace", "-o", "RUNS/traced", "PROGRAM"],
+    *(argv for leaf in of_leaves("doors") for argv in getattr(leaf, "WRITING", ())),
 )
 
 
@@ -132,7 +133,7 @@ def test_what_may_not_be_read_is_named(closed: str, places: dict[str, Path]) -> 
         (places["RUN"] / closed).chmod(0o755)
 
 
-@pytest.mark.parametrize("argv", WRITING, ids=lambda argv: argv[0])
+@pytest.mark.parametrize("argv", WRITING, ids=" ".join)
 def test_where_it_may_not_be_written_is_named(argv: list[str], places: dict[str, Path]) -> None:
     places["RUNS"].chmod(0o555)
     code, said = as_another_user(line_of(argv, places), places["OWN"])

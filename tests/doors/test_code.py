@@ -76,10 +76,6 @@ OPENS = {
     "strategy_profiles/exports/json.py": WRITES,
     "strategy_profiles/exports/report/page.py": OWN,
     "strategy_profiles/guards.py": GUARD,
-    "strategy_profiles/imports/found_files.py": BOUNDED,
-    "strategy_profiles/imports/unpacked.py": GUARD,
-    "strategy_profiles/imports/write_run.py": SELF,
-    "strategy_profiles/imports/xplane_file.py": BOUNDED,
     "strategy_profiles/prediction/link.py": BOUNDED,
     "strategy_profiles/registered.py": "the metadata of an installed package",
     "strategy_profiles/reporting/document.py": OWN,
@@ -169,8 +165,6 @@ def test_every_text_of_a_page_is_listed() -> None:
 def test_digits_become_a_number_only_if_they_are_few() -> None:
     """Python reads no number of more than 4,300 digits, and NumPy none of more than 64 bits."""
     checked = {
-        "strategy_profiles/imports/device_lines.py",
-        "strategy_profiles/imports/device_spans.py",
         "strategy_profiles/reporting/device_names.py",
         "strategy_core/training/parameter_server/closure.py",
         "strategy_core/training/parameter_server/variable_placement.py",

@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from strategy_app.widgets.places import RUN, TITLES
-from strategy_profiles.imports.import_run import import_profile
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.profiles.served_run import write_served_run
@@ -47,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         for name, recipe in RECIPES.items():
             started.write_run(name, **{"steps": 40, "windows": 1, "window_steps": 4, **recipe})
         write_served_run(started.runs / "servers")
-        import_profile(DATA / "imported" / "gpu_gemm.xplane.pb", started.runs / "imported")
+        shutil.copytree(DATA / "imported" / "gpu_gemm", started.runs / "imported")
         shutil.copytree(DATA / "captured_step", started.runs / "captured")
         yield started
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,7 +12,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from strategy_profiles.imports.import_run import import_profile
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import SegmentOpened, StepDone
 from strategy_profiles.run.layout import worker_folder
@@ -157,9 +157,8 @@ def test_the_first_step_has_the_length_that_the_overview_gives_it(
 def test_panels_of_an_imported_profile_do_not_blame_the_run(
     open_page: Open, server: Server
 ) -> None:
-    profile = Path(__file__).parents[1] / "data/imported/gpu_gemm.xplane.pb"
     run = server.fresh("imported-live")
-    import_profile(profile, run)
+    shutil.copytree(Path(__file__).parents[1] / "data" / "imported" / "gpu_gemm", run)
     page = open_page(server.address(run=run.name))
     phases, capture = (page.locator(f"[data-panel={name}]") for name in ("phases", "capture"))
     expect(phases).to_contain_text("an imported profile has no in-graph timestamps")

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.fuzz.cases import KINDS, try_case
+from tests.fuzz.kinds import KINDS, try_case
 
 _MOST_MEMORY_BYTES = 8 << 30
 """Limit of this process's address space: a larger allocation is a fault, and no swapping."""

@@ -13,7 +13,8 @@ from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import parse_spec
 from strategy_profiles.user_input.text import TextError, parse_json
 from strategy_profiles.user_input.yaml_text import parse_yaml
-from tests.fuzz.cases import KINDS, Answer, SilentError, judge, try_case
+from tests.fuzz.cases import Answer, SilentError, judge
+from tests.fuzz.kinds import KINDS, try_case
 
 TEXT = st.text(max_size=200) | st.text(st.sampled_from("&*[]{}:,-!<>|'\"ab0. \n"), max_size=60)
 PLAIN = st.recursive(

@@ -17,10 +17,12 @@ from packaging.utils import canonicalize_name
 
 from strategy_profiles.extras import extras
 from strategy_profiles.registered import registered
+from tests.plugins.leaves import of_leaves
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
-DATA = Path(__file__).parents[1] / "data"
+TESTS = Path(__file__).parents[1]
+DATA = TESTS / "data"
 
 
 def needed(wheel: zipfile.ZipFile) -> dict[str, Distribution]:
@@ -90,12 +92,12 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "export a --format parquet -o tables",
         "export a --format film -o film.html",
         "sql a SELECT(1)",
-        f"import {DATA / 'imported/tpu_psum.xplane.pb'} -o imported",
         f"what-if {DATA / 'input_stages'} --faster compute=2",
         "recover a",
         "contexts",
+        *(command for leaf in of_leaves("installing") for command in leaf.READING),
     ],
-    ids=lambda command: command.replace(str(DATA), "DATA"),
+    ids=lambda command: command.replace(str(TESTS), "TESTS"),
 )
 def test_what_reads_runs_needs_no_extra(lab: Lab, command: str) -> None:
     done = lab(*command.split())

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+import strategy_profiles
 from strategy_core.doctor.package_check import addition_checks
 from strategy_profiles.registered import every_entry, registered
 from tests import lab_access
@@ -32,6 +33,25 @@ FORMAT = Format("names", "Names", "The run's name.", ".txt", "text/plain",
                 lambda profile, path: path.write_text(profile.name))
 DESTINATION = Destination("shelf", "Shelf", "its name, to a shelf",
                           lambda profile, address: f"{profile.name} at {address}")
+"""
+IMPORTS = """
+from strategy_profiles.importers import Importer
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Finished, StepDone
+from strategy_profiles.run.layout import worker_folder
+from strategy_profiles.run.manifest import create_run_file
+
+def write(path, run):
+    create_run_file(run, recorded_by="import")
+    log = EventLog(worker_folder(run, 0).events)
+    walls = [float(word) for word in path.read_text().split()]
+    for step, wall in enumerate(walls):
+        log.write(StepDone(0, step, 10**18 + step * 10**9, wall, None, None, False))
+    log.write(Finished("finished", len(walls)))
+    log.close()
+
+WALLS = Importer("a file .walls of milliseconds", write, (".walls",))
+GREEDY = Importer("what the lab opens", write, ("", ".json"))
 """
 BROKEN = "import a_module_that_is_not_there\n"
 
@@ -95,6 +115,24 @@ def test_exports_are_choices_and_write(packages: Packages, tmp_path: Path) -> No
     assert packages.lab("export", run, "--format", "names", "-o", target).returncode == 0
     assert target.read_text() == "mine"
     assert packages.lab("export", run, "--format", "shelf", "-o", "top").stdout == "mine at top\n"
+
+
+def test_an_importer_opens_its_own_files_and_not_those_of_the_lab(
+    packages: Packages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = "walls = stranger.files:WALLS\ngreedy = stranger.files:GREEDY\n"
+    packages.add("stranger", f"[strategy_lab.imports]\n{entries}", files=IMPORTS)
+    (tmp_path / "mine.walls").write_text("10 20 30")
+    (tmp_path / "trace.json").write_text("10 20 30")
+    said = packages.lab("import", "--help").stdout
+    assert "a file .walls of milliseconds" in " ".join(said.split())
+    monkeypatch.chdir(tmp_path)
+    done = packages.lab("import", "mine.walls")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "Imported as runs/mine")
+    steps = strategy_profiles.load(tmp_path / "runs" / "mine").table("steps")
+    assert steps["wall_ms"].to_pylist() == [10.0, 20.0, 30.0]
+    done = packages.lab("import", "trace.json")
+    assert (done.returncode, "Nothing in trace.json can be read" in done.stderr) == (2, True)
 
 
 def test_a_package_that_cannot_be_imported_keeps_nothing_else_from_working(

@@ -1,9 +1,8 @@
 """Names and texts of TensorFlow that readers of a run match, besides those of captured events.
 
-The names of events are in `profiles/strategy_profiles/capture/event_names.py` and, of profiles from
-elsewhere, `profiles/strategy_profiles/imports/event_names.py`. What runs with TensorFlow matches
-more errors: `strategy_core/strategy_core/private_tf/error_texts.py`. Tests beside that file check
-each name and text here.
+The names of events are in `profiles/strategy_profiles/capture/event_names.py`. What runs with
+TensorFlow matches more errors: `strategy_core/strategy_core/private_tf/error_texts.py`. Tests
+beside that file check each name and text here.
 """
 
 from __future__ import annotations

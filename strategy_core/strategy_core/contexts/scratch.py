@@ -25,8 +25,7 @@ LECTURE_PREFIX = "strategy-lab-lecture-"
 EXPORT_PREFIX = "strategy-lab-export-"
 """Prefix of `strategy_profiles.exports`, which deletes its folders itself unless it is killed."""
 IMPORT_PREFIX = "strategy-lab-import-"
-"""Prefix of the locked files of `strategy_profiles.imports`, which deletes them unless it is
-killed."""
+"""Prefix of the locked files of importers, which delete them unless they are killed."""
 _YOUNG_S = 60.0
 """Younger folders are kept: their owner may not have locked them yet."""
 _LONGEST_EXPORT_S = 3600.0

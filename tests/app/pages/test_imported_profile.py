@@ -8,20 +8,16 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from strategy_profiles.imports.import_run import import_profile
 from tests.app.looking import open_page, text_of
-from tests.profiles.imports.made import old_gpu_profile
 from tests.synthetic import write_run
 
-TPU = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum.xplane.pb"
+IMPORTED = Path(__file__).parents[2] / "data" / "imported"
+TPU, WITHOUT_STEPS = "tpu_psum", "gpu_gemm"
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = tmp_path_factory.mktemp("runs")
-    for name in ("one", "two"):
-        import_profile(TPU, runs / name)
-    return runs
+    return Path(shutil.copytree(IMPORTED, tmp_path_factory.mktemp("pages") / "runs"))
 
 
 @pytest.mark.parametrize(
@@ -41,7 +37,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, runs: Path) -> None:
-    assert said in text_of(open_page(page, runs, run="one"))
+    assert said in text_of(open_page(page, runs, run=TPU))
 
 
 def other_links(shown: AppTest) -> list[str]:
@@ -52,46 +48,39 @@ def other_links(shown: AppTest) -> list[str]:
     return labels[len(row) :]
 
 
-def test_a_profile_without_steps_offers_no_film_and_no_new_run(tmp_path: Path) -> None:
-    import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
+def test_a_profile_without_steps_offers_no_film_and_no_new_run(runs: Path) -> None:
     for page in ("timeline", "film"):
-        shown = open_page(page, tmp_path, run="one")
+        shown = open_page(page, runs, run=WITHOUT_STEPS)
         assert other_links(shown) == ["All steps", "Step film"]
     assert "A film needs a step" in text_of(shown)
 
 
-def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(tmp_path: Path) -> None:
-    import_profile(TPU.with_name("gpu_gemm.xplane.pb"), tmp_path / "one")
-    shown = open_page("overview", tmp_path, run="one")
+def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(runs: Path) -> None:
+    shown = open_page("overview", runs, run=WITHOUT_STEPS)
     assert "has 1 replica and no known step: no annotations of steps" in text_of(shown)
     assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
     assert not shown.header, "headings over numbers that no step has"
     assert other_links(shown) == ["Timeline of its ops"]
-    sent = open_page("communication", tmp_path, run="one")
+    sent = open_page("communication", runs, run=WITHOUT_STEPS)
     assert "Import a profile of several devices" in text_of(sent)
     assert not other_links(sent), "the lab cannot run an imported profile"
 
 
-def test_a_run_without_a_spec_is_not_laid_beside_the_fields_of_one(
-    runs: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(runs / "one", tmp_path / "imported")
-    write_run(tmp_path / "recorded", steps=60, windows=0)
-    compared = text_of(open_page("compare", tmp_path, a="imported", b="recorded"))
+def test_a_run_without_a_spec_is_not_laid_beside_the_fields_of_one(runs: Path) -> None:
+    write_run(runs / "recorded", steps=60, windows=0)
+    compared = text_of(open_page("compare", runs, a=TPU, b="recorded"))
     assert "Run A has no recorded spec." in compared
     assert "lab-fields" not in compared
 
 
 def test_losses_that_no_profile_has_are_not_drawn(runs: Path) -> None:
-    compared = text_of(open_page("compare", runs, a="one", b="two"))
+    compared = text_of(open_page("compare", runs, a=TPU, b=WITHOUT_STEPS))
     said = "The losses are not known. A: a profile does not record the loss"
     assert said in compared.replace("\\", "")
 
 
-def test_copies_of_unknown_size_do_not_make_collectives_unknown(tmp_path: Path) -> None:
-    (tmp_path / "old.xplane.pb").write_bytes(old_gpu_profile())
-    import_profile(tmp_path / "old.xplane.pb", tmp_path / "runs" / "one")
-    said = text_of(open_page("communication", tmp_path / "runs", run="one")).replace("\\", "")
+def test_copies_of_unknown_size_do_not_make_collectives_unknown(runs: Path) -> None:
+    said = text_of(open_page("communication", runs, run="old_gpu")).replace("\\", "")
     assert "no collective in the captured steps" in said
     assert "the profile does not tell the size of at least one copy" in said
     assert "The sizes of what 2 pairs sent are not known." in said

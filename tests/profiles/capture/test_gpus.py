@@ -5,7 +5,6 @@ Nothing here has run on a GPU: the captures are made after the collector's sourc
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from strategy_profiles.capture import xspace
 from strategy_profiles.capture.convert import WindowOf, to_tables
 from strategy_profiles.capture.graph import Graph
 from strategy_profiles.capture.joined import Joined, join
-from strategy_profiles.imports.import_run import import_profile
-from strategy_profiles.tables.store import load
 from tests.made_xplane import MadeLine, MadePlane, started
 from tests.made_xplane import xspace as made_xspace
 from tests.synthetic.gpus import BYTES, EPOCH_NS, Cards
@@ -190,22 +187,3 @@ def test_instructions_of_a_tpu_core_are_read() -> None:
     rows = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
     found = {(row["replica"], row["compute_ms"], row["transfer_ms"]) for row in rows}
     assert found == {(0, 12.0, 6.0), (1, 12.0, 6.0)}
-
-
-@pytest.mark.parametrize("is_ahead", [False, True])
-def test_an_import_of_the_same_file_has_the_same_figures(tmp_path: Path, is_ahead: bool) -> None:
-    """Both read kernels by the same names; the import knows no graph."""
-    cards = Cards(late_ms=LATE, is_ahead=is_ahead)
-    (tmp_path / "box.xplane.pb").write_bytes(cards.capture())
-    run = import_profile(tmp_path / "box.xplane.pb", tmp_path / "run").folder
-    imported = load(run).table("replica_steps").to_pylist()
-    captured = _tables(cards)["replica_steps"]
-    phases = ("compute_ms", "transfer_ms", "wait_ms")
-
-    def figures(rows: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[float, ...]]:
-        return {
-            (row["step"], row["replica"]): tuple(round(row[name], 3) for name in phases)
-            for row in rows
-        }
-
-    assert figures(imported) == figures(captured)

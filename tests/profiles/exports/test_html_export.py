@@ -15,7 +15,6 @@ import pytest
 import strategy_profiles
 from strategy_profiles.exports import write
 from strategy_profiles.exports.report.timeline import MAX_SPANS, OUTSIDE, Stretch, choose
-from strategy_profiles.imports.import_run import import_profile
 from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.palette import PHASE_NAMES, SERIES_COLOUR, device_colour
 from strategy_profiles.tables.store import Profile
@@ -214,10 +213,9 @@ def test_spans_outside_of_every_step_are_named_so_and_are_not_the_last_stretch()
 
 
 def test_an_imported_profile_tells_its_steps_from_what_is_outside_of_them(
-    target: Path, tmp_path: Path
+    target: Path,
 ) -> None:
-    recorded = Path(__file__).parents[2] / "data/imported/tpu_psum.xplane.pb"
-    run = import_profile(recorded, tmp_path / "run").folder
+    run = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum"
     text = _section(_report(strategy_profiles.load(run), target), "timeline")
     assert "outside of every step" in text
     assert "steps 0 to 2" in text

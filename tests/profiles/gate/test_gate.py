@@ -33,10 +33,9 @@ from strategy_profiles.gate.markdown import markdown
 from strategy_profiles.gate.report import GateReport, gate
 from strategy_profiles.gate.text import accept_command, head, open_questions
 from strategy_profiles.gate.time_checks import time_checks
-from strategy_profiles.imports.import_run import import_profile
-from tests.profiles.imports.made import gpu_profile
 from tests.synthetic import HOSTILE, write_run
 
+IMPORTED = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum"
 HERE = Machine("here", 2, "2.21.0")
 
 
@@ -161,15 +160,13 @@ def test_a_fact_that_no_accepted_run_knows_is_named_and_not_within(tmp_path: Pat
 
 
 def test_what_an_imported_run_lacks_is_unknown_and_not_less(tmp_path: Path) -> None:
-    (tmp_path / "host.xplane.pb").write_bytes(gpu_profile())
-    folder = import_profile(tmp_path / "host.xplane.pb", tmp_path / "imported").folder
-    imported = read_run(strategy_profiles.load(folder))
+    imported = read_run(strategy_profiles.load(IMPORTED))
     assert {"memory", "retraces", "detours"} <= imported.exact.missing.keys()
     assert not any("variables" in name for name in imported.exact.facts["placement"])
     own = accept([imported])
     assert own.is_imported
     recorded = made(tmp_path / "recorded")
-    with pytest.raises(LabError, match="Run imported was imported, and the baseline was recorded"):
+    with pytest.raises(LabError, match="Run tpu_psum was imported, and the baseline was recorded"):
         gate(accept([recorded]), [imported])
     with pytest.raises(LabError, match="The baseline was imported, and run recorded was recorded"):
         gate(own, [recorded])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import shutil
 import tempfile
@@ -14,7 +13,6 @@ import pytest
 from strategy_core.contexts import scratch
 from strategy_core.lecture.recording import RUNS, remove_unpacked
 from strategy_core.processes import descendants
-from strategy_profiles.imports.unpacked import unpacked
 
 LATER_S = 3600.0
 
@@ -62,21 +60,6 @@ def test_the_folder_of_a_killed_export_is_removed_after_the_longest_export_time(
     folder.mkdir()
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 600) == []
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 2 * LATER_S) == [folder]
-
-
-def test_an_unpacked_import_stays_until_its_process_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    packed = tmp_path / "profile.gz"
-    packed.write_bytes(gzip.compress(b"events"))
-    with unpacked(packed) as found:
-        assert remove_abandoned(tmp_path) == []
-        left = tmp_path / f"{scratch.IMPORT_PREFIX}of-a-killed-process"
-        left.write_bytes(found.path.read_bytes())
-        assert remove_abandoned(tmp_path) == [left]
-        assert found.path.exists()
-    assert list(tmp_path.iterdir()) == [packed]
 
 
 def test_the_runs_of_a_lecture_stay_until_its_lab_is_gone(

@@ -1,0 +1,211 @@
+"""The tables of a host of an imported profile, as a capture window of a run has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from strategy_imports.copies import copies
+from strategy_imports.host_profile import HostProfile
+from strategy_imports.recording import Ints
+from strategy_imports.spans import Spans
+from strategy_profiles.capture.bandwidth import bandwidths
+from strategy_profiles.capture.graph import CATEGORY_NAMES
+from strategy_profiles.tables.schema import TABLES
+
+Columns = dict[str, Any]
+_CLOCKS = ("host", "device")
+
+
+def window_tables(
+    host: HostProfile, worker: int, first_replica: int, names: Sequence[str], host_name: str
+) -> dict[str, pa.Table]:
+    """Return every table of the host's window.
+
+    Args:
+      host: what its recording says.
+      worker: number of the host in the run.
+      first_replica: number in the run of its first replica.
+      names: the devices' names in the run; `host_name` is the host's own.
+    """
+    devices = [*names, host_name]
+    numbers = np.append(host.steps.number, -1)
+    columns = {
+        "spans": _spans(host, devices, numbers, first_replica),
+        "replica_steps": _replica_steps(host, devices, numbers, first_replica),
+        "core_steps": {"step": np.zeros(0, np.int64)},
+        "collectives": _collectives(host, devices, numbers, first_replica),
+        "transfers": _transfers(copies(host, devices, numbers), host, numbers),
+        "causes": {"step": np.zeros(0, np.int64)},
+        "input_stages": {"step": np.zeros(0, np.int64)},
+        "tensors": {"step": np.zeros(0, np.int64)},
+    }
+    return {name: table(name, found, worker) for name, found in columns.items()}
+
+
+def table(name: str, columns: Columns, worker: int) -> pa.Table:
+    """Return a table of the run's schema; columns that are not given are null."""
+    schema = TABLES[name]
+    length = len(next(iter(columns.values())))
+    known = {
+        "segment": np.zeros(length, np.int32),
+        "worker": np.full(length, worker, np.int32),
+    } | columns
+    arrays = [_typed(known.get(field.name), field.type, length) for field in schema]
+    return pa.table(arrays, schema=schema)
+
+
+def _typed(values: Any, kind: pa.DataType, length: int) -> pa.Array:
+    if values is None:
+        if pa.types.is_dictionary(kind):
+            return pa.array([None] * length, kind.value_type).dictionary_encode().cast(kind)
+        return pa.nulls(length, kind)
+    array = values if isinstance(values, pa.Array) else pa.array(values)
+    if pa.types.is_dictionary(kind) and not pa.types.is_dictionary(array.type):
+        return array.cast(kind.value_type).dictionary_encode().cast(kind)
+    return array.cast(kind)
+
+
+def texts(index: Ints, known: Sequence[str]) -> pa.Array:
+    """Return texts by index as a dictionary column; null where the index is -1 or it is empty."""
+    unique, place = np.unique(np.asarray([*known, ""], dtype=object), return_inverse=True)
+    codes = place[index].astype(np.int32)
+    empty = int(np.searchsorted(unique, ""))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(codes, mask=codes == empty), pa.array(list(unique), pa.string())
+    )
+
+
+def nullable(values: Ints) -> pa.Array:
+    return pa.array(values, mask=values < 0)
+
+
+def replica_numbers(spans: Spans, first_replica: int) -> pa.Array:
+    return nullable(np.where(spans.replica >= 0, spans.replica + first_replica, -1))
+
+
+def _transfers(copied: Columns, host: HostProfile, numbers: Ints) -> Columns:
+    """Return the copies, then the messages between slices that arrived in a step."""
+    step = host.steps.host.of(host.messages.end_ns)
+    chosen = np.flatnonzero((step >= 0) & host.messages.is_across)
+    found = host.messages.take(chosen)
+    sent, received = (
+        [f"/slice:{ends[at]}/device:TPU:{ends[at + 1]}" for ends in found.ends.tolist()]
+        for at in (0, 2)
+    )
+    own: Columns = {
+        "step": numbers[step[chosen]],
+        "tensor": pa.array([name or None for name in found.collective], pa.string()),
+        "bytes": found.bytes,
+        "send_device": pa.array(sent, pa.string()),
+        "recv_device": pa.array(received, pa.string()),
+        "start_ns": found.start_ns,
+        "duration_ms": (found.end_ns - found.start_ns) / 1e6,
+        "source": pa.array(["measured"] * len(found), pa.string()),
+        "bytes_source": pa.array(["measured"] * len(found), pa.string()),
+    }
+    return {name: _after(column, own[name]) for name, column in copied.items()}
+
+
+def _after(first: Any, second: Any) -> pa.Array:
+    """Return two columns of one type after each other."""
+    first = first if isinstance(first, pa.Array) else pa.array(first)
+    second = second if isinstance(second, pa.Array) else pa.array(second)
+    return pa.concat_arrays([first, second.cast(first.type)])
+
+
+def _spans(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int) -> Columns:
+    spans = host.spans
+    return {
+        "step": nullable(numbers[spans.step]),
+        "device": texts(device_of_rows(host, spans), devices_with_replicas(host, devices)),
+        "replica": replica_numbers(spans, first),
+        "name": texts(spans.name, host.texts.all),
+        "op": texts(spans.op, host.texts.all),
+        "category": texts(spans.category, CATEGORY_NAMES),
+        "start_ns": spans.start_ns,
+        "duration_ns": spans.end_ns - spans.start_ns,
+        "clock": texts((spans.device >= 0).astype(np.int64), _CLOCKS),
+        "thread": spans.thread,
+    }
+
+
+def devices_with_replicas(host: HostProfile, devices: Sequence[str]) -> list[str]:
+    """Return the devices' names, then those of replicas that share one device with others."""
+    return [*devices, *replica_devices(host, devices)]
+
+
+def replica_devices(host: HostProfile, devices: Sequence[str]) -> list[str]:
+    """Return the name of each replica's device; the number is added if several share one."""
+    own = host.replicas.devices
+    return [
+        f"{devices[device]} (replica {replica})" if own.count(device) > 1 else devices[device]
+        for replica, device in enumerate(own)
+    ]
+
+
+def device_of_rows(host: HostProfile, spans: Spans) -> Ints:
+    """Return each row's index in `devices_with_replicas`."""
+    num_devices = len(host.devices) + 1
+    own = np.where(spans.device >= 0, spans.device, num_devices - 1)
+    return np.where(spans.replica >= 0, num_devices + spans.replica, own)
+
+
+def _replica_steps(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int) -> Columns:
+    named = replica_devices(host, devices)
+    source = "derived" if host.steps.is_derived else "measured"
+    parts: list[Columns] = []
+    for split in host.splits:
+        length = len(host.steps)
+        on_device = host.replicas.devices[split.replica] >= 0
+        parts.append(
+            {
+                "step": numbers[:length],
+                "replica": np.full(length, first + split.replica),
+                "device": np.full(length, split.replica),
+                "start_ns": split.windows.start_ns,
+                "wall_ms": (split.windows.end_ns - split.windows.start_ns) / 1e6,
+                **{
+                    f"{phase}_ms": getattr(split, f"{phase}_ns") / 1e6
+                    for phase in ("compute", "wait", "transfer", "input", "idle")
+                },
+                "clock": np.full(length, int(on_device)),
+            }
+        )
+    if not parts:
+        return {"step": np.zeros(0, np.int64)}
+    joint = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    rows = len(joint["step"])
+    return joint | {
+        "device": texts(joint["device"], named),
+        "clock": texts(joint["clock"], _CLOCKS),
+        "source": texts(np.zeros(rows, np.int64), [source]),
+    }
+
+
+def _collectives(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int) -> Columns:
+    found = host.collectives
+    rows = host.spans.take(found.span)
+    moving = np.clip(found.all_started_ns, rows.start_ns, rows.end_ns)
+    transfer_s = (rows.end_ns - moving) / 1e9
+    algbw, busbw = bandwidths(found.bytes, transfer_s, found.op, found.group_size)
+    return {
+        "step": numbers[rows.step],
+        "replica": replica_numbers(rows, first),
+        "device": texts(device_of_rows(host, rows), devices_with_replicas(host, devices)),
+        "op": pa.array(found.op, pa.string()),
+        "name": texts(rows.name, host.texts.all),
+        "instance": found.instance,
+        "group_size": nullable(found.group_size),
+        "bytes": nullable(found.bytes),
+        "start_ns": rows.start_ns,
+        "wait_ms": (moving - rows.start_ns) / 1e6,
+        "transfer_ms": (rows.end_ns - moving) / 1e6,
+        "algbw_gbps": pa.array(algbw, mask=np.isnan(algbw)),
+        "busbw_gbps": pa.array(busbw, mask=np.isnan(busbw)),
+        "source": texts(np.zeros(len(rows), np.int64), ["measured"]),
+        "bytes_source": texts(np.where(found.bytes >= 0, 0, -1), ["derived"]),
+    }

@@ -13,10 +13,10 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from strategy_imports.hlo_message import hlo_class
 from strategy_imports.hlo_shapes import bytes_of, collective_bytes
 from strategy_imports.proto_fields import BYTES, VARINT, Buffer, DamagedError, fields
 from strategy_imports.recording import HloOp
-from strategy_profiles.capture.xplane_message import message_class
 from strategy_profiles.spec.limits import LONGEST_NAME
 
 _MODULE = 1
@@ -95,7 +95,7 @@ class _Program:
 
     def _parsed(self, place: Place) -> Any:
         try:
-            message = message_class("HloInstructionProto")
+            message = hlo_class("HloInstructionProto")
             return message.FromString(self._buffer[place[0] : place[1]])
         except DecodeError:
             return None
@@ -152,7 +152,7 @@ class _Program:
         """By number of a stack frame: its file and line. Numbers begin at 1."""
         begin, end = self._frames_at
         try:
-            index = message_class("StackFrameIndexProto").FromString(self._buffer[begin:end])
+            index = hlo_class("StackFrameIndexProto").FromString(self._buffer[begin:end])
         except DecodeError:
             return {}
         names = dict(enumerate(index.file_names, start=1))

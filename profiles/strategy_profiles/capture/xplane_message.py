@@ -1,7 +1,6 @@
 """The XSpace message, declared here so that reading one needs no TensorFlow.
 
-Field numbers are those of tsl/profiler/protobuf/xplane.proto, and of xla/service/hlo.proto and
-xla/xla_data.proto for the programs in a profile, with one deliberate difference:
+Field numbers are those of tsl/profiler/protobuf/xplane.proto, with one deliberate difference:
 `XLine.events` is `repeated bytes`, which has the same wire format as `repeated XEvent`. Protobuf
 then only slices the file, and `wire` decodes millions of events at once.
 
@@ -11,8 +10,9 @@ process.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -24,7 +24,9 @@ _TYPES = {
     "string": _FIELD.TYPE_STRING,
     "bytes": _FIELD.TYPE_BYTES,
 }
-_MESSAGES: dict[str, list[tuple[str, int, str]]] = {
+Messages: TypeAlias = Mapping[str, Sequence[tuple[str, int, str]]]
+"""By name of a message its fields: name, number, type. A star means repeated."""
+_MESSAGES: Messages = {
     "XSpace": [
         ("planes", 1, "*XPlane"),
         ("errors", 2, "*bytes"),
@@ -61,35 +63,8 @@ _MESSAGES: dict[str, list[tuple[str, int, str]]] = {
         ("stats", 5, "*XStat"),
     ],
     "XStatMetadata": [("id", 1, "int64"), ("name", 2, "bytes")],
-    "HloInstructionProto": [
-        ("name", 1, "bytes"),
-        ("opcode", 2, "bytes"),
-        ("shape", 3, "ShapeProto"),
-        ("metadata", 7, "OpMetadata"),
-        ("id", 35, "int64"),
-        ("operand_ids", 36, "*int64"),
-        ("called_computation_ids", 38, "*int64"),
-    ],
-    "OpMetadata": [
-        ("op_name", 2, "bytes"),
-        ("source_file", 3, "bytes"),
-        ("source_line", 4, "int64"),
-        ("stack_frame_id", 15, "int64"),
-    ],
-    "ShapeProto": [
-        ("element_type", 2, "int64"),
-        ("dimensions", 3, "*int64"),
-        ("tuple_shapes", 4, "*ShapeProto"),
-    ],
-    "StackFrameIndexProto": [
-        ("file_names", 1, "*bytes"),
-        ("file_locations", 3, "*FileLocation"),
-        ("stack_frames", 4, "*StackFrame"),
-    ],
-    "FileLocation": [("file_name_id", 1, "int64"), ("line", 3, "int64")],
-    "StackFrame": [("file_location_id", 1, "int64")],
 }
-"""A star means repeated. Names are bytes, because a node's name need not be valid UTF-8."""
+"""Names are bytes, because a node's name need not be valid UTF-8."""
 
 
 def xspace_class() -> Any:
@@ -100,15 +75,25 @@ def xspace_class() -> Any:
 @cache
 def message_class(name: str) -> Any:
     """Return the generated class of a message of this module."""
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"strategy_lab.{name}"))
+    return class_of(_pool(), name)
+
+
+def class_of(pool: Any, name: str) -> Any:
+    """Return the generated class of a message in a pool that `pool_of` has made."""
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"strategy_lab.{name}"))
 
 
 @cache
 def _pool() -> Any:
+    return pool_of(_MESSAGES)
+
+
+def pool_of(messages: Messages) -> Any:
+    """Return a descriptor pool of these messages alone."""
     file = descriptor_pb2.FileDescriptorProto(
-        name="strategy_lab/xplane.proto", package="strategy_lab", syntax="proto3"
+        name="strategy_lab/messages.proto", package="strategy_lab", syntax="proto3"
     )
-    for message, fields in _MESSAGES.items():
+    for message, fields in messages.items():
         declared = file.message_type.add(name=message)
         for name, number, kind in fields:
             repeated = kind.startswith("*")

@@ -19,11 +19,6 @@ from strategy_profiles.run.manifest import check_is_free
 _LONGEST_NAME = 80
 
 
-def stem(path: Path) -> str:
-    """The name of a file up to its first dot."""
-    return path.name.partition(".")[0]
-
-
 @dataclass(frozen=True, slots=True)
 class Importer:
     """Opens profiles of one sort."""
@@ -35,7 +30,7 @@ class Importer:
     ends: tuple[str, ...]
     """How the names of its files and folders end, in small letters; `` is the end of all names. Of
     several importers the one with the longest end opens a file, and of equal ones the lab's own."""
-    run_name: Callable[[Path], str] = stem
+    run_name: Callable[[Path], str] = lambda path: path.name.partition(".")[0]
     """The name of the run, if none is asked for. Raises LabError if there is no profile."""
 
 

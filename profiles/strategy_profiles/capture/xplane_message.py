@@ -10,7 +10,7 @@ process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -67,29 +67,8 @@ _MESSAGES: Messages = {
 """Names are bytes, because a node's name need not be valid UTF-8."""
 
 
-def xspace_class() -> Any:
-    """Return the generated class of `XSpace`. The first call takes a millisecond."""
-    return message_class("XSpace")
-
-
-@cache
-def message_class(name: str) -> Any:
-    """Return the generated class of a message of this module."""
-    return class_of(_pool(), name)
-
-
-def class_of(pool: Any, name: str) -> Any:
-    """Return the generated class of a message in a pool that `pool_of` has made."""
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"strategy_lab.{name}"))
-
-
-@cache
-def _pool() -> Any:
-    return pool_of(_MESSAGES)
-
-
-def pool_of(messages: Messages) -> Any:
-    """Return a descriptor pool of these messages alone."""
+def classes_of(messages: Messages) -> Callable[[str], Any]:
+    """Return a function from a message's name to its generated class, in a pool of its own."""
     file = descriptor_pb2.FileDescriptorProto(
         name="strategy_lab/messages.proto", package="strategy_lab", syntax="proto3"
     )
@@ -108,4 +87,13 @@ def pool_of(messages: Messages) -> Any:
                 field.type_name = f".strategy_lab.{plain}"
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return pool
+
+    @cache
+    def message_class(name: str) -> Any:
+        found = pool.FindMessageTypeByName(f"strategy_lab.{name}")
+        return message_factory.GetMessageClass(found)
+
+    return message_class
+
+
+message_class = classes_of(_MESSAGES)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from strategy_profiles.capture import event_names, kernel_names, wire
 from strategy_profiles.capture.graph import CATEGORY_NAMES, COLLECTIVES
-from strategy_profiles.capture.xplane_message import xspace_class
+from strategy_profiles.capture.xplane_message import message_class
 from strategy_profiles.errors import LabError
 
 Ints = NDArray[np.int64]
@@ -114,7 +114,7 @@ class XSpaceColumns:
 def decode(data: bytes) -> XSpaceColumns:
     """Return the columns of a serialized XSpace. Raises LabError if `data` is not an XSpace."""
     try:
-        space = xspace_class().FromString(data)
+        space = message_class("XSpace").FromString(data)
     except Exception as error:
         raise LabError(
             f"The capture ({len(data)} bytes) is not an XSpace message: {error}"

@@ -13,11 +13,9 @@ HELP = "open a profile that another program recorded"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    reads = (
-        "; ".join(importer.reads for importer in reversed(importers()))
-        or "(no importer is installed)"
-    )
-    parser.add_argument("path", type=Path, metavar="PATH", help=reads)
+    reads = "; ".join(each.reads for each in reversed(importers()))
+    about = reads or "(no importer is installed)"
+    parser.add_argument("path", type=Path, metavar="PATH", help=about)
     add_output(parser, "the new run folder (default: runs/ and the name of the profile)")
 
 

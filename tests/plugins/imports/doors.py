@@ -1,6 +1,8 @@
-"""What tests/doors asks of this leaf: the files that it opens, a command that writes."""
+"""What tests/doors and tests/installing ask of this leaf: the files that it opens, its commands."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 _BOUNDED = "of a file or text whose kind and size were checked"
 OPENS = {
@@ -10,3 +12,4 @@ OPENS = {
     "strategy_imports/xplane_file.py": _BOUNDED,
 }
 WRITING = (["import", "TRACE", "-o", "RUNS/imports"],)
+READING = (f"import {Path(__file__).parent / 'data' / 'tpu_psum.xplane.pb'} -o imported",)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import strategy_profiles
+from strategy_profiles.importers import import_profile
+from strategy_profiles.tables.store import Profile
 from tests.made_xplane import Inline, MadeLine, MadePlane, started, xspace
 
 START_NS = 1_700_000_000_000_000_000
 MS = 1_000_000_000
 """Picoseconds of a millisecond."""
+
+
+def opened(folder: Path, data: bytes, name: str = "host.xplane.pb") -> Profile:
+    """The run that a profile is imported as."""
+    (folder / name).write_bytes(data)
+    return strategy_profiles.load(import_profile(folder / name, folder / "run"))
 
 
 def gpu_profile(num_gpus: int = 2, num_steps: int = 4, *, annotated: bool = True) -> bytes:

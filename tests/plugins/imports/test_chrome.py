@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import strategy_profiles
-from strategy_profiles.importers import import_profile
 from strategy_profiles.tables.store import Profile
+from tests.plugins.imports.made import opened
 
 
 def named(pid: int, process: str, threads: dict[int, str]) -> list[dict[str, Any]]:
@@ -40,13 +39,12 @@ def xprof_trace() -> list[dict[str, Any]]:
     return events
 
 
-def opened(tmp_path: Path, text: str) -> Profile:
-    (tmp_path / "trace.json").write_text(text)
-    return strategy_profiles.load(import_profile(tmp_path / "trace.json", tmp_path / "run"))
+def of_text(tmp_path: Path, text: str) -> Profile:
+    return opened(tmp_path, text.encode(), "trace.json")
 
 
 def test_a_trace_of_xprof_has_devices_steps_and_ops(tmp_path: Path) -> None:
-    profile = opened(tmp_path, json.dumps({"traceEvents": xprof_trace()}))
+    profile = of_text(tmp_path, json.dumps({"traceEvents": xprof_trace()}))
     rows = profile.table("replica_steps").to_pylist()
     assert [(row["step"], row["wall_ms"], row["compute_ms"]) for row in rows] == [
         (0, 10.0, 4.0),
@@ -71,7 +69,7 @@ def test_a_trace_of_pytorch_has_its_gpus_and_its_steps(tmp_path: Path) -> None:
             kernel = {"ph": "X", "pid": gpu, "tid": 7, "ts": begin + 10, "dur": 300.0}
             args = {"device": gpu, "stream": 7, "correlation": 2 * step + gpu + 1}
             events.append(kernel | {"name": "volta_sgemm", "cat": "kernel", "args": args})
-    profile = opened(tmp_path, json.dumps(events))
+    profile = of_text(tmp_path, json.dumps(events))
     assert profile.table("steps")["step"].to_pylist() == [0, 1, 2]
     assert profile.segments[0].replica_devices == ["/device:GPU:0", "/device:GPU:1"]
     assert {row["compute_ms"] for row in profile.table("replica_steps").to_pylist()} == {0.3}
@@ -83,7 +81,7 @@ def test_a_collective_of_pytorch_has_its_size(tmp_path: Path) -> None:
     kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL()"}
     step = {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 90, "name": "ProfilerStep#3"}
     events = [step, kernel | {"pid": 0, "tid": 7, "ts": 10, "dur": 20, "args": known}]
-    profile = opened(tmp_path, json.dumps({"traceEvents": events}))
+    profile = of_text(tmp_path, json.dumps({"traceEvents": events}))
     (row,) = profile.table("collectives").to_pylist()
     assert (row["op"], row["bytes"], row["bytes_source"]) == ("all-gather", 8000, "derived")
 
@@ -93,14 +91,14 @@ def test_a_begin_and_an_end_are_one_event(tmp_path: Path) -> None:
         {"ph": "B", "pid": 1, "tid": 1, "ts": 5.0, "name": "a:MatMul"},
         {"ph": "E", "pid": 1, "tid": 1, "ts": 8.0},
     ]
-    profile = opened(tmp_path, json.dumps(pair))
+    profile = of_text(tmp_path, json.dumps(pair))
     (row,) = profile.table("spans").to_pylist()
     assert (row["name"], row["op"], row["duration_ns"]) == ("a", "MatMul", 3000)
 
 
 def test_the_whole_events_of_a_cut_trace_are_read(tmp_path: Path) -> None:
     text = json.dumps({"traceEvents": xprof_trace()})
-    profile = opened(tmp_path, text[: len(text) - 40])
+    profile = of_text(tmp_path, text[: len(text) - 40])
     assert profile.table("spans").num_rows == 8
     levels = {note["level"]: note["message"] for note in profile.summary()["notes"]}
     assert levels["warning"].startswith("The trace is damaged or cut off")
@@ -112,9 +110,9 @@ def test_a_value_that_is_not_a_number_costs_its_event_and_no_other(tmp_path: Pat
     damaged = xprof_trace()
     ops = [event for event in damaged if event["ph"] == "X"]
     ops[0] |= {"ts": float("nan"), "args": {"of": [float("nan"), 1]}}
-    profile = opened(tmp_path, json.dumps({"traceEvents": damaged}))
+    profile = of_text(tmp_path, json.dumps({"traceEvents": damaged}))
     (tmp_path / "whole").mkdir()
-    expected = opened(tmp_path / "whole", whole).table("spans").num_rows
+    expected = of_text(tmp_path / "whole", whole).table("spans").num_rows
     assert profile.table("spans").num_rows >= expected - 1
     warnings = [
         note["message"] for note in profile.summary()["notes"] if note["level"] == "warning"

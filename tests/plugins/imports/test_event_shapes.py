@@ -13,17 +13,10 @@ from strategy_imports.event_columns import EventColumns, EventDecoder
 from strategy_imports.event_shapes import Shapes
 from strategy_imports.inline_texts import InlineTexts
 from strategy_imports.kind_table import KindTable
+from tests.profiles.capture.xspace_builder import varint
 
 WANTED = {1: "correlation_id", 2: "tf_op", 300: "name"}
 KINDS = KindTable([1, 5, 200, 300], [False, True, False, False])
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
 
 
 def made_event(rng: random.Random) -> bytes:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import strategy_profiles
 from strategy_imports.hlo_programs import read_program
 from strategy_imports.proto_fields import DamagedError
-from strategy_profiles.importers import import_profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
-from tests.plugins.imports.made import MS, START_NS
+from tests.plugins.imports.made import MS, START_NS, opened
 from tests.profiles.capture.xspace_builder import integer, message
 
 RECORDED = Path(__file__).parent / "data"
@@ -36,14 +33,9 @@ def origin(op_name: str, file: str, line: int) -> bytes:
     )
 
 
-def rows_of(run: Path, table: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = strategy_profiles.load(run).table(table).to_pylist()
-    return rows
-
-
 def test_ops_of_a_real_tpu_have_origin_and_size(tmp_path: Path) -> None:
-    import_profile(RECORDED / "tpu_psum.xplane.pb", tmp_path / "run")
-    found = {row["op"]: row for row in rows_of(tmp_path / "run", "placement")}
+    run = opened(tmp_path, (RECORDED / "tpu_psum.xplane.pb").read_bytes())
+    found = {row["op"]: row for row in run.table("placement").to_pylist()}
     reduce = found["all-reduce"]
     assert reduce["name"] == "jit(_psum)/jit(main)/reduce_sum"
     assert reduce["source_line"].endswith("host_offload_stress_test.py:38")
@@ -52,8 +44,8 @@ def test_ops_of_a_real_tpu_have_origin_and_size(tmp_path: Path) -> None:
 
 
 def test_kernels_of_a_real_gpu_have_origin_and_size(tmp_path: Path) -> None:
-    import_profile(RECORDED / "gpu_gemm.xplane.pb", tmp_path / "run")
-    found = {row["op"]: row for row in rows_of(tmp_path / "run", "placement")}
+    run = opened(tmp_path, (RECORDED / "gpu_gemm.xplane.pb").read_bytes())
+    found = {row["op"]: row for row in run.table("placement").to_pylist()}
     gemm = found["gemm_fusion_dot_general_1.kd"]
     assert gemm["name"] == "jit(dot)/dot_general"
     assert gemm["source_line"] == "/workspace/traces/generate_gemm_trace.py:37"
@@ -74,9 +66,7 @@ def test_a_kernel_of_nccl_has_the_bytes_of_its_instruction(
     gpus = [MadePlane(f"/device:GPU:{i}", [MadeLine("Stream #1", kernels)]) for i in (0, 1)]
     host = MadePlane("/host:CPU", [MadeLine("python", [("train", 0, 9 * MS, {"step_num": 1})])])
     data = xspace([*gpus, host, MadePlane("/host:metadata", kinds=kinds), started(START_NS)])
-    (tmp_path / "made.xplane.pb").write_bytes(data)
-    import_profile(tmp_path / "made.xplane.pb", tmp_path / "run")
-    found = rows_of(tmp_path / "run", "collectives")
+    found = opened(tmp_path, data).table("collectives").to_pylist()
     assert [row["bytes"] for row in found] == [expected, expected]
     assert {row["bytes_source"] for row in found} == {"derived"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import strategy_profiles
@@ -13,6 +14,9 @@ from strategy_imports.spans import Spans
 from strategy_imports.xplane_file import read_xplane
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.analysis.key_numbers import key_numbers
+from strategy_profiles.capture import xspace as xspace_reader
+from strategy_profiles.capture.convert import WindowOf, to_tables
+from strategy_profiles.capture.joined import join
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports import formats, write
 from strategy_profiles.importers import import_profile
@@ -25,17 +29,13 @@ from tests.plugins.imports.made import (
     gpu_profile,
     host_profile,
     old_gpu_profile,
+    opened,
     tpu_profile,
 )
 from tests.profiles.capture.xspace_builder import message
+from tests.synthetic.gpus import Cards
 
 ODD = "\N{REPLACEMENT CHARACTER}"
-
-
-def opened(tmp_path: Path, data: bytes, name: str = "host.xplane.pb") -> Profile:
-    """The run that a profile is imported as."""
-    (tmp_path / name).write_bytes(data)
-    return strategy_profiles.load(import_profile(tmp_path / name, tmp_path / "run"))
 
 
 def rows(profile: Profile, table: str, *columns: str) -> list[tuple[object, ...]]:
@@ -337,3 +337,15 @@ def test_ops_that_replicas_run_together_belong_to_the_replica_that_their_number_
     assert found[:2] == [(0, 0, "all-reduce", 2, 1.0), (0, 1, "all-reduce", 2, 0.0)]
     updated = [row for row in profile.table("spans").to_pylist() if "Assign" in (row["op"] or "")]
     assert {row["replica"] for row in updated} == {1}
+
+
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_an_import_of_a_capture_has_the_figures_of_the_run(tmp_path: Path, is_ahead: bool) -> None:
+    """Both read kernels by the same names; the import knows no graph."""
+    cards = Cards(late_ms=20.0, is_ahead=is_ahead)
+    joined = join(xspace_reader.decode(cards.capture()), cards.graph())
+    captured = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
+    columns = ("step", "replica", "compute_ms", "transfer_ms", "wait_ms")
+    found = rows(opened(tmp_path, cards.capture()), "replica_steps", *columns)
+    expected = [[row[column] for column in columns] for row in captured]
+    assert np.array(sorted(found)) == pytest.approx(np.array(sorted(expected)), abs=1e-3)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import strategy_profiles
-from strategy_profiles.importers import import_profile
 from tests.made_xplane import MadeLine, MadePlane, started, xspace
-from tests.plugins.imports.made import MS, START_NS
+from tests.plugins.imports.made import MS, START_NS, opened
 
 
 def test_a_tpu_core_works_for_the_step_that_enqueued_its_program(tmp_path: Path) -> None:
@@ -28,9 +26,8 @@ def test_a_tpu_core_works_for_the_step_that_enqueued_its_program(tmp_path: Path)
         for begin, number in zip(begins, ids, strict=True)
     ]
     host = MadePlane("/host:CPU", [MadeLine("python", marks, 1), MadeLine("enqueue", calls, 2)])
-    (tmp_path / "a.xplane.pb").write_bytes(xspace([core, host, started(START_NS)]))
-    run = import_profile(tmp_path / "a.xplane.pb", tmp_path / "run")
-    rows = strategy_profiles.load(run).table("replica_steps").to_pylist()
+    run = opened(tmp_path, xspace([core, host, started(START_NS)]))
+    rows = run.table("replica_steps").to_pylist()
     assert [row["start_ns"] - START_NS for row in rows] == [
         (begin + late) // 1000 for begin in begins
     ]

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import strategy_profiles
-from strategy_profiles.importers import import_profile
-from tests.plugins.imports.made import START_NS, tpu_profile
+from tests.plugins.imports.made import START_NS, opened, tpu_profile
 
 pytestmark = pytest.mark.tf
 
@@ -67,9 +66,7 @@ def with_messages(data: bytes, messages: list[Message]) -> bytes:
 
 @pytest.fixture
 def profile(tmp_path: Path) -> strategy_profiles.Profile:
-    file = tmp_path / "host.xplane.pb"
-    file.write_bytes(with_messages(tpu_profile(), MESSAGES))
-    return strategy_profiles.load(import_profile(file, tmp_path / "run"))
+    return opened(tmp_path, with_messages(tpu_profile(), MESSAGES))
 
 
 def test_messages_between_slices_are_transfers_with_ends_and_bytes(
@@ -105,7 +102,5 @@ def test_the_run_says_which_collectives_cross_slices_and_what_was_left_out(
 
 
 def test_a_profile_without_slices_says_nothing_of_them(tmp_path: Path) -> None:
-    file = tmp_path / "host.xplane.pb"
-    file.write_bytes(tpu_profile())
-    run = strategy_profiles.load(import_profile(file, tmp_path / "run"))
+    run = opened(tmp_path, tpu_profile())
     assert "Megascale" not in "\n".join(note["message"] for note in run.summary()["notes"])

@@ -9,9 +9,8 @@ import pytest
 
 import strategy_profiles
 from strategy_imports import file_pieces, xplane_file
-from strategy_profiles.importers import import_profile
 from strategy_profiles.run.events import Note
-from tests.plugins.imports.made import gpu_profile
+from tests.plugins.imports.made import gpu_profile, opened
 
 STEPS = 40
 
@@ -21,9 +20,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> strategy_profil
     """Steps on two GPUs with 160 events each; 400 events are kept of 640."""
     monkeypatch.setattr(xplane_file, "MOST_EVENTS", 400)
     monkeypatch.setattr(file_pieces, "_PIECE_BYTES", 256)
-    (tmp_path / "a.xplane.pb").write_bytes(gpu_profile(num_gpus=2, num_steps=STEPS))
-    import_profile(tmp_path / "a.xplane.pb", tmp_path / "run")
-    return strategy_profiles.load(tmp_path / "run")
+    return opened(tmp_path, gpu_profile(num_gpus=2, num_steps=STEPS))
 
 
 def test_its_steps_are_those_of_the_program(imported: strategy_profiles.Profile) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from strategy_profiles.capture import event_names
-from strategy_profiles.capture.xplane_message import xspace_class
+from strategy_profiles.capture.xplane_message import message_class
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("logical_cpus")]
 
@@ -44,7 +44,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]
         with tf.profiler.experimental.Trace(event_names.STEP, step_num=number, _r=1):
             step(next(batches))
     session.export_to_tb()
-    space = xspace_class().FromString(next(folder.rglob("*.xplane.pb")).read_bytes())
+    space = message_class("XSpace").FromString(next(folder.rglob("*.xplane.pb")).read_bytes())
     planes = space.planes
     events = {e.value.name.decode() for plane in planes for e in plane.event_metadata}
     stats = {e.value.name.decode() for plane in planes for e in plane.stat_metadata}

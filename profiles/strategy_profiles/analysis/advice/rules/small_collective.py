@@ -5,7 +5,8 @@
 Looks for collectives of at most 64 KiB a call, on average, and fewer than 8 calls a step that take
 10 % of the step or more; waiting for a replica that is late is left to that finding. The lab's own
 gather of timestamps does not count. If the replicas wait and the lab injected a delay, it says so;
-if they wait for threads to run on (`inter-op-threads`), it comes after that finding.
+if they wait for threads to run on (`inter-op-threads`), it comes after that finding. If more
+replicas than CPU cores wait for no one in particular, they run in turn, which `shared-cores` says.
 
 ## Why is this slow
 
@@ -26,6 +27,7 @@ from typing import Any
 
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS
+from strategy_profiles.analysis.advice.rules.shared_cores import num_sharing
 from strategy_profiles.analysis.advice.rules.straggler import injected_sentence
 from strategy_profiles.analysis.communication import CollectiveUse
 from strategy_profiles.analysis.facts import (
@@ -81,6 +83,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     delays_ms = injected_delays(facts.segment) if waits else {}
     injected = f" {injected_sentence(delays_ms)}" if delays_ms else ""
     few = few_threads.few_threads(facts) if waits and not delays_ms else None
+    if waits and not delays_ms and few is None and num_sharing(facts):
+        return
     found_use = finding(
         facts,
         KEY,
@@ -125,7 +129,7 @@ def _advice(waits: bool, *, is_injected: bool) -> str:
     if waits:
         return (
             "On the Timeline page, look at what the replicas do before they enter it: they do not "
-            "arrive together. Replicas that share cores run in turn."
+            "arrive together."
         )
     return "Reduce it every few steps, or together with another tensor."
 

@@ -135,16 +135,3 @@ def test_findings_are_ranked_by_what_they_cost(visit: Visit) -> None:
     assert large
     assert large == sorted(large, reverse=True)
     assert shares[0] == max(shares)
-
-
-def test_compare_gives_one_step_time_a_side(visit: Visit) -> None:
-    page = visit("compare", a="two-late", b="even")
-    figures = page.locator(".lab-figures tr", has_text="Step time, ms").locator("td")
-    of_a, of_b, change = figures.all_inner_texts()
-    expect(page.locator(".lab-headline")).to_contain_text(f"{of_b} ms against {of_a} ms")
-    for side, step_ms in (("A", of_a), ("B", of_b)):
-        label = page.locator(".label", has_text=re.compile(f"^{side}, step time"))
-        expect(page.locator(".lab-tile", has=label)).to_contain_text(f"{step_ms}ms")
-    ratio = page.locator(".lab-tile.large .value").inner_text()
-    assert float(ratio) == pytest.approx(float(of_b) / float(of_a), abs=0.002)
-    assert float(change.split()[0]) == pytest.approx(100 * (float(ratio) - 1), abs=0.2)

@@ -130,9 +130,9 @@ def test_the_run_stays_chosen_from_page_to_page(visit: Visit) -> None:
 
 def test_the_comparison_says_how_much_the_runs_differ(visit: Visit) -> None:
     page = visit("compare", a="late", b="quick")
-    expect(page.locator(".lab-headline")).to_contain_text("less in B than in A")
+    expect(page.locator(".lab-headline")).to_contain_text("less per step in B than in A")
     page.get_by_role("button", name="⇄").click()
-    expect(page.locator(".lab-headline")).to_contain_text("longer in B than in A")
+    expect(page.locator(".lab-headline")).to_contain_text("longer per step in B than in A")
     expect(page).to_have_url(re.compile("a=quick"))
 
 

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_app.screen.answer import show_parts
+from strategy_app.screen.answer import show_beginning, show_parts
+from strategy_app.screen.several import show_several
+from strategy_app.screen.spec_difference import show_spec_difference
 from strategy_app.server import state
-from strategy_app.widgets.comparison import (
-    phases,
-    show_curves,
-    show_metrics,
-    show_verdict,
-)
+from strategy_app.widgets.comparison import show_curves, show_ratio
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.places import show_head
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
-from strategy_app.widgets.several import show_several
 from strategy_app.widgets.side_comparison import compare
-from strategy_app.widgets.spec_difference import show_spec_difference
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.errors import AnalysisError
+from strategy_profiles.questions.comparison import comparison
 from strategy_profiles.questions.placement import moved
 
 
@@ -66,9 +62,11 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
         return
     compared = _compare(a, b, runs)
     if compared:
-        show_verdict(compared)
-        show_parts((phases(a, b, compared),))
-        show_metrics(compared)
+        answer = comparison(compared)
+        show_beginning(answer)
+        show_ratio(compared.times)
+        for part in answer.parts:
+            show_parts((part,))
     show_several(runs, a, b)
     show_curves(a, b, compared)
     if is_single and is_same_run and a.segment and b.segment:

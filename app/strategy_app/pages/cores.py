@@ -9,7 +9,7 @@ import streamlit as st
 
 from strategy_app.charts.base import label
 from strategy_app.charts.mesh import CorePlace, mesh
-from strategy_app.screen.answer import answer_of, show_head, show_parts
+from strategy_app.screen.answer import answer_of, show_beginning, show_parts
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
 from strategy_app.widgets.on_tpu import show_on_tpu
@@ -42,7 +42,7 @@ def page() -> None:
 
 def show(opened: OpenRun, segment: SegmentOpened) -> None:
     answer = answer_of(opened, cores, segment.segment)
-    show_head(answer)
+    show_beginning(answer)
     found = opened.ask(cores_of, segment)
     if found.expansion:
         st.header("The mesh of cores")

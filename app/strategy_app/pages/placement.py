@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strategy_app.screen.answer import answer_of, show_head, show_parts
+from strategy_app.screen.answer import answer_of, show_beginning, show_parts
 from strategy_app.widgets.model_graph import show_model_graph
 from strategy_app.widgets.op_table import show_op_table
 from strategy_app.widgets.picker import run_page
@@ -16,7 +16,7 @@ def page() -> None:
     if not opened or not segment:
         return
     answer = answer_of(opened, placement, segment.segment)
-    show_head(answer)
+    show_beginning(answer)
     if answer.sentence:
         show_model_graph(opened, segment.segment)
     show_parts(answer.parts, is_whole=not answer.sentence)

@@ -56,19 +56,27 @@ def answer_of(opened: OpenRun, question: Question, segment: int) -> Answer:
 
 def show_answer(answer: Answer) -> None:
     """Draw all of an answer."""
-    show_head(answer, has_notes=False)
+    show_beginning(answer, has_notes=False)
     show_parts(answer.parts, is_whole=not answer.sentence)
     _show_notes(answer.notes)
 
 
-def show_head(answer: Answer, *, has_notes: bool = True) -> None:
+def show_beginning(answer: Answer, *, has_notes: bool = True) -> None:
     """Draw its sentence and its numbers, and what else is to know of all of it."""
     if answer.sentence:
         show_sentence("".join(map(part_as_html, answer.sentence)))
+    show_warnings(answer.warnings)
     if answer.numbers:
         show_tiles([tile_of(item) for item in answer.numbers], first_is_large=True)
     if has_notes:
         _show_notes(answer.notes)
+
+
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Draw what makes an answer doubtful in one box: several would push its numbers down."""
+    lines = [as_markdown(warning) for warning in warnings]
+    if lines:
+        st.warning(lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines))
 
 
 def _show_notes(notes: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from strategy_app.widgets import table as grid
 from strategy_app.widgets.html_table import html_table
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.answers.answer import Column, Table, Unit, Value
-from strategy_profiles.answers.text import is_text, written
+from strategy_profiles.answers.text import by_group, is_text, written
 from strategy_profiles.reporting import units
 
 MOST_ROWS, MOST_SEARCHED = 10, 5_000
@@ -20,8 +20,8 @@ LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
 _WIDTHS: dict[Unit, int] = {
-    "text": 78, "name": 130, "names": 420, "count": 52, "number": 65, "ms": 84, "bytes": 92,
-    "gbps": 92, "share": 80,
+    "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "ms": 84,
+    "bytes": 92, "gbps": 92, "share": 80,
 }  # fmt: skip
 _SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
 
@@ -31,7 +31,7 @@ def show_table(table: Table) -> int | None:
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
-    if table.depths:
+    if table.is_ordered:
         _show_parts(table)
         return None
     return _show_grid(table)
@@ -63,7 +63,7 @@ def _show_parts(table: Table) -> None:
             [column.title for column in table.columns],
             [
                 [
-                    written(value, column.unit)
+                    plain(written(value, column.unit), LONGEST)
                     for column, value in zip(table.columns, row, strict=True)
                 ]
                 for row in table.rows
@@ -71,6 +71,7 @@ def _show_parts(table: Table) -> None:
             texts=[column.title for column in table.columns if is_text(column.unit)],
             name=table.title,
             depths=table.depths,
+            groups=list(by_group(table)),
         )
     )
 
@@ -92,7 +93,7 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
     )
-    if is_text(column.unit):
+    if is_text(column.unit) or column.unit == "figure":
         return grid.text(title, lambda item: _cell(item[1][place]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
     scaled = _scaled(column.unit, max(known, default=0.0))

@@ -28,6 +28,8 @@ STYLE = f"""
   font-variant-numeric:tabular-nums; border-bottom:1px solid rgba(128,128,128,.3)}}
 .lab-table .text {{text-align:left}}
 .lab-table tbody th {{font-weight:400; white-space:normal; overflow-wrap:anywhere; min-width:9rem}}
+.lab-table td.text {{white-space:normal; overflow-wrap:break-word}}
+.lab-table [scope=rowgroup] {{text-align:left; font-size:.8rem; opacity:.75; padding-top:.9rem}}
 @media (max-width:{NARROW}) {{
   .lab-table {{font-size:.9rem}}
   .lab-table :is(table, tbody, tr, tbody :is(th, td)) {{display:block}}
@@ -52,6 +54,7 @@ def html_table(
     texts: Collection[str],
     name: str = "",
     depths: Sequence[int] = (),
+    groups: Sequence[tuple[str, slice]] = (("", slice(None)),),
 ) -> str:
     """A table as HTML, its first column the title of a row.
 
@@ -59,6 +62,7 @@ def html_table(
       texts: the heads of columns that hold words; the others hold numbers.
       name: what the table shows, for those who cannot see it. It may scroll to the side.
       depths: by row how far its title is indented.
+      groups: headings, and the rows below each.
     """
     classes = [' class="text"' if head in texts else "" for head in heads]
     labels = [
@@ -76,10 +80,14 @@ def html_table(
             for each, value in zip(labels[1:], values, strict=True)
         )
         body.append(f'<tr><th scope="row"{labels[0]}{indent}>{as_html(title)}</th>{cells}</tr>')
+    bodies = []
+    for group, rows_below in groups:
+        head = f'<tr><th scope="rowgroup" colspan="{len(heads)}">{as_html(group)}</th></tr>'
+        bodies.append(f"<tbody>{head if group else ''}{''.join(body[rows_below])}</tbody>")
     region = f' tabindex="0" role="region" aria-label="{as_html(name)}"' if name else ""
     return (
         f'<div class="lab-table"{region}><table><thead><tr>{top}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
+        f"{''.join(bodies)}</table></div>"
     )
 
 

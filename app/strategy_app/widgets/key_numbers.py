@@ -26,7 +26,9 @@ def show_other_numbers(facts: Facts) -> None:
 
 def tile_of(item: KeyNumber) -> Tile:
     """A tile for a key number."""
-    return number(item.key, item.text, item.source, item.note, note=item.note)
+    value, unit = split_unit(item.text)
+    hint = DEFINITIONS[item.key].text
+    return Tile(item.label, value, unit, hint, item.source, item.note, item.note)
 
 
 def number(

@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
-Unit = Literal["text", "name", "names", "count", "number", "ms", "bytes", "gbps", "share"]
-"""What a column holds. A `name` is of the user's program and may be long, `names` are several;
-`gbps` are 10^9 bytes a second; a `share` is a ratio, which is shown as per cent."""
+Unit = Literal["text", "name", "names", "figure", "count", "number", "ms", "bytes", "gbps", "share"]
+"""What a column holds. A `name` is of the user's program and may be long, `names` are several; a
+`figure` is a number already written, with what belongs to it; `gbps` are 10^9 bytes a second; a
+`share` is a ratio, which is shown as per cent."""
 Value: TypeAlias = "str | float | None"
 
 
@@ -32,10 +33,12 @@ class KeyNumber:
     note: str
     source: Literal["measured", "marks", "derived"] | None
     """None if the value is missing."""
+    of: str = ""
+    """Whose number it is, if the answer has it of several."""
 
     @property
     def label(self) -> str:
-        return DEFINITIONS[self.key].label
+        return ": ".join(filter(None, (self.of, DEFINITIONS[self.key].label)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +219,18 @@ class Table(Part):
     depths: tuple[int, ...] = ()
     """By row how far it is indented: each row is a part of the one above that is less so. Empty if
     rows stand by themselves, and may be sorted."""
+    groups: tuple[str, ...] = ()
+    """By row the heading that it stands below, together with the rows beside it. Empty if there is
+    none."""
     is_searched: bool = False
     """It may have thousands of rows."""
     is_minor: bool = False
     """Wide places fold it away, and narrow ones leave it out."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether sorting would take its rows apart."""
+        return bool(self.depths or self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +256,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()
     """Keys of `DEFINITIONS` behind the numbers."""
+    warnings: tuple[str, ...] = ()
+    """What makes it doubtful."""
 
 
 def hint(definition: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from strategy_profiles.answers.answer import Answer, Bold, Lines
-from strategy_profiles.answers.text import cut, is_text, most_rows, written
+from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, sorted_by, written
 from strategy_profiles.reporting.document import render
 from strategy_profiles.reporting.downsample import series
 from strategy_profiles.reporting.palette import DEVICE_COLOURS, GREY
@@ -18,8 +18,8 @@ def as_html(answer: Answer, of: str = "") -> Markup:
 
     Its charts are places that a script fills with `charts(answer, of)`.
     """
-    functions = {"cut": cut, "is_text": is_text, "most_rows": most_rows, "written": written}
-    context = {"item": answer, "of": of, "Bold": Bold, "zip": zip, **functions}
+    functions = (by_group, cut, is_text, most_rows, sorted_by, written, zip)
+    context = {"item": answer, "of": of, "Bold": Bold} | {each.__name__: each for each in functions}
     return Markup(render("answers/paper/answer.html", **context))  # The template escapes.
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from typing import Any
 
 from strategy_profiles.answers.answer import Table, Unit, Value
@@ -34,9 +35,23 @@ def is_text(unit: Unit) -> bool:
     return unit in ("text", "name", "names")
 
 
+def sorted_by(value: Value, unit: Unit) -> float | None:
+    """Return the number that a cell is sorted by; None for words and missing values."""
+    return None if is_text(unit) or isinstance(value, str) else value
+
+
+def by_group(table: Table) -> Iterator[tuple[str, slice]]:
+    """Yield each heading of a table's rows with the rows below it; all rows below none."""
+    start = 0
+    for group, rows in groupby(table.groups or ("",) * len(table.rows)):
+        stop = start + len(list(rows))
+        yield group, slice(start, stop)
+        start = stop
+
+
 def most_rows(table: Table) -> int:
     """Return how many of a table's rows are printed."""
-    if table.depths:
+    if table.is_ordered:
         return len(table.rows)
     return MOST_SEARCHED if table.is_searched else MOST_ROWS
 

@@ -347,7 +347,7 @@ _REST = (
     Definition("peak_bytes", "Peak memory", "bytes", "The highest value so far."),
     Definition(
         "ratio",
-        "B against A",
+        "Step time of B / A",
         "",
         "Step time of B divided by that of A. Its 95 % confidence interval is computed from "
         "the differences between runs, so one run a side has none.",

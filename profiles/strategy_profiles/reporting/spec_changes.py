@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,14 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return "none" if value is None else str(value)
+
+
+def text_of_field(flat: Mapping[str, Any], path: str) -> str | None:
+    """The value of a flattened spec's field as JSON writes it; None if it has no such field."""
+    if path not in flat:
+        return None
+    value = flat[path]
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""An answer on a terminal: its tables without their details."""
+"""An answer on a terminal: its tables without their details, its numbers where it lists them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.answers.answer import Bars, Code, Missing, Part, Table
-from strategy_profiles.answers.text import cut, is_text, most_rows, written
+from strategy_profiles.answers.answer import Answer, Bars, Bold, Code, Missing, Part, Table
+from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, written
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
+
+
+def print_answer(answer: Answer, out: Console) -> None:
+    """Print its sentence, its warnings and its parts; its numbers are in a table as well."""
+    said = (plain_text(part, "bold" if isinstance(part, Bold) else "") for part in answer.sentence)
+    out.print(Text.assemble(*said))
+    for warning in answer.warnings:
+        out.print(plain_text(warning, "yellow"))
+    print_parts(answer.parts, out)
+    for note in answer.notes:
+        out.print(plain_text(note, "dim"))
 
 
 def print_parts(parts: Iterable[Part], out: Console) -> None:
@@ -40,15 +52,21 @@ def print_parts(parts: Iterable[Part], out: Console) -> None:
 
 def _table(part: Table) -> RichTable:
     kept = [place for place, column in enumerate(part.columns) if not column.is_detail]
-    shown = RichTable(title=f"{part.title}{cut(part)}", title_justify="left")
+    title = plain_text(f"{part.title}{cut(part)}", "italic")
+    shown = RichTable(title=title, title_justify="left", min_width=min(len(title), 60))
     for place in kept:
         column = part.columns[place]
         justify = "left" if is_text(column.unit) else "right"
-        shown.add_column(column.title, justify=justify, overflow="fold")  # type: ignore[arg-type]
+        shown.add_column(plain_text(column.title), justify=justify, overflow="fold")  # type: ignore[arg-type]
     depths = part.depths or (0,) * len(part.rows)
-    for depth, row in list(zip(depths, part.rows, strict=True))[: most_rows(part)]:
-        first, *rest = (written(row[place], part.columns[place].unit) for place in kept)
-        shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
+    listed = list(zip(depths, part.rows, strict=True))[: most_rows(part)]
+    for group, rows in by_group(part):
+        if group:
+            shown.add_section()
+            shown.add_row(plain_text(group, "dim"))
+        for depth, row in listed[rows]:
+            first, *rest = (written(row[place], part.columns[place].unit) for place in kept)
+            shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
     return shown
 
 

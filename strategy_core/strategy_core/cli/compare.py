@@ -97,9 +97,13 @@ def _each(args: argparse.Namespace) -> int:
         ]
         print(json.dumps(documents, indent=1, allow_nan=False))
     else:
-        from strategy_core.cli._comparison_text import print_each
+        from rich.console import Console
 
-        print_each(found)
+        from strategy_core.cli._answer_text import print_answer
+        from strategy_profiles.questions.comparison import against_first
+
+        runs = [strategy_profiles.load(path).name for path in args.runs]
+        print_answer(against_first(found, runs), Console())
     return 0 if all(item.compared for item in found) else 2
 
 

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import strategy_profiles
 from strategy_app.widgets.run_list import row_of
@@ -57,9 +58,9 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_one_run_a_side_gives_their_difference_and_no_answer(runs: Path) -> None:
     text = text_of(open_page("compare", runs, a="slow", b="quick"))
-    assert "<b>A step takes 46 % less in B than in A in these two runs</b>" in text
+    assert "<b>The loop takes 46 % less per step</b> in B than in A in these two runs" in text
     text = text_of(open_page("compare", runs, a="quick", b="slow"))
-    assert "<b>A step takes 86 % longer in B than in A in these two runs</b>" in text
+    assert "<b>The loop takes 86 % longer per step</b> in B than in A in these two runs" in text
     assert "faster" not in text.replace("which is faster", "")
 
 
@@ -112,14 +113,14 @@ def test_several_runs_a_side_have_an_answer(repeated: Path) -> None:
     at.button("all_repetitions").click()
     rerun(at)
     text = text_of(at)
-    assert "<b>A is faster</b>: a step takes 9.1 % longer" in text
+    assert "<b>A is faster</b>. The loop takes 8.9 % longer per step in B" in text
     assert "4 pairs of consecutive runs" in text
     assert "Run by run" in text
     assert at.query_params["more_a"] == ["x-a-2", "x-a-3", "x-a-4"]
     at.button("swap").click()
     rerun(at)
     assert at.query_params["more_a"] == ["x-b-2", "x-b-3", "x-b-4"]
-    assert "<b>B is faster</b>: a step takes" in text_of(at)
+    assert "<b>B is faster</b>. The loop takes" in text_of(at)
 
 
 def test_runs_are_added_to_a_side_one_by_one(repeated: Path) -> None:
@@ -174,7 +175,7 @@ def test_two_segments_of_one_run(runs: Path) -> None:
     at = open_page("compare", runs, a="changed", b="changed")
     assert at.query_params["segment_a"] in ("0", ["0"])
     assert at.query_params["segment_b"] in ("1", ["1"])
-    assert "in B than in A in these two segments of one run" in text_of(at)
+    assert "in A in these two segments of one run" in text_of(at)
 
 
 def test_of_two_runs_the_page_compares_the_segments_that_the_command_compares(runs: Path) -> None:
@@ -205,7 +206,7 @@ def test_swapping_exchanges_the_sides(runs: Path) -> None:
     at.button("swap").click()
     rerun(at)
     assert at.query_params["a"] in ("quick", ["quick"])
-    assert "<b>A step takes 86 % longer in B than in A" in text_of(at)
+    assert "<b>The loop takes 86 % longer per step</b> in B than in A" in text_of(at)
 
 
 def test_the_default_b_is_the_newest_run_that_can_be_compared(tmp_path: Path) -> None:
@@ -258,19 +259,22 @@ def test_a_short_run_is_advised_to_be_longer(runs: Path) -> None:
 def test_more_runs_are_each_compared_with_the_first_and_none_is_called_faster(runs: Path) -> None:
     page = open_page("compare", runs, a="quick", b="again", each=["slow", "empty"])
     text = text_of(page).replace("\\", "")
-    assert "slow as B: a step takes 86 % longer in B than in A in these two runs" in text
-    assert "empty cannot be compared with A" in text
+    assert (
+        "<b>slow</b> as B, quick as A: the loop takes 86 % longer per step in B than in A in these"
+        in text
+    )
+    assert "<b>empty</b> cannot be compared" in text
     assert "faster" not in text.replace("which is faster", "")
-    assert "quick (A)</th>" in text
-    assert "again (B)</th>" in text
-    # The first row is the step time: that of A, then each with its change.
+    assert ">quick (A)</th>" in text
+    assert ">again (B)</th>" in text
+    # The first row is the time of the loop: that of A, then each with its change.
     row = (
-        text.partition('aria-label="Each run against A"')[2]
-        .partition("<tbody><tr>")[2]
+        text.partition('aria-label="Each run against the first"')[2]
+        .partition(">Loop time per step, ms</th>")[2]
         .partition("</tr>")[0]
     )
-    assert row.count("<td>") == 4
-    assert row.count(" %</small>") == 2
+    assert row.count("<td") == 5  # the name of the figure and four runs
+    assert row.count(" %)</td>") == 2
 
 
 def test_the_configuration_of_each_side_can_be_copied(runs: Path) -> None:
@@ -279,19 +283,22 @@ def test_the_configuration_of_each_side_can_be_copied(runs: Path) -> None:
     assert len(commands) == 2
 
 
-def test_fields_that_differ_are_marked_among_all_fields(runs: Path) -> None:
+def test_fields_that_differ_come_first_among_all_fields(runs: Path) -> None:
     page = open_page("compare", runs, a="quick", b="slow")
     page.toggle("spec_all").set_value(True)
     rerun(page)
-    written = "".join(item.proto.body for item in page.get("html"))
-    marked = re.findall(r'<tr class=differs><th scope="row">([^<]+)<', written)
-    others = re.findall(r'<tr><th scope="row">([a-z_.]+)<', written)
-    assert "workload" in others
-    assert not set(marked) & set(others)
+    differ, equal = spec_table(page).split(">Equal</th>")
+    assert ">workload</th>" in equal
+    assert ">seed</th>" in differ
+    assert ">seed</th>" not in equal
+
+
+def spec_table(page: AppTest) -> str:
+    label = 'aria-label="Differences between the specs"'
+    (found,) = (item.proto.body for item in page.get("html") if label in item.proto.body)
+    return str(found)
 
 
 def test_of_two_segments_the_changed_fields_alone_are_listed(runs: Path) -> None:
     page = open_page("compare", runs, a="changed", b="changed")
-    written = "".join(item.proto.body for item in page.get("html"))
-    assert "lab-fields" in written
-    assert re.findall(r'<tr><th scope="row">([a-z_.]+)<', written) == ["devices"]
+    assert re.findall(r">([a-z_.]+)</th>", spec_table(page).partition("<tbody>")[2]) == ["devices"]

@@ -269,4 +269,4 @@ def test_all_selected_runs_are_compared(runs: Path, monkeypatch: pytest.MonkeyPa
     link = next(item.proto for item in at.get("page_link") if "these runs" in item.proto.label)
     assert "a=first&b=second&each=third" in link.query_string
     compared = open_page("compare", runs, a="first", b="second", each=["third"])
-    assert "third as B" in text_of(compared)
+    assert "<b>third</b> as B" in text_of(compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,9 @@ from strategy_profiles.analysis.compare.run_comparison import compare_runs, comp
 from strategy_profiles.analysis.compare.run_spread import spread_of
 from strategy_profiles.analysis.compare.run_time import run_time, time_of
 from strategy_profiles.analysis.compare.student_t import student_t
-from strategy_profiles.analysis.compare.text import answer, evidence
+from strategy_profiles.analysis.compare.text import answer, remarks
+from strategy_profiles.answers.html import as_html
+from strategy_profiles.questions.comparison import comparison
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.synthetic import write_run
@@ -268,7 +271,7 @@ def test_the_answer_for_a_run_and_itself_says_so_and_advises_no_repetitions(tmp_
     assert "".join(answer(compared)) == (
         "A and B are the same: segment 0 of run is compared with itself."
     )
-    assert evidence(compared) == ("Name another run, or another segment of this one.",)
+    assert remarks(compared) == ("Name another run, or another segment of this one.",)
 
 
 @pytest.mark.parametrize(("step_ms", "advised"), [(9.0, True), (600.0, False)])
@@ -279,7 +282,7 @@ def test_longer_runs_are_advised_where_the_runs_are_short(
         strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0, step_ms=step_ms))
         for name in "ab"
     ]
-    told = " ".join(evidence(compare_runs(*pair)))
+    told = " ".join(remarks(compare_runs(*pair)))
     assert ("Record longer runs first" in told) == advised
 
 
@@ -288,9 +291,9 @@ def test_runs_of_other_programs_are_repeated_by_their_own_command(tmp_path: Path
         strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab"
     )
     compared = compare_runs(a, b)
-    assert "strategy-lab run A.yaml --interleave" in " ".join(evidence(compared))
+    assert "strategy-lab run A.yaml --interleave" in " ".join(remarks(compared))
     traced = replace(compared, a=tuple(replace(run, spec=None) for run in compared.a))
-    told = " ".join(evidence(traced))
+    told = " ".join(remarks(traced))
     assert "strategy-lab trace -o A-1 program.py" in told
     assert "--interleave" not in told
     assert "--steps" not in told
@@ -311,4 +314,15 @@ def test_repetitions_that_differ_little_need_no_longer_runs(tmp_path: Path) -> N
         ]
         for side in "ab"
     )
-    assert "longer runs" not in " ".join(evidence(compare_sets(a, b)))
+    assert "longer runs" not in " ".join(remarks(compare_sets(a, b)))
+
+
+def test_on_paper_the_figures_stand_below_what_they_are_of(tmp_path: Path) -> None:
+    a, b = (
+        strategy_profiles.load(write_run(tmp_path / name, steps=61, windows=0)) for name in "ab"
+    )
+    written = as_html(comparison(compare_runs(a, b)))
+    captions = [title.strip() for title in re.findall(r"<caption>(.*?)</caption>", written)]
+    assert "Every figure: The loop with what is between steps, without its first step" in captions
+    assert "Every figure: Last step" in captions
+    assert written.count("loop_time_ms") == 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_profiles.analysis.compare.comparison import (
     Comparison,
     TimedRun,
@@ -73,6 +74,7 @@ class ComparedRun:
     """Functions that XLA compiles; None if that is not recorded."""
     load: MachineLoad | None
     """How busy the machine was; None if that was not sampled."""
+    breakdown: StepBreakdown
     numbers: dict[str, Any] = field(repr=False)
     """The segment's summary, or the entries of it that hold the numbers with short names."""
 
@@ -234,6 +236,7 @@ def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: boo
         spec=None if run.spec is None else opened.spec or run.spec,
         num_compiled=num_compiled(run, opened.segment),
         load=machine_load(run, opened.segment),
+        breakdown=run.once(("breakdown", opened.segment), lambda: step_breakdown(run, opened)),
         numbers=run.once((read.__name__, opened.segment), lambda: read(run, opened)),
     )
 

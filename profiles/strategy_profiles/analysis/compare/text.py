@@ -1,10 +1,10 @@
-"""A comparison in sentences: the same for the page and the command line."""
+"""A comparison in sentences: its answer, and what would make it surer."""
 
 from __future__ import annotations
 
 import math
 
-from strategy_profiles.analysis.compare.comparison import Comparison, TimedRun
+from strategy_profiles.analysis.compare.comparison import Comparison
 from strategy_profiles.analysis.compare.metrics import MetricChange
 from strategy_profiles.analysis.compare.repetitions import (
     DIFFERENCE,
@@ -19,7 +19,7 @@ from strategy_profiles.analysis.compare.run_time import RunTime
 from strategy_profiles.reporting import units
 
 SQRT_2 = 2**0.5
-_EQUAL = 5e-4
+_EQUAL, _SAME = 5e-4, "equally long"
 SAME_BATCH = 0.01
 """Greatest difference in examples per step that a smaller last batch may cause."""
 TOO_MANY = 100
@@ -29,15 +29,15 @@ LONG_S = 30.0
 """Steady steps to aim for. Measured on a busy machine with two cores: the medians of stretches of
 one run varied by 16 % (standard deviation) if these lasted 1 s, by 10 % for 11 s, by 8 % for 33 s,
 by 2 % for 83 s; runs of 60 steps of 9 ms differed by 20 %."""
-STATISTIC = "the median of its steady steps: without warm-up, traced and captured steps"
 
 
 def answer(compared: RunComparison) -> tuple[str, str]:
-    """Return the verdict in a few words, and the sentence with its evidence that continues it.
+    """Return the verdict in a few words, and the sentence that continues it.
 
-    If the batches differ, a second sentence compares the throughput. A known explanation follows.
+    The loop's time comes first, then the median step, on which the verdict rests. If the batches
+    differ, a second sentence compares the throughput. A known explanation follows.
     """
-    verdict, rest = _of_step_times(compared)
+    verdict, rest = _of_times(compared)
     explained = f" {compared.explanation}" if compared.explanation else ""
     return verdict, rest + _of_throughput(compared.times) + explained
 
@@ -53,36 +53,44 @@ def _of_throughput(times: Comparison) -> str:
     )
 
 
-def _of_step_times(compared: RunComparison) -> tuple[str, str]:
+def _of_times(compared: RunComparison) -> tuple[str, str]:
     times = compared.times
     if compared.is_with_itself:
         which = f"segment {compared.a_segment} of {compared.a[0].name}"
         return "A and B are the same", f": {which} is compared with itself."
-    difference = f"{_differs(times.ratio)}, {_lengths(times)}"
+    loop, step = compared.metric("loop_time_ms"), compared.metric("step_time_ms")
+    change, sides = _lead(loop if loop.change is not None else step)
+    lengths = _lengths(step)
+    if loop.change is not None:
+        lengths = f"{_lengths(loop)}; the median step takes {_size(step)}, {lengths}"
     if times.unit == "step":
         which = "segments of one run" if compared.is_one_run else "runs"
-        return f"{_capital(_differs(times.ratio))} in these two {which}", f": {_lengths(times)}."
+        return change, f"{sides} in these two {which}: {lengths}."
+    difference = f"{change}{sides}, {lengths}."
     if times.is_different:
-        return times.verdict, f": {difference} ({_interval(times)})."
-    if times.low is None:
-        return "Cannot tell which is faster", f": {times.reason}. {_capital(difference)}."
+        is_same = loop.change is None or loop.change * (times.ratio - 1) > 0
+        by = "" if is_same else " by its median step, not by its loop"
+        return f"{times.verdict}{by}", f". {difference}"
     if times.reason:
-        return (
-            "Cannot tell which is faster",
-            f": {times.reason}. {_capital(difference)} ({_interval(times)}).",
-        )
-    return "Cannot tell which is faster", f": {difference}, but {_interval(times)}."
+        return "Cannot tell which is faster", f": {times.reason}. {difference}"
+    return "Cannot tell which is faster", f". {difference} This may be noise."
 
 
-def evidence(compared: RunComparison) -> tuple[str, ...]:
-    """What the answer rests on and what would make it better, a sentence or two each."""
+def _lead(item: MetricChange) -> tuple[str, str]:
+    """Return by how much a time differs, and between what."""
+    size = _size(item)
+    whole = "The loop takes {} per step" if item.metric == "loop_time_ms" else "A step takes {}"
+    return whole.format(size), " in A and B" if size == _SAME else " in B than in A"
+
+
+def remarks(compared: RunComparison) -> tuple[str, ...]:
+    """Return how sure the answer is and what would make it surer, a sentence or two each."""
     times = compared.times
     if compared.is_with_itself:
         return ("Name another run, or another segment of this one.",)
-    found = [counted(times), longer_runs(compared)]
+    found = [_pairs(times), longer_runs(compared)]
     if times.unit == "step":
         found.append(_between_runs(compared))
-        found.append(_within_runs(compared.a[0].timed, compared.b[0].timed))
     elif times.pair_spread is not None:
         found.append(_power(times))
     return tuple(text for text in found if text)
@@ -130,29 +138,14 @@ def _run_times(compared: RunComparison) -> list[RunTime]:
     return [run.timed.time for run in (*compared.a, *compared.b)]
 
 
-def counted(times: Comparison) -> str:
-    """The statistic, its unit and how many there are."""
-    if times.unit == "step":
-        return (
-            f"Of each run: {STATISTIC} ({times.num_steps[0]:,} steps of A, "
-            f"{times.num_steps[1]:,} of B)."
-        )
-    text = (
-        f"Each run counts once, by {STATISTIC}. Of a side: the geometric mean of its "
-        f"{_numbers(times)} runs."
-    )
-    if times.pairs:
-        text += f" The interval comes from {len(times.pairs)} pairs of consecutive runs."
+def _pairs(times: Comparison) -> str:
+    """What the interval comes from; empty without pairs."""
+    if not times.pairs:
+        return ""
+    text = f"The interval comes from {len(times.pairs)} pairs of consecutive runs."
     if times.num_left_out:
         text += f" {units.counted(times.num_left_out, 'run')} without such a neighbour is left out."
     return text
-
-
-def _numbers(times: Comparison) -> str:
-    if times.pairs:
-        return str(len(times.pairs))
-    a, b = times.num_runs
-    return str(a) if a == b else f"{a} and {b}"
 
 
 def _between_runs(compared: RunComparison) -> str:
@@ -198,14 +191,6 @@ def _repeat(number: int) -> str:
     )
 
 
-def _within_runs(a: TimedRun, b: TimedRun) -> str:
-    ranges = (
-        f"{units.milliseconds(run.time.p10_ms)} to {units.milliseconds(run.time.p90_ms)} in {side}"
-        for side, run in (("A", a), ("B", b))
-    )
-    return f"Within the runs, 80 % of the steady steps took {' and '.join(ranges)}."
-
-
 def _power(times: Comparison) -> str:
     assert times.runs_needed is not None
     number = len(times.pairs) or min(times.num_runs)
@@ -218,23 +203,15 @@ def _power(times: Comparison) -> str:
     return f"{found}. To find {_AIM}, repeat each {times.runs_needed:,} times, in turns."
 
 
-def _differs(ratio: float) -> str:
-    if abs(ratio - 1) < _EQUAL:
-        return "a step takes equally long in A and B"
-    size = units.share(abs(ratio - 1))
-    return f"a step takes {size} {'longer' if ratio > 1 else 'less'} in B than in A"
+def _size(item: MetricChange) -> str:
+    assert item.change is not None
+    if abs(item.change) < _EQUAL:
+        return _SAME
+    return f"{units.share(abs(item.change))} {'longer' if item.change > 0 else 'less'}"
 
 
-def _lengths(times: Comparison) -> str:
-    return f"{units.milliseconds(times.b_ms)} against {units.milliseconds(times.a_ms)}"
-
-
-def _interval(times: Comparison) -> str:
-    assert times.low is not None
-    assert times.high is not None
-    low, high = (units.change(end - 1) for end in (times.low, times.high))
-    return f"the 95 % confidence interval is {low} to {high}"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _lengths(item: MetricChange) -> str:
+    """`22.1 ms against 20.2 ms`, with the interval of the change if it is known."""
+    interval = change_interval(item)
+    sure = f" (95 % confidence interval {interval})" if interval else ""
+    return f"{units.milliseconds(item.b)} against {units.milliseconds(item.a)}{sure}"

@@ -1,0 +1,280 @@
+"""By how much do two sides of runs differ, in what, and how sure is that?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from strategy_profiles.analysis.breakdown import StepBreakdown
+from strategy_profiles.analysis.compare.each import AgainstFirst, EachRow, each_row
+from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
+from strategy_profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
+from strategy_profiles.analysis.compare.text import (
+    answer,
+    change_interval,
+    change_text,
+    remarks,
+)
+from strategy_profiles.answers.answer import (
+    Answer,
+    Bars,
+    Bold,
+    Column,
+    KeyNumber,
+    Missing,
+    Part,
+    Table,
+    table,
+)
+from strategy_profiles.reporting import units
+from strategy_profiles.reporting.definitions import DEFINITIONS, Definition
+from strategy_profiles.reporting.spec_changes import flatten, text_of_field
+from strategy_profiles.tables.schema import CATEGORIES
+
+KEY = "comparison"
+UNLIKE = 0.02
+"""A bar that differs more than this from the step time of its side says why."""
+_DEFINED_AS = {
+    "loop_time_ms": "loop_time",
+    "loop_examples_per_second": "loop_throughput",
+    "step_time_ms": "step_time_of_side",
+    "examples_per_second_at_median": "throughput_of_side",
+    "bytes_per_step.collective": "traffic",
+    "bytes_per_step.transfer": "transfer_bytes",
+    "busbw_gbps": "busbw",
+    "late_ms": "slowest",
+}
+"""Metrics of a comparison whose definition has another name."""
+_ONE_RUN_EACH = "One run each: these numbers do not include the variation between runs."
+
+
+def _defined(metric: str) -> Definition:
+    return DEFINITIONS[_DEFINED_AS.get(metric, metric.removesuffix("_ms"))]
+
+
+def _figure(metric: str) -> str:
+    """`compute_ms` as `Compute, ms`, in the words of the definitions."""
+    found = _defined(metric)
+    return ", ".join(filter(None, (found.label, found.unit)))
+
+
+_FIGURES = (
+    Column("figure", "Figure", is_detail=True, value=lambda item: _figure(item.metric)),
+    Column("metric", "Name", definition="As `--fail-on` and JSON have it."),
+    Column("a", "A", "number"),
+    Column("b", "B", "number"),
+    Column("change", "Change", "figure", value=change_text),
+    Column("interval", "95 % interval", "figure", "ratio", value=change_interval),
+)
+_RUNS = (
+    Column("side", "Side", value=lambda item: item[0]),
+    Column("name", "Run", "name", value=lambda item: item[1].name),
+    Column("segment", "Segment", "count", value=lambda item: item[1].segment),
+    Column("loop_ms", "Loop per step", "ms", "loop_time", value=lambda item: _loop_ms(item[1])),
+    Column("steps", "Steady steps", "count", value=lambda item: item[1].timed.time.num_steps),
+    Column(
+        "median_ms",
+        "Median step",
+        "ms",
+        "step_time_of_side",
+        value=lambda item: item[1].timed.time.median_ms,
+    ),
+    Column("p10_ms", "10 % take less", "ms", value=lambda item: item[1].timed.time.p10_ms),
+    Column("p90_ms", "10 % take more", "ms", value=lambda item: item[1].timed.time.p90_ms),
+)
+
+
+def _loop_ms(run: ComparedRun) -> float | None:
+    found: float | None = run.numbers["loop"]["ms_per_step"]
+    return found
+
+
+def comparison(compared: RunComparison) -> Answer:
+    """Return the answer for two sides."""
+    sides = [("A", run) for run in compared.a] + [("B", run) for run in compared.b]
+    runs = table("runs", "The runs", sides, _RUNS, notes=remarks(compared))
+    verdict, rest = answer(compared)
+    return Answer(
+        KEY,
+        (Bold(verdict), rest),
+        tuple(_numbers(compared)),
+        warnings=compared.warnings,
+        parts=(_phases(compared), _figures(compared), runs),
+    )
+
+
+def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
+    """The change of the loop's time if it is known, the ratio of step times, and these."""
+    times, loop = compared.times, compared.metric("loop_time_ms")
+    interval = change_interval(loop)
+    if loop.change is not None:
+        note = f"95 %: {interval}" if interval else times.reason or ""
+        yield KeyNumber("loop_time", loop.change, change_text(loop), note, "derived", "B against A")
+    known = times.low is not None and times.high is not None
+    note = f"95 %: {times.low:.3f} to {times.high:.3f}" if known else times.reason or ""
+    yield KeyNumber("ratio", times.ratio, f"{times.ratio:.3f}", note, "derived")
+    for side, step_ms, rate, num in (
+        ("A", times.a_ms, times.a_rate, times.num_runs[0]),
+        ("B", times.b_ms, times.b_rate, times.num_runs[1]),
+    ):
+        note = f"{units.rate(rate, 'examples')}; {units.counted(num, 'run')}"
+        text = units.milliseconds(step_ms)
+        yield KeyNumber("step_time_of_side", step_ms, text, note, "measured", side)
+
+
+def _phases(compared: RunComparison) -> Bars:
+    """Two stacked bars, means over the replicas and the runs of a side."""
+    sides = {"A": compared.a, "B": compared.b}
+    found = {side: [run.breakdown for run in runs] for side, runs in sides.items()}
+    reasons = {
+        f"{side}: {item.reason}": None for side, own in found.items() for item in own if item.reason
+    }
+    notes = ["; ".join(reasons)] if reasons else []
+    step_times = (compared.times.a_ms, compared.times.b_ms)
+    for (side, own), step_ms in zip(found.items(), step_times, strict=True):
+        wall = _mean(own, "wall")
+        if wall and abs(wall / step_ms - 1) > UNLIKE:
+            notes.append(f"The bar of {side} adds up to {_about_bar(own[0], wall, step_ms)}.")
+    return Bars(
+        "phases",
+        "Phase by phase",
+        tuple(found),
+        {
+            phase: each
+            for phase in CATEGORIES
+            if any(each := tuple(_mean(own, phase) for own in found.values())) or phase != "delay"
+        },
+        "ms per step",
+        of="Side",
+        definition="replica_time",
+        notes=tuple(notes),
+        is_detail=True,
+    )
+
+
+def _about_bar(item: StepBreakdown, wall_ms: float, step_ms: float) -> str:
+    """Return the length of a bar, of what it is the mean, and why the step time differs from it."""
+    if not item.is_in_sync:
+        which = "the mean step of a worker; steps of the workers overlap, and one ends every"
+    elif item.source == "measured":
+        which = "the mean of typical captured steps; the step time, the median of the others, is"
+    else:
+        which = "the mean of typical steps; the step time, the median of all steady steps, is"
+    return f"{units.milliseconds(wall_ms)}, {which} {units.milliseconds(step_ms)}"
+
+
+def _mean(found: Sequence[StepBreakdown], phase: str) -> float | None:
+    known = [value for item in found if (value := item.mean_ms(phase)) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _figures(compared: RunComparison) -> Table:
+    """Every metric of both sides, below what it is of, and why some are missing."""
+    reasons: dict[str, list[str]] = {}
+    for item in compared.metrics:
+        if item.reason:
+            reasons.setdefault(item.reason, []).append(_defined(item.metric).label)
+    return table(
+        "figures",
+        "Every figure",
+        compared.metrics,
+        _FIGURES if any(map(change_interval, compared.metrics)) else _FIGURES[:-1],
+        groups=tuple(METRICS[item.metric].statistic for item in compared.metrics),
+        notes=tuple(f"{units.listed(names)}: {why}." for why, names in reasons.items()),
+    )
+
+
+def against_first(found: Sequence[AgainstFirst], titles: Sequence[str]) -> Answer:
+    """Return the answer for several runs, each compared with the first one.
+
+    Args:
+      titles: what the runs are called, the first one included.
+    """
+    first, *others = titles
+    rows = each_row(found)
+    columns = (
+        *_FIGURES[:2],
+        Column("first", first, "number"),
+        *(
+            Column(f"run_{place}", title, "figure", value=partial(_other, place=place))
+            for place, title in enumerate(others)
+        ),
+    )
+    warnings = [
+        f"{item.name}: {warning}"
+        for item in found
+        for warning in (item.compared.warnings if item.compared else ())
+    ]
+    groups = tuple(METRICS[row.metric].statistic for row in rows)
+    return Answer(
+        "against_first",
+        tuple(_against(found)),
+        warnings=tuple(warnings),
+        parts=(
+            table("each", "Each run against the first", rows, columns, groups=groups,
+                  notes=(_ONE_RUN_EACH,)),
+        ),
+    )  # fmt: skip
+
+
+def _against(found: Sequence[AgainstFirst]) -> Iterator[str]:
+    """What is said of each run as B, the first one being A."""
+    for item in found:
+        yield Bold(item.name)
+        if item.compared is None:
+            yield f" cannot be compared: {item.reason} "
+        else:
+            verdict, rest = answer(item.compared)
+            first = item.compared.a[0].name
+            yield f" as B, {first} as A: {verdict[0].lower()}{verdict[1:]}{rest} "
+
+
+def _other(row: EachRow, *, place: int) -> str | None:
+    """The number of a further run, and its change."""
+    found: MetricChange | None = row.others[place]
+    return f"{units.number(found.b)} ({change_text(found)})" if found else None
+
+
+def spec_fields(
+    a: Mapping[str, Any] | None,
+    b: Mapping[str, Any] | None,
+    *,
+    is_one_run: bool = False,
+    has_all: bool = False,
+) -> Part:
+    """Return the fields in which two specs differ; after them the equal ones if `has_all`.
+
+    The plan of changes belongs to the run: of its segments, only the first one has it.
+    """
+    title = "Differences between the specs"
+    without = [side for side, spec in (("A", a), ("B", b)) if not spec]
+    if not a or not b:
+        which = f"run {without[0]} has no" if len(without) == 1 else "neither run has a"
+        return Missing("spec", title, f"{which} recorded spec")
+    left, right = flatten(a), flatten(b)
+    fields = list(left | right)
+    left_out = {"reconfigure"} if is_one_run else set()
+    differ = [name for name in fields if left.get(name) != right.get(name) and name not in left_out]
+    equal = [name for name in fields if name not in differ] if has_all else []
+    columns = (
+        Column("field", "Field", value=str),
+        Column("a", "A", "names", value=lambda name: text_of_field(left, name)),
+        Column("b", "B", "names", value=lambda name: text_of_field(right, name)),
+    )
+    groups = ("Different",) * len(differ) + ("Equal",) * len(equal)
+    return table(
+        "spec",
+        title,
+        [*differ, *equal],
+        columns,
+        groups=groups if has_all else (),
+        depths=() if has_all else (0,) * len(differ),
+        empty="None: both specs are equal.",
+    )
+
+
+def fields_of(compared: RunComparison) -> Part:
+    """Return the differences between the specs of the first run of each side."""
+    a, b = compared.a[0], compared.b[0]
+    return spec_fields(a.spec, b.spec, is_one_run=compared.is_one_run)

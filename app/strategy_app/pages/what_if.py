@@ -8,18 +8,16 @@ from typing import Any
 import streamlit as st
 
 from strategy_app.control.try_it import offer_try
-from strategy_app.screen.answer import show_parts
+from strategy_app.screen.answer import show_answer, show_parts
+from strategy_app.screen.path_table import show_path
 from strategy_app.screen.scaling import show_scaling
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.own_edits import show_own
-from strategy_app.widgets.path_table import show_path
+from strategy_app.widgets.own_edits import show_own, show_predicted
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.predicted_links import show_predicted_links
 from strategy_app.widgets.segments import facts_of, pick_segment
-from strategy_app.widgets.table import number, show_table, text
-from strategy_app.widgets.text import as_html, as_markdown, plain
-from strategy_app.widgets.verdict import show_sentence
+from strategy_app.widgets.text import as_markdown, plain
 from strategy_core.launcher.tried_change import (
     change_title,
     is_about_a_step,
@@ -30,22 +28,13 @@ from strategy_core.launcher.tried_change import (
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.errors import LabError
-from strategy_profiles.questions.predictions import slower
+from strategy_profiles.questions.predictions import predictions, slower
 from strategy_profiles.replay.edit_text import text_of
 from strategy_profiles.replay.recording import ReplayError, why_no_replay
 from strategy_profiles.replay.replays import replays
-from strategy_profiles.replay.sentences import (
-    between,
-    error_sentence,
-    in_another_run,
-    may_change_nothing,
-    spread_sentence,
-    unlike_sentence,
-)
 from strategy_profiles.replay.slowdowns import Slowdowns, slowdowns
 from strategy_profiles.replay.usual_edits import usual_edits, usual_what_ifs
 from strategy_profiles.replay.what_if import WhatIf, what_if
-from strategy_profiles.reporting import units
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.store import Profile
 
@@ -72,12 +61,7 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         return
     found = opened.ask(usual_what_ifs, segment.segment)
     base = opened.ask(_base, segment.segment)
-    show_sentence(_headline(base, found))
-    st.caption(as_markdown(error_sentence(base)))
-    if unlike := unlike_sentence(base, opened.ask(_median_ms, segment.segment)):
-        st.caption(as_markdown(unlike))
-    _show_predictions(found)
-    st.caption(as_markdown(spread_sentence(base)))
+    show_answer(predictions(base, found, opened.ask(_median_ms, segment.segment)))
     texts = opened.ask(_usual_texts, segment.segment)
     titles = [item.edits[0] for item in found]
     known = {each: texts[each] for each in titles}
@@ -87,41 +71,6 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     _show_tries(opened, segment.segment)
     show_path(opened, segment.segment)
     _show_slowdowns(opened, segment.segment)
-
-
-def _headline(base: WhatIf, found: tuple[WhatIf, ...]) -> str:
-    """The change that saves most, of those that the replay can tell from none, as HTML."""
-    measured = f"<b>{as_html(units.milliseconds(base.measured_ms))}</b>"
-    best = next((item for item in found if not item.is_within_error), None)
-    if best is None:
-        which = (
-            " No change that was tried is sure to have an effect: the interval of each includes "
-            "the measured step."
-        )
-        return f"A captured step takes {measured}.{which if found else ''}"
-    return (
-        f"A captured step takes {measured}; {as_html(best.edits[0])} it would take "
-        f"<b>{as_html(units.milliseconds(best.predicted_ms))}</b> "
-        f"({as_html(in_another_run(best))})."
-    )
-
-
-def _show_predictions(found: tuple[WhatIf, ...]) -> None:
-    st.header("Predicted steps")
-    show_table(
-        "what_if_predictions",
-        found,
-        {
-            "change": text("A step", lambda item: plain(item.edits[0]), width="medium"),
-            "predicted": number("Predicted, ms", lambda item: item.predicted_ms, format="%.1f"),
-            "interval": text("In another run", between),
-            "times": number("Times as fast", lambda item: item.speedup, format="%.2f"),
-            "told": text(
-                "May change nothing",
-                lambda item: "yes" if item.is_within_error else "",
-            ),
-        },
-    )
 
 
 def _show_tries(opened: OpenRun, segment: int) -> None:
@@ -158,13 +107,7 @@ def _show_expected(found: WhatIf | None, why: str | None) -> None:
     if found is None:
         st.caption(as_markdown(f"No prediction. {why}", 300))
         return
-    st.markdown(
-        f"Predicted **{units.milliseconds(found.predicted_ms)}** "
-        f"({in_another_run(found)}) instead of "
-        f"{units.milliseconds(found.measured_ms)}. {may_change_nothing(found)}"
-    )
-    for advice in found.advice:
-        st.caption(as_markdown(advice, 300))
+    show_predicted(found)
 
 
 def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None, str | None]:

@@ -26,18 +26,19 @@ _WIDTHS: dict[Unit, int] = {
 _SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
 
 
-def show_table(table: Table) -> int | None:
-    """Draw a table; return the place of the row that the reader chose, if rows have details."""
+def show_table(table: Table, *, chooses: bool = False) -> int | None:
+    """Draw a table; return the place of the row that the reader chose, if rows have details or the
+    caller has something to show of a row (`chooses`)."""
     if not table.rows:
         st.markdown(as_markdown(table.empty))
         return None
     if table.is_ordered:
         _show_parts(table)
         return None
-    return _show_grid(table)
+    return _show_grid(table, chooses=chooses or bool(table.details))
 
 
-def _show_grid(table: Table) -> int | None:
+def _show_grid(table: Table, *, chooses: bool) -> int | None:
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
     shown = rows[:MOST_SEARCHED]
     columns = {
@@ -45,7 +46,7 @@ def _show_grid(table: Table) -> int | None:
         for place, column in enumerate(table.columns)
     }
     key, chosen = f"table_{table.key}", None
-    if table.details:
+    if chooses:
         chosen = grid.show_selectable_table(key, shown, columns, most_rows=MOST_ROWS)
     else:
         grid.show_table(key, shown, columns, most_rows=MOST_ROWS)

@@ -19,7 +19,7 @@ from strategy_profiles.replay.other_algorithm import other_algorithm
 from strategy_profiles.replay.overlapped import overlapped
 from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.replays import replays
-from strategy_profiles.replay.sentences import in_another_run, may_change_nothing, times_as_fast
+from strategy_profiles.replay.sentences import predicted_sentence
 from strategy_profiles.replay.spec_edits import refused_xla
 from strategy_profiles.replay.straggler import average_straggler
 from strategy_profiles.replay.what_if import WhatIf, what_if
@@ -108,17 +108,19 @@ def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) 
     except ReplayError as error:
         st.caption(as_markdown(error, 300))
         return None
-    title = plain(units.listed(found.edits))
-    st.markdown(
-        f"Predicted **{units.milliseconds(found.predicted_ms)}** ({in_another_run(found)}) "
-        f"{as_markdown(title, 300)}: {times_as_fast(found)}. {may_change_nothing(found)}"
-    )
-    for advice in found.advice:
-        st.caption(as_markdown(advice, 300))
+    show_predicted(found)
     show_predicted_links(
         opened, segment, {"Show on the timeline": opened.ask(_text, segment, chosen)}
     )
-    return title
+    return plain(units.listed(found.edits))
+
+
+def show_predicted(found: WhatIf) -> None:
+    """A prediction in a sentence, and what to record for a more precise one."""
+    before, length, after = map(as_markdown, predicted_sentence(found))
+    st.markdown(f"{before} **{length}** {after}")
+    for advice in found.advice:
+        st.caption(as_markdown(advice, 300))
 
 
 def _recorded(profile: Profile, segment: int) -> SegmentOpened:

@@ -1,17 +1,31 @@
-"""How long would a step take on more replicas, and what do differences between replicas cost?"""
+"""How long would a step take with something changed, and what decides how long it takes?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from strategy_profiles.answers.answer import Column, Table, table
+from strategy_profiles.answers.answer import Answer, Bold, Column, Table, table
 from strategy_profiles.prediction.scaling import ON_PAPER, ScaledStep, ScalingPrediction
 from strategy_profiles.prediction.tpu_mesh import LABEL, MeshPrediction
 from strategy_profiles.prediction.tpu_mesh import sentence as about_mesh
+from strategy_profiles.replay.critical_path import PathShare
+from strategy_profiles.replay.sentences import (
+    between,
+    error_sentence,
+    in_another_run,
+    in_this_run,
+    spread_sentence,
+    unlike_sentence,
+)
 from strategy_profiles.replay.slowdowns import LEAST, Slowdowns
+from strategy_profiles.replay.what_if import WhatIf
 from strategy_profiles.reporting import units
 
-MOST_OPS = 15
+MOST_OPS = MOST_KINDS = 15
+_PATH = (
+    "The chain of ops, launch gaps and transfers that decides how long the step takes: only what "
+    "is on it makes the step shorter, until another chain is the longest."
+)
 _S = (
     "S is the replayed step over an ideal one, in which each replica takes the mean of the "
     "replicas for the ops of a type, and the median for delays and transfers. S_t leaves the ops "
@@ -44,6 +58,75 @@ _SLOWDOWNS = (
     Column("of", "Of", "name", value=lambda row: row[1]),
     Column("times", "Times an ideal step", "number", value=lambda row: row[2]),
 )
+_PREDICTED = (
+    Column("change", "A step", "names", value=lambda item: units.listed(item.edits)),
+    Column("predicted_ms", "Predicted", "ms"),
+    Column("interval", "In another run", "figure", value=between),
+    Column("recorded", "In this run", "figure", value=in_this_run),
+    Column("speedup", "Times as fast", "number", "By examples, if their number changes."),
+    Column(
+        "told",
+        "No effect",
+        definition="The interval of this run includes the measured step.",
+        value=lambda item: "possible" if item.is_within_error else "",
+    ),
+)
+_ON_PATH = (
+    Column("kind", "Kind"),
+    Column("op", "Op type", "name"),
+    Column("num", "Count", "count"),
+    Column("total_ms", "Time", "ms"),
+    Column("share", "Share", "share"),
+    Column("slack_ms", "Slack", "ms", "The least of ops of this type that are not on the path."),
+)
+
+
+def predictions(base: WhatIf, found: Sequence[WhatIf], median_ms: float | None) -> Answer:
+    """Return the predicted steps beside the measured one.
+
+    Args:
+      base: the replay without a change.
+      median_ms: of the steps without a capture.
+    """
+    notes = (spread_sentence(base), *dict.fromkeys(text for item in found for text in item.advice))
+    steps = table("predictions", "Predicted steps", found, _PREDICTED, notes=notes)
+    unlike = unlike_sentence(base, median_ms)
+    return Answer(
+        "what_if",
+        tuple(_saving(base, found)),
+        parts=(steps,) if found else (),
+        notes=(error_sentence(base),),
+        warnings=(unlike,) if unlike else (),
+    )
+
+
+def _saving(base: WhatIf, found: Sequence[WhatIf]) -> Iterator[str]:
+    """The change that saves most, of those that the replay can tell from none."""
+    yield "A captured step takes "
+    yield Bold(units.milliseconds(base.measured_ms))
+    best = next((item for item in found if not item.is_within_error), None)
+    if best is not None:
+        yield f"; {units.listed(best.edits)} it would take "
+        yield Bold(units.milliseconds(best.predicted_ms))
+        yield f" ({in_another_run(best)})."
+    elif found:
+        yield (
+            ". No change that was tried is sure to have an effect: the interval of each includes "
+            "the measured step."
+        )
+    else:
+        yield "."
+
+
+def critical_path(shares: Sequence[PathShare]) -> Table:
+    """Return what the critical path of a step consists of, the longest first."""
+    most, rest = list(shares[:MOST_KINDS]), shares[MOST_KINDS:]
+    if rest:
+        num, total_ms = sum(item.num for item in rest), sum(item.total_ms for item in rest)
+        name, share = units.counted(len(rest), "other kind"), sum(item.share for item in rest)
+        most.append(PathShare(name, "", num, total_ms, share, None))
+    title = "Critical path of the step of median length"
+    return table("path", title, most, _ON_PATH, definition=_PATH)
 
 
 def more_replicas(found: ScalingPrediction) -> Table:

@@ -49,6 +49,13 @@ def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
     )
 
 
+def predicted_sentence(found: WhatIf) -> tuple[str, str, str]:
+    """The predicted step with its intervals; the second part is its length."""
+    predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
+    change = f"({in_another_run(found)}) {units.listed(found.edits)}: {times_as_fast(found)}"
+    return "Predicted ", predicted, f" instead of {measured} {change}. {may_change_nothing(found)}"
+
+
 def may_change_nothing(found: WhatIf) -> str:
     """That the change may have no effect; empty if the recorded steps show that it has one."""
     if not found.is_within_error:
@@ -60,7 +67,7 @@ def may_change_nothing(found: WhatIf) -> str:
         else f"{same_ms}, with which a step has as many examples per second as now"
     )
     return (
-        f"The interval of the recorded steps, {_in_this_run(found)}, includes {now}: the change "
+        f"The interval of the recorded steps, {in_this_run(found)}, includes {now}: the change "
         "may have no effect."
     )
 
@@ -109,7 +116,7 @@ def _unknown(edit: str, found: WhatIf) -> str:
     )
     return (
         f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
-        f"{_in_this_run(found)}, and {now} (95 % of steps are replayed within "
+        f"{in_this_run(found)}, and {now} (95 % of steps are replayed within "
         f"{units.share(found.replay_error_p95)})."
     )
 
@@ -148,5 +155,6 @@ def times_as_fast(found: WhatIf) -> str:
     return f"{found.speedup:.2f} times {what} ({ends} in the recorded steps)"
 
 
-def _in_this_run(found: WhatIf) -> str:
+def in_this_run(found: WhatIf) -> str:
+    """The interval of the recorded steps alone: `42.0 to 44.1 ms`."""
     return f"{units.number(found.least_ms)} to {units.milliseconds(found.most_ms)}"

@@ -8,22 +8,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import strategy_profiles
-from strategy_core.cli._plain import plain
 from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
 from strategy_profiles.errors import LabError
 from strategy_profiles.extras import require
-from strategy_profiles.reporting import units
 from strategy_profiles.user_input.arguments import number, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from strategy_profiles.replay.critical_path import PathShare
     from strategy_profiles.replay.edits import Edit
-    from strategy_profiles.replay.what_if import WhatIf
     from strategy_profiles.tables.store import Profile
 
-MOST_ROWS = 15
 HELP = "predict a step with something changed, by replaying its captured ops"
 
 
@@ -110,9 +103,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from strategy_core.cli._answer_text import print_parts
+    from strategy_core.cli._answer_text import print_answer, print_parts
+    from strategy_core.cli._plain import plain_text
     from strategy_profiles.analysis.steps import step_times
-    from strategy_profiles.questions.predictions import slower
+    from strategy_profiles.questions.predictions import critical_path, predictions, slower
     from strategy_profiles.replay.critical_path import path_table
     from strategy_profiles.replay.replays import replays
     from strategy_profiles.replay.slowdowns import slowdowns
@@ -134,11 +128,13 @@ def run(args: argparse.Namespace) -> int:
             document["slowdowns"] = asdict(differences)
         print(json.dumps(document))
         return 0
-    _print(profile.name, found, step_times(profile, segment).median_ms)
+    out, changed = Console(), [found] if found.edits else []
+    out.print(plain_text(f"{profile.name}, segment {segment}", "bold"))
+    print_answer(predictions(found, changed, step_times(profile, segment).median_ms), out)
     if path is not None:
-        _print_path(path)
+        print_parts([critical_path(path)], out)
     if differences is not None:
-        print_parts([slower(differences)], Console())
+        print_parts([slower(differences)], out)
     return 0
 
 
@@ -214,48 +210,3 @@ def _faster(text: str) -> Edit:
             advice="For example --faster Conv2D=2",
         )
     return Faster(kind, factor)
-
-
-def _print(name: str, found: WhatIf, median_ms: float | None) -> None:
-    """Print how well the replay reproduces the step and, with edits, the step it predicts."""
-    from strategy_profiles.replay.sentences import (
-        error_sentence,
-        in_another_run,
-        may_change_nothing,
-        spread_sentence,
-        times_as_fast,
-        unlike_sentence,
-    )
-
-    print(plain(f"{name}, segment {found.segment}. {error_sentence(found)}"))
-    if unlike := unlike_sentence(found, median_ms):
-        print(plain(unlike))
-    if not found.edits:
-        return
-    what = units.listed(found.edits)
-    predicted = units.milliseconds(found.predicted_ms)
-    print(plain(f"Predicted: {predicted} {what} ({in_another_run(found)})."))
-    print(plain(may_change_nothing(found) or f"That is {times_as_fast(found)}."))
-    print(plain(spread_sentence(found)))
-    for advice in found.advice:
-        print(advice)
-
-
-def _print_path(path: Sequence[PathShare]) -> None:
-    print("\nCritical path of the step of median length:")
-    for item in path[:MOST_ROWS]:
-        name = plain(f"{item.kind} {item.op}".strip())
-        spare = "" if item.slack_ms is None else f"; others have {_ms(item.slack_ms)} of slack"
-        print(
-            f"  {units.share(item.share):>6}  {_ms(item.total_ms):>9}  {item.num:4} x {name}{spare}"
-        )
-    others = path[MOST_ROWS:]
-    if others:
-        share = units.share(sum(item.share for item in others))
-        total = _ms(sum(item.total_ms for item in others))
-        kinds = units.counted(len(others), "other kind")
-        print(f"  {share:>6}  {total:>9}         {kinds}; --json has all of them")
-
-
-def _ms(value: float) -> str:
-    return units.milliseconds(value)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from strategy_app.screen.table import show_table
 from strategy_app.server import state
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.links import page_link
-from strategy_app.widgets.table import number, show_selectable_table, text
-from strategy_app.widgets.text import as_markdown, plain
+from strategy_app.widgets.text import as_markdown
+from strategy_profiles.questions.predictions import MOST_KINDS, critical_path
 from strategy_profiles.replay.critical_path import GAPS, PathShare, path_table
 from strategy_profiles.replay.replays import replays
 from strategy_profiles.reporting import units
@@ -16,33 +17,19 @@ from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline import Timeline
 from strategy_profiles.timeline.critical_path import PathPart, path_of_step
 
-_SHOWN = 15
 _MOST_LINKS = 5
 _LEAST_MARGIN_NS = 100_000
 
 
 def show_path(opened: OpenRun, segment: int) -> None:
     """Draw the section; the row that is selected has links to the timeline below the table."""
-    st.header("Critical path of the step of median length")
-    chosen = show_selectable_table(
-        "what_if_path",
-        opened.ask(_path, segment)[:_SHOWN],
-        {
-            "kind": text("Kind", lambda item: item.kind),
-            "op": text("Op type", lambda item: plain(item.op)),
-            "num": number("On the path", lambda item: item.num, width="small"),
-            "ms": number("ms", lambda item: item.total_ms, format="%.2f"),
-            "share": number("% of the step", lambda item: 100 * item.share, format="%.1f"),
-            "slack": number("Least slack beside it, ms", lambda item: item.slack_ms, format="%.2f"),
-        },
-    )
-    st.caption(
-        "The chain of ops, launch gaps and transfers that decides how long the step takes: only "
-        "what is on it makes the step shorter, until another chain is the longest. Select a row to "
-        "open its spans on the timeline, which has the slack of each op."
-    )
-    if chosen is not None:
-        _show_links(opened, segment, chosen)
+    shares = opened.ask(_path, segment)
+    table = critical_path(shares)
+    st.header(table.title, help=table.hint)
+    row = show_table(table, chooses=True)
+    st.caption("Select a row to open its spans on the timeline, which has the slack of each op.")
+    if row is not None and row < MOST_KINDS:
+        _show_links(opened, segment, shares[row])
 
 
 def _show_links(opened: OpenRun, segment: int, share: PathShare) -> None:

@@ -9,12 +9,11 @@ from strategy_app.control.sweep_progress import begin, show_progress
 from strategy_app.forms import trusted_paths
 from strategy_app.forms.field_errors import FieldErrors
 from strategy_app.forms.sweep_axes import SweepRequest, fit_or_loop, pick_axes
+from strategy_app.screen.sweep_results import show_files, show_results
 from strategy_app.server import state
 from strategy_app.widgets.places import show_head
-from strategy_app.widgets.sweep_results import show_files, show_results
-from strategy_app.widgets.text import as_html, as_markdown
+from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
-from strategy_app.widgets.verdict import show_sentence
 from strategy_core.launcher.sweeping import new_sweep
 from strategy_core.planning.inventory import Inventory
 from strategy_profiles.errors import LabError
@@ -22,8 +21,8 @@ from strategy_profiles.reporting import units
 from strategy_profiles.sweep import record
 from strategy_profiles.sweep.contest import runs_left, sweep_progress
 from strategy_profiles.sweep.record import Sweep
-from strategy_profiles.sweep.results import Results, results
-from strategy_profiles.sweep.text import by_reason, headline
+from strategy_profiles.sweep.results import results
+from strategy_profiles.sweep.text import by_reason
 
 NEW = "New sweep"
 _CHOSEN = "sweep"
@@ -63,17 +62,9 @@ def _pick(known: list[str], place: DeltaGenerator) -> str:
 def _show(sweep: Sweep) -> None:
     show_progress(sweep)
     found = results(sweep)
-    show_sentence(_with_bold(headline(found), found))
     show_results(found)
     if found.winner is not None:
         show_files(found)
-
-
-def _with_bold(sentence: str, found: Results) -> str:
-    """The answer as HTML, the winner's name bold."""
-    shown = as_html(sentence)
-    name = "" if found.winner is None else as_html(found.winner.label)
-    return shown.replace(name, f"<b>{name}</b>", 1) if name else shown
 
 
 def _configure(known: list[str]) -> None:

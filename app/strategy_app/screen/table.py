@@ -19,6 +19,7 @@ MOST_ROWS, MOST_SEARCHED = 10, 5_000
 LONGEST = 200
 """Characters of a cell."""
 GIGA = 1e9
+WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
 _WIDTHS: dict[Unit, int] = {
     "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "ms": 84,
     "bytes": 92, "gbps": 92, "share": 80,
@@ -94,6 +95,9 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
     )
+    if column.unit == "name":  # two of them may differ at their ends
+        longest = max((len(str(value)) for value in values), default=0)
+        options["width"] = min(max(_WIDTHS["name"], _PADDING_PX + _LETTER_PX * longest), WIDEST_PX)
     if is_text(column.unit) or column.unit == "figure":
         return grid.text(title, lambda item: _cell(item[1][place]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
@@ -119,8 +123,7 @@ class _Scaled:
     def value(self, value: Any) -> float | None:
         if value is None:
             return None
-        number = value * self.factor
-        return units.rounded(number) if self.format == "%.3g" else number
+        return units.rounded(value * self.factor)
 
 
 def _scaled(unit: Unit, most: float) -> _Scaled:

@@ -54,6 +54,8 @@ class Column:
     is_detail: bool = False
     """Narrow places, such as a terminal, leave it out."""
     value: Callable[[Any], Value] | None = None
+    is_aside: bool = False
+    """Narrow places write it into the cell of the column before it, in parentheses."""
 
     @property
     def hint(self) -> str:

@@ -24,10 +24,11 @@ def written(value: Value, unit: Unit) -> str:
     """Return a cell as text; a dash for a missing value."""
     if value is None:
         return units.MISSING
+    if isinstance(value, str):
+        return value
     if unit == "count":
         return f"{value:,}"
-    number: Any = value
-    return _WRITTEN[unit](number) if unit in _WRITTEN else str(value)
+    return _WRITTEN[unit](value) if unit in _WRITTEN else str(value)
 
 
 def is_text(unit: Unit) -> bool:

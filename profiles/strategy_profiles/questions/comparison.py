@@ -65,7 +65,7 @@ _FIGURES = (
     Column("a", "A", "number"),
     Column("b", "B", "number"),
     Column("change", "Change", "figure", value=change_text),
-    Column("interval", "95 % interval", "figure", "ratio", value=change_interval),
+    Column("interval", "95 % interval", "figure", "ratio", is_aside=True, value=change_interval),
 )
 _RUNS = (
     Column("side", "Side", value=lambda item: item[0]),
@@ -179,7 +179,7 @@ def _figures(compared: RunComparison) -> Table:
         "figures",
         "Every figure",
         compared.metrics,
-        _FIGURES if any(map(change_interval, compared.metrics)) else _FIGURES[:-1],
+        _FIGURES,
         groups=tuple(METRICS[item.metric].statistic for item in compared.metrics),
         notes=tuple(f"{units.listed(names)}: {why}." for why, names in reasons.items()),
     )

@@ -61,7 +61,7 @@ _SLOWDOWNS = (
 _PREDICTED = (
     Column("change", "A step", "names", value=lambda item: units.listed(item.edits)),
     Column("predicted_ms", "Predicted", "ms"),
-    Column("interval", "In another run", "figure", value=between),
+    Column("interval", "In another run", "figure", is_aside=True, value=between),
     Column("recorded", "In this run", "figure", value=in_this_run),
     Column("speedup", "Times as fast", "number", "By examples, if their number changes."),
     Column(

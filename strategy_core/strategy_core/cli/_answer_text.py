@@ -9,7 +9,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.answers.answer import Answer, Bars, Bold, Code, Missing, Part, Table
+from strategy_profiles.answers.answer import (
+    Answer,
+    Bars,
+    Bold,
+    Code,
+    Column,
+    Missing,
+    Part,
+    Table,
+    Value,
+)
 from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, written
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
@@ -54,10 +64,13 @@ def _table(part: Table) -> RichTable:
     kept = [place for place, column in enumerate(part.columns) if not column.is_detail]
     title = plain_text(f"{part.title}{cut(part)}", "italic")
     shown = RichTable(title=title, title_justify="left", min_width=min(len(title), 60))
-    for place in kept:
-        column = part.columns[place]
+    columns = [part.columns[place] for place in kept]
+    titles = _cells((column, column.title) for column in columns)
+    for column, heading in zip(
+        (each for each in columns if not each.is_aside), titles, strict=True
+    ):
         justify = "left" if is_text(column.unit) else "right"
-        shown.add_column(plain_text(column.title), justify=justify, overflow="fold")  # type: ignore[arg-type]
+        shown.add_column(plain_text(heading), justify=justify, overflow="fold")  # type: ignore[arg-type]
     depths = part.depths or (0,) * len(part.rows)
     listed = list(zip(depths, part.rows, strict=True))[: most_rows(part)]
     for group, rows in by_group(part):
@@ -65,9 +78,21 @@ def _table(part: Table) -> RichTable:
             shown.add_section()
             shown.add_row(plain_text(group, "dim"))
         for depth, row in listed[rows]:
-            first, *rest = (written(row[place], part.columns[place].unit) for place in kept)
+            first, *rest = _cells(zip(columns, (row[place] for place in kept), strict=True))
             shown.add_row(*map(plain_text, ("  " * depth + first, *rest)))
     return shown
+
+
+def _cells(row: Iterable[tuple[Column, Value]]) -> list[str]:
+    """A row's cells as text, each with what belongs to it."""
+    cells: list[str] = []
+    for column, value in row:
+        text = written(value, column.unit)
+        if not column.is_aside:
+            cells.append(text)
+        elif value:
+            cells[-1] += f" ({text})"
+    return cells
 
 
 def _bars(part: Bars) -> RichTable:

@@ -20,11 +20,13 @@ from strategy_core.planning import validation
 from strategy_core.planning.inventory import probe
 from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_core.planning.sweep_axes import RECIPES, default_axes, read_axes
+from strategy_profiles.answers.markdown import as_markdown
 from strategy_profiles.errors import SpecError
 from strategy_profiles.extras import require
+from strategy_profiles.questions.sweep import sweep_answer
 from strategy_profiles.reporting import units
 from strategy_profiles.sweep.contest import MOST_ROUNDS
-from strategy_profiles.sweep.formats import as_csv, as_json, as_markdown
+from strategy_profiles.sweep.formats import as_csv, as_json
 from strategy_profiles.sweep.record import Budget, Sweep, load
 from strategy_profiles.sweep.results import Results, results
 from strategy_profiles.sweep.text import by_reason, interval_text, time_left
@@ -196,12 +198,11 @@ def _tell_run(found: Results) -> None:
 
 
 def _end(args: argparse.Namespace, found: Results) -> int:
-    for path, mode, text in (
-        (args.markdown, "a", as_markdown),
-        (args.csv, "w", as_csv),
-    ):
-        if path:
-            write_text(path, text(found), mode)
+    if args.markdown:
+        title = f"Sweep {found.sweep.name}"
+        write_text(args.markdown, as_markdown(sweep_answer(found), title), "a")
+    if args.csv:
+        write_text(args.csv, as_csv(found), "w")
     if args.json:
         print(json.dumps(as_json(found), allow_nan=False))
     else:

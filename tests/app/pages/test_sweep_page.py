@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from strategy_app.server import state
-from strategy_app.widgets.text import as_markdown
+from strategy_app.widgets.text import as_html
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.sweep.record import Configuration, Pruned, load, save
 from tests.app.looking import charts_of, open_page, rerun, text_of
@@ -125,8 +125,9 @@ def test_the_whole_reason_why_a_prediction_left_one_out_is_shown(lab: Path) -> N
     pruned = [Pruned(1, f"left out: {why}")]
     save(msgspec.structs.replace(sweep, runs=runs, pruned=pruned), lab)
     page = open_page("sweep", lab, sweep="sweep-1")
-    assert [each.label for each in page.expander] == ["1 combination left out"]
-    assert f"- **batch 128**: {as_markdown(why, 1_000)}" in text_of(page)
+    written = text_of(page)
+    assert ">batch 128</th>" in written
+    assert f">{as_html(why)}</td>" in written
 
 
 def test_the_chart_of_configurations_alike_in_batch_and_replicas_is_over_the_step_time(
@@ -143,7 +144,8 @@ def test_a_sweep_whose_runs_all_failed_says_why(lab: Path) -> None:
     save(played(made_sweep(2), lambda _turn: "out of memory"), lab)
     shown = open_page("sweep", lab, sweep="sweep-1")
     assert "all 2 failed" in text_of(shown)
-    assert set(shown.dataframe[0].value["why"]) == {"failed: out of memory"}
+    assert set(shown.dataframe[0].value["state"]) == {"failed"}
+    assert "failed: out of memory</td>" in text_of(shown)
     assert not charts_of(shown)
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from strategy_profiles.answers.markdown import as_markdown
 from strategy_profiles.errors import LabError
+from strategy_profiles.questions.sweep import sweep_answer
 from strategy_profiles.sweep import record
 from strategy_profiles.sweep.contest import Ratio
-from strategy_profiles.sweep.formats import as_csv, as_json, as_markdown
+from strategy_profiles.sweep.formats import as_csv, as_json
 from strategy_profiles.sweep.record import Budget, Configuration, LeftOut, Sweep
 from strategy_profiles.sweep.results import results
 from strategy_profiles.sweep.text import (
@@ -129,9 +131,9 @@ def test_json_markdown_and_csv_have_every_configuration(done: Sweep) -> None:
     assert rows[0]["configuration"] == "batch 128"
     assert rows[-1]["step_ms_low"] == ""
     assert rows[0]["examples_per_second_at_median"]
-    text = as_markdown(found)
-    assert "| batch 128 | 153 (" in text
-    assert "- batch \\| 63: cannot be shared equally" in text
+    text = as_markdown(sweep_answer(found), "Sweep")
+    assert "| batch 128 | 153 | " in text
+    assert "| batch \\| 63 | cannot be shared equally |" in text
 
 
 def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
@@ -141,7 +143,7 @@ def test_labels_are_text_in_markdown_and_in_a_spreadsheet(done: Sweep) -> None:
         for item in done.configurations
     ]
     found = results(msgspec.structs.replace(done, configurations=configurations))
-    text = as_markdown(found)
+    text = as_markdown(sweep_answer(found), "Sweep")
     for markup in ("![", "@someone", "<img>", " `code`"):
         assert markup not in text
     (row,) = [row for row in csv.reader(io.StringIO(as_csv(found))) if label in row[0]]

@@ -173,9 +173,9 @@ def test_several_runs_a_side_say_which_is_faster(tmp_path: Path, capsys: Capture
     assert "4 pairs of consecutive runs" in text
     assert "beyond step_time_ms:+5%" in text
     assert re.search(
-        r"step_time_ms │ [\d.]+ │ [\d.]+ │ \+8\.\d % │ \+[78]\.\d to \+[89]\.\d %", text
+        r"step_time_ms │ [\d.]+ │ [\d.]+ │ \+8\.\d % \(\+[78]\.\d to \+[89]\.\d %\)", text
     )
-    assert "95 % interval" in text
+    assert "Change (95 % interval)" in text
     assert main(["compare", *runs, "--json"]) == 0
     found = document(capsys)
     assert (found["verdict"], found["unit"]) == ("A is faster", "run")

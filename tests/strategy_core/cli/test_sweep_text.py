@@ -1,4 +1,4 @@
-"""A sweep in the terminal: short cells, reasons below the table."""
+"""A sweep in the terminal: short cells, reasons in a table of their own."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_the_reason_of_a_failure_is_below_the_table(
     monkeypatch.setenv("COLUMNS", "80")
     print_sweep(results(played(made_sweep(3), rate)), tmp_path)
     shown = capsys.readouterr().out
-    table, rest = shown.split("batch 128: failed: ")
-    (row,) = (line for line in table.splitlines() if line.startswith("batch 128 "))
-    assert row.rstrip().endswith(" failed")
-    assert FAILED in " ".join(rest.split())
+    table, _, rest = shown.partition("Left out or stopped")
+    (row,) = (line for line in table.splitlines() if line.startswith("│ batch 128 "))
+    assert row.endswith(" failed  │")
+    assert FAILED.rstrip(".") in " ".join(rest.replace("│", " ").split())
 
 
 def test_a_failure_that_is_a_sentence_is_followed_by_the_time_left(

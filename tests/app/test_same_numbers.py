@@ -21,7 +21,6 @@ from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.exports.html import report
-from strategy_profiles.reporting import units
 from tests.app.looking import open_page, text_of
 from tests.app.told_numbers import check_documents, check_live, check_texts, live, numbers_of
 from tests.event_records import read_records, write_records
@@ -179,16 +178,11 @@ def test_documents_for_programs_have_the_numbers_of_the_pages(
         check_documents(recorded, scratch)
 
 
-def test_waits_across_workers_are_the_same_in_summary_and_report(of_two_workers: Path) -> None:
+def test_replicas_of_both_workers_wait_for_the_late_one(of_two_workers: Path) -> None:
     """Replica 3 shares its worker with the late one, 0 and 1 wait for it across the workers."""
-    profile = strategy_profiles.load(of_two_workers)
-    (segment,) = summarize(profile)["segments"]
+    (segment,) = summarize(strategy_profiles.load(of_two_workers))["segments"]
     waits = {each["replica"]: each["wait_ms"] for each in segment["replicas"]}
     assert min(waits[replica] for replica in (0, 1, 3)) > waits[2] + 25
-    written = report(profile)
-    for replica in gather_facts(profile, profile.segments[0]).breakdown.replicas:
-        assert waits[replica.replica] == replica.wait_ms
-        assert units.number(replica.wait_ms) in written
 
 
 def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:

@@ -31,7 +31,6 @@ from strategy_profiles.exports.key_metrics import segment_metrics
 from strategy_profiles.gate.baseline import accept, read_baseline, read_run, save
 from tests.app.looking import open_page, text_of
 
-ON_COMMUNICATION = ("exposed", "traffic", "busbw")
 LIVE = ("loop_time", "loop_throughput", "step_time", "slowest", "loss", "traffic", "busbw")
 
 
@@ -66,7 +65,7 @@ def check_live(run: Path) -> None:
 
 
 def check_texts(run: Path) -> None:
-    """Overview, Communication, report and `summary` write headline and numbers alike."""
+    """Overview, report and `summary` write headline and numbers alike."""
     sentence, numbers = numbers_of(run)
     for missing in numbers.values():
         assert missing.source, f"{missing.key} is missing: {missing.note}"
@@ -79,9 +78,6 @@ def check_texts(run: Path) -> None:
             # Each page puts a mark of the number's source in a place of its own.
             written = rf"{item.label}\b.{{0,60}}?{re.escape(item.text)} .{{0,60}}?"
             assert re.search(written + re.escape(plain(item.note)), text), (item, text)
-    communication = plain(text_of(open_page("communication", run.parent, run=run.name)))
-    for key in ON_COMMUNICATION:
-        assert f"{numbers[key].text} " in communication
 
 
 def check_documents(run: Path, scratch: Path) -> None:

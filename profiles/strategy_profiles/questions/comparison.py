@@ -9,7 +9,7 @@ from typing import Any
 from strategy_profiles.analysis.breakdown import StepBreakdown
 from strategy_profiles.analysis.compare.each import AgainstFirst, EachRow, each_row
 from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
-from strategy_profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
+from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.analysis.compare.text import (
     answer,
     change_interval,
@@ -68,32 +68,38 @@ _FIGURES = (
     Column("interval", "95 % interval", "figure", "ratio", is_aside=True, value=change_interval),
 )
 _RUNS = (
-    Column("side", "Side", value=lambda item: item[0]),
-    Column("name", "Run", "name", value=lambda item: item[1].name),
-    Column("segment", "Segment", "count", value=lambda item: item[1].segment),
-    Column("loop_ms", "Loop per step", "ms", "loop_time", value=lambda item: _loop_ms(item[1])),
-    Column("steps", "Steady steps", "count", value=lambda item: item[1].timed.time.num_steps),
+    Column("name", "Run", "name"),
+    Column("segment", "Segment", "count"),
+    Column(
+        "loop_ms",
+        "Loop per step",
+        "ms",
+        "loop_time",
+        value=lambda run: run.numbers["loop"]["ms_per_step"],
+    ),
+    Column("steps", "Steady steps", "count", value=lambda run: run.timed.time.num_steps),
     Column(
         "median_ms",
         "Median step",
         "ms",
         "step_time_of_side",
-        value=lambda item: item[1].timed.time.median_ms,
+        value=lambda run: run.timed.time.median_ms,
     ),
-    Column("p10_ms", "10 % take less", "ms", value=lambda item: item[1].timed.time.p10_ms),
-    Column("p90_ms", "10 % take more", "ms", value=lambda item: item[1].timed.time.p90_ms),
+    Column("p10_ms", "10 % take less", "ms", value=lambda run: run.timed.time.p10_ms),
+    Column("p90_ms", "10 % take more", "ms", value=lambda run: run.timed.time.p90_ms),
 )
-
-
-def _loop_ms(run: ComparedRun) -> float | None:
-    found: float | None = run.numbers["loop"]["ms_per_step"]
-    return found
 
 
 def comparison(compared: RunComparison) -> Answer:
     """Return the answer for two sides."""
-    sides = [("A", run) for run in compared.a] + [("B", run) for run in compared.b]
-    runs = table("runs", "The runs", sides, _RUNS, notes=remarks(compared))
+    runs = table(
+        "runs",
+        "The runs",
+        [*compared.a, *compared.b],
+        _RUNS,
+        groups=("A",) * len(compared.a) + ("B",) * len(compared.b),
+        notes=remarks(compared),
+    )
     verdict, rest = answer(compared)
     return Answer(
         KEY,

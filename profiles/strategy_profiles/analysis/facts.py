@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategy_profiles.analysis.account.account import Account, account
+from strategy_profiles.analysis.account.first_batches import shuffle_line
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
@@ -52,7 +53,7 @@ from strategy_profiles.run.events import (
 )
 
 if TYPE_CHECKING:
-    from strategy_profiles.run.event_parts import StackFrame
+    from strategy_profiles.run.event_parts import SourceLine, StackFrame
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
 
@@ -126,6 +127,8 @@ class Facts:
     line_of: Mapping[str, str]
     """File and line of the program that made an op, by the op's name; ops of unknown lines are
     left out."""
+    shuffle_line: SourceLine | None
+    """The only line of the program that shuffles a dataset; None if there are none or several."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -235,6 +238,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         retracing=retracing(profile, number),
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
+        shuffle_line=shuffle_line(profile),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),

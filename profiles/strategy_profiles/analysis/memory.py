@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_profiles.reporting.device_names import in_order
+from strategy_profiles.run.events import EpochEnded
 from strategy_profiles.tables.columns import (
+    Floats,
     Ints,
     codes,
     distinct,
@@ -30,6 +32,7 @@ COUNTED_BY = {
 }
 MIN_SAMPLES = 8
 GROWING_SHARE = 0.05
+_NO_END = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,11 @@ class DeviceMemory:
     peak_bytes: int
     """The allocator's own peak where it keeps one, else the largest sample."""
     growth_bytes_per_step: float | None
-    """Slope over the second half of the samples; None with fewer than 8 samples."""
+    """Slope over the second half of the samples; None with fewer than 8 samples. What is added
+    between two epochs, as by a shuffle buffer that is filled again, does not count."""
     is_growing: bool
-    """Over the second half, use grows by more than 5 % and nearly every sample rises."""
+    """Over the second half, use grows by more than 5 % and nearly every sample rises. One large
+    rise alone is no growth: a capture or a validation allocates once."""
 
 
 def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
@@ -59,10 +64,20 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
         floats(rows, "peak_bytes"),
         ints(rows, "step"),
     )
+    ends = _epoch_ends(profile)
     return tuple(
-        _of_device(*key, used[members], peaks[members], steps[members].astype(float))
+        _of_device(*key, used[members], peaks[members], steps[members], ends.get(key[0], _NO_END))
         for key, members in sorted(keys.items(), key=lambda item: (item[0][0], rank[item[0][1]]))
     )
+
+
+def _epoch_ends(profile: Profile) -> dict[int, Ints]:
+    """The last step of each epoch, ascending, by worker."""
+    return {
+        source.worker: np.unique([end.step for end in source.of_kind(EpochEnded)])
+        for source in profile.sources
+        if source.worker is not None
+    }
 
 
 def rows_by_device(rows: pa.Table) -> dict[tuple[int, str, str], Ints]:
@@ -100,16 +115,26 @@ def memory_of(worker: int, device: str, titles: Mapping[int, str]) -> str:
 
 
 def _of_device(
-    worker: int, device: str, source: str, used: np.ndarray, peaks: np.ndarray, steps: np.ndarray
+    worker: int,
+    device: str,
+    source: str,
+    used: Floats,
+    peaks: Floats,
+    steps: Ints,
+    ends: Ints,
 ) -> DeviceMemory:
     half_used, half_steps = used[len(used) // 2 :], steps[len(steps) // 2 :]
+    epoch = np.searchsorted(ends, half_steps)
+    added = np.where(np.diff(epoch) == 0, np.diff(half_used), 0.0)
     span = float(np.ptp(half_steps)) if len(half_steps) else 0.0
     slope: float | None = None
     is_growing = False
     if len(used) >= MIN_SAMPLES and span > 0:
-        slope = float(np.polyfit(half_steps - half_steps[0], half_used, 1)[0])
-        rises = float(np.mean(np.diff(half_used) > 0))
-        is_growing = slope * span > GROWING_SHARE * float(half_used.mean()) and rises >= 0.8
+        total = np.concatenate([[0.0], np.cumsum(added)])
+        slope = float(np.polyfit((half_steps - half_steps[0]).astype(float), total, 1)[0])
+        rises = float(np.mean(added[np.diff(epoch) == 0] > 0)) if added.any() else 0.0
+        steady = min(slope * span, float(added.sum() - added.max()))
+        is_growing = steady > GROWING_SHARE * float(half_used.mean()) and rises >= 0.8
     known = peaks[np.isfinite(peaks)]
     return DeviceMemory(
         worker=worker,

@@ -103,6 +103,10 @@ class StackPlace(Struct, frozen=True):
     """The lines of the program, the outermost first."""
 
 
+SHUFFLE = ".shuffle("
+"""What a line says that shuffles a dataset: such lines are recorded although none is sampled."""
+
+
 class SourceLine(Struct, frozen=True):
     """A line of the program."""
 

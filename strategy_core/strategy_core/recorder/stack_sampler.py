@@ -34,7 +34,7 @@ from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import Loop, SourceLine, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import SHUFFLE, Loop, SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 
 EVERY_S, AT_FIRST_S = 0.125, 0.05
@@ -52,6 +52,7 @@ _MOST_KNOWN, _MOST_ROLES = 4096, 50_000
 _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
 _LONGEST_LINE = 120
+_MOST_SHUFFLES = 5
 AROUND = 2
 """Lines before and after a sampled one that are kept with it."""
 _LARGEST_FILE = 1 << 18
@@ -229,32 +230,30 @@ class StackSampler:
         if self._log is None:
             self._log = EventLog(self._path)
         stacks, self._stacks = self._stacks, {}
+        files = sorted({line[0] for stack in stacks for line in stack.lines} - self._files)
+        self._files.update(files)
         event = StacksSampled(
             program_ns=self._program_ns,
             since_ns=self._since_ns,
             after_us=self._after_us,
             place=self._place,
             places=[_place(stack) for stack in stacks],
-            loops=self._new_loops(stacks),
-            around=self._new_lines(stacks),
+            loops=[loop for file in files for loop in outermost_loops(file)],
+            around=self._new_lines(stacks, files),
         )
         self._since_ns, self._after_us, self._place = self._last_ns, [], []
         self._log.write(event)
 
-    def _new_loops(self, stacks: Iterable[Stack]) -> list[Loop]:
-        """The loops of files that were not seen before."""
-        files = {line[0] for stack in stacks for line in stack.lines} - self._files
-        self._files |= files
-        return [loop for file in sorted(files) for loop in outermost_loops(file)]
-
-    def _new_lines(self, stacks: Iterable[Stack]) -> list[SourceLine]:
-        """The lines around those at which these stacks are, that were not written before."""
+    def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:
+        """The lines around those at which these stacks are, that were not written before; of files
+        that were not seen before those that shuffle data, too."""
         wanted = {
             (file, near)
             for stack in stacks
             for file, line, _ in stack.lines[-1:]
             for near in range(max(1, line - AROUND), line + AROUND + 1)
         }
+        wanted.update((file, line) for file in files for line in _shuffling_lines(file))
         new = sorted(wanted - self._lines)
         self._lines |= wanted
         texts = {each: text for each in new if (text := linecache.getline(*each))}
@@ -262,6 +261,13 @@ class StackSampler:
             SourceLine(*each, text.rstrip().expandtabs()[:_LONGEST_LINE])
             for each, text in texts.items()
         ]
+
+
+def _shuffling_lines(file: str) -> list[int]:
+    """The first lines of a source file that call `shuffle` of a dataset, as its text says."""
+    numbered = enumerate(linecache.getlines(file), 1)
+    found = (line for line, text in numbered if SHUFFLE in text.partition("#")[0])
+    return list(itertools.islice(found, _MOST_SHUFFLES))
 
 
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:

@@ -226,3 +226,36 @@ def _run_that_keeps_the_lock(folder: Path) -> Path:
     log.write(thinned)
     log.close()
     return run
+
+
+def test_a_wait_for_the_first_batch_of_epochs_is_told_at_the_line_that_shuffles(
+    tmp_path: Path,
+) -> None:
+    """Keras's `fit` waits inside its step; a step in the middle of an epoch is long by chance."""
+    long = {end + 1: 300.0 for end in EPOCHS[:-1]} | {50: 300.0}
+    ends = [{"step": step, "wall_ms": 2.0} for step in EPOCHS]
+    gaps = [*_after_epochs(20.0, FREED), (50, 20.0, OWN)]
+    run = write_run(
+        tmp_path / "run", replicas=1, steps=STEPS, windows=1, epoch_ends=ends, gaps=gaps
+    )
+    events = run / "worker-0-0/events.jsonl"
+    records, late_ms = read_records(events), 0.0
+    for record in records:
+        if record["kind"] == "step":
+            record |= {"input_ms": None, "start_ns": record["start_ns"] + int(late_ms * 1e6)}
+            record["wall_ms"] += long.get(record["step"], 0.0)
+            late_ms += long.get(record["step"], 0.0)
+    write_records(events, records)
+    (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")
+    shuffle = {"file": "/home/me/train.py", "line": 7, "text": "data = data.shuffle(900)"}
+    write_records(stacks, [sampled | {"around": [shuffle]}])
+    profile = strategy_profiles.load(run)
+    row = _account(profile).row("loop/steps/first-batch")
+    assert row is not None
+    assert row.num_times == len(EPOCHS) - 1
+    assert row.total_ms == pytest.approx(300.0 * (len(EPOCHS) - 1), rel=0.05)
+    told = _first(profile)
+    assert told.evidence["place"] == "train.py:7"
+    assert "shuffle() fills its buffer again at train.py:7 (`data = data.shuffle(900)`)" in (
+        told.sentence
+    )

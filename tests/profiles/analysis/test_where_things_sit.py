@@ -59,6 +59,19 @@ def test_growing_memory_is_distinguished_from_constant_memory(tmp_path: Path) ->
     assert (growing.peak_bytes, steady.peak_bytes) == (4900, 5000)
 
 
+def test_memory_that_rises_once_or_only_between_epochs_does_not_grow(tmp_path: Path) -> None:
+    ends = [{"step": 40 * number + 39, "wall_ms": 100.0} for number in range(9)]
+    run = write_run(tmp_path / "run", steps=400, replicas=2, memory=False, epoch_ends=ends)
+    log = EventLog(run / "worker-0-0/events.jsonl")
+    for step in range(0, 400, 10):
+        refilled = 1000 + 200 * (step // 40) + step % 40 // 10
+        log.write(MemorySampled("/device:CPU:0", step, refilled, None, "tf"))
+        once = 1000 + step // 10 + 900 * (step >= 300)
+        log.write(MemorySampled("/device:CPU:1", step, once, None, "tf"))
+    log.close()
+    assert [used.is_growing for used in memory_use(strategy_profiles.load(run))] == [False, False]
+
+
 def test_input_share_is_input_over_wall(tmp_path: Path) -> None:
     found = input_share(
         strategy_profiles.load(write_run(tmp_path / "run", replicas=1, input_ms=5.0, step_ms=14.5)),

@@ -2,7 +2,8 @@
 
     program = before training + loop + after it
     loop    = first step + steps + between steps
-    steps   = tracing + phases of the replicas, or what the samples say without captures
+    steps   = tracing + first batches of epochs + phases of the replicas, or what the samples say
+              without captures
     compute = ops by layer and type
 
 Steps and gaps are measured. The phases are those of the typical captured steps, scaled to all. What

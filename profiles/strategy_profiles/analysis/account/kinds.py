@@ -23,6 +23,10 @@ KINDS = {
     "launch": ("Launches", "A GPU idles until Python and the runtime launch its next kernel."),
     "op": ("Op", "Time of one type of op in one layer, with the line that made the longest."),
     "epoch-start": ("Start of an epoch", "Making an iterator over the data, or freeing the last."),
+    "first-batch": (
+        "First batch of an epoch",
+        "The first step of an epoch waits until the restarted input pipeline has a batch.",
+    ),
     "host-read": ("Reading results", "Copying a tensor to Python: numpy(), float(), bool()."),
     "validation": ("Validation", "Keras's evaluate, also as a part of fit."),
     "predict": ("Prediction", "Keras's predict."),

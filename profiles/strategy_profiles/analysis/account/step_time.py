@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from strategy_profiles.analysis.account.first_batches import FirstBatches, first_batches
 from strategy_profiles.analysis.account.op_time import op_times
-from strategy_profiles.analysis.account.regions import Regions, split
+from strategy_profiles.analysis.account.regions import Part, Regions, split
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.account.sampled import SMALLEST, rows_of, whole_row
 from strategy_profiles.analysis.breakdown import step_breakdown
@@ -35,6 +36,10 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
             row = whole_row(f"loop/steps/{kind}", kind, members)
             left_ms -= row.total_ms
             yield row
+    first = first_batches(profile, segment.segment)
+    if first.num_times and left_ms > first.total_ms:
+        left_ms -= first.total_ms
+        yield _first_batch(first, parts)
     breakdown = step_breakdown(profile, segment)
     phases = {name: breakdown.mean_ms(name) or 0.0 for name in CATEGORIES}
     if sum(phases.values()):
@@ -46,9 +51,27 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
         yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), found.loop_ms)
         return
     others = [part for part in parts if part.place.doing not in _ASIDE or part.place.within]
-    yield from rows_of("loop/steps", others, found, "steps")
+    others_ms = sum(part.ms for part in others)
+    scaled = [part._replace(ms=part.ms * left_ms / others_ms) for part in others]
+    yield from rows_of("loop/steps", scaled, found, "steps")
     if not others and left_ms > 0:
         yield Row("loop/steps/rest", "rest", left_ms, "rest")
+
+
+def _first_batch(first: FirstBatches, parts: Sequence[Part]) -> Row:
+    """Its line is that of `fit`, where most samples of the steps are."""
+    most = max(parts, key=lambda part: part.ms, default=None)
+    frame = most.place.frames[-1] if most and most.place.frames else None
+    return Row(
+        "loop/steps/first-batch",
+        "first-batch",
+        first.total_ms,
+        "derived",
+        num_times=first.num_times,
+        file=frame.file if frame else None,
+        line=frame.line if frame else None,
+        text=frame.text if frame else None,
+    )
 
 
 def _launches(

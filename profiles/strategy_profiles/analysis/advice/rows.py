@@ -17,9 +17,9 @@ FEWEST_SAMPLES, FEWEST_OF_LARGE, LARGE = 5, 3, 0.2
 """Samples that a row must rest on; fewer if it is this share of the loop."""
 
 
-def large_rows(facts: Facts, kind: str) -> list[Row]:
-    """The rows of a kind between steps that are worth a finding."""
-    rows = [row for row in facts.account.children("loop/between") if row.kind == kind]
+def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Row]:
+    """The rows of a kind between steps, or below another row, that are worth a finding."""
+    rows = [row for row in facts.account.children(parent) if row.kind == kind]
     return [row for row in rows if _is_large(facts, row)]
 
 

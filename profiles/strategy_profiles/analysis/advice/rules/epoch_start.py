@@ -3,7 +3,9 @@
 ## What it does
 
 Takes the time between steps in which the program makes an iterator over its data, or frees the last
-one: 5 % of the loop or more. It is sampled, at the line of the program that iterates.
+one: 5 % of the loop or more. It is sampled, at the line of the program that iterates. In Keras's
+`fit` the step itself waits for the first batch of an epoch: it is told by how much the first steps
+of epochs are longer than others, at the line that calls `shuffle`, if there is one.
 
 ## Why is this slow
 
@@ -25,11 +27,12 @@ from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, l
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "epoch-start"
-ROWS = ("loop/between/epoch-start",)
+ROWS = ("loop/between/epoch-start", "loop/steps/first-batch")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
+    yield from _first_batches(facts)
     for row in large_rows(facts, "epoch-start"):
         is_each_step = (row.num_times or 0) > facts.account.num_steps / 2
         when = "Between steps" if is_each_step else "Between epochs"
@@ -41,6 +44,30 @@ def find(facts: Facts) -> Iterator[Finding]:
             _advice(row.text or "", is_each_step=is_each_step),
             cost_of(facts, row),
             place=row.place,
+        )
+
+
+def _first_batches(facts: Facts) -> Iterator[Finding]:
+    for row in large_rows(facts, "first-batch", "loop/steps"):
+        where, place, shuffle = at_line(facts, row), row.place, facts.shuffle_line
+        why = "the input pipeline starts again and works before it has one"
+        advice = "Cache what does not change (cache()), prefetch, or iterate once over repeat()."
+        if shuffle is not None:
+            place = f"{shuffle.file.rpartition('/')[2]}:{shuffle.line}"
+            where = f" at {place} (`{shuffle.text.strip()}`)"
+            why = "shuffle() fills its buffer again"
+            advice = (
+                "Give shuffle() a smaller buffer, or put it before the work of map(), on file "
+                "names or indices; cache() behind that work, or iterate once over repeat()."
+            )
+        yield finding(
+            facts,
+            KEY,
+            f"Each epoch begins with a wait for its first batch: {why}{where}: "
+            f"{how_long(facts, row)}.",
+            advice,
+            cost_of(facts, row),
+            place=place,
         )
 
 

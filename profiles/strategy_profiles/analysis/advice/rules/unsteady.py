@@ -3,7 +3,7 @@
 ## What it does
 
 Compares the 90th percentile of the steps with the 10th: twice as long or more, in 10 steps or
-more. Steps with fewer examples than the global batch are left out.
+more. Steps with fewer examples than the global batch are left out, and the first of each epoch.
 
 ## Why is this slow
 
@@ -59,7 +59,8 @@ def _of_full_batches_ms(facts: Facts) -> Floats:
     """Lengths of the steps that have the same work, as far as their examples are known."""
     steps, batch = facts.steps, facts.segment.global_batch_size
     is_partial = (steps.examples > 0) & (steps.examples < (batch or 0))
-    return steps.wall_ms[steps.timed & ~is_partial]
+    begins_epoch = np.isin(steps.step, [end.step + 1 for end in facts.epoch_ends.ends])
+    return steps.wall_ms[steps.timed & ~is_partial & ~begins_epoch]
 
 
 def _advice(load: MachineLoad | None) -> str:

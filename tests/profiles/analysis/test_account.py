@@ -228,7 +228,7 @@ def _run_that_keeps_the_lock(folder: Path) -> Path:
     return run
 
 
-def test_a_wait_for_the_first_batch_of_epochs_is_told_at_the_line_that_shuffles(
+def test_a_wait_for_the_first_batch_of_epochs_has_the_line_that_shuffles(
     tmp_path: Path,
 ) -> None:
     """Keras's `fit` waits inside its step; a step in the middle of an epoch is long by chance."""
@@ -259,3 +259,11 @@ def test_a_wait_for_the_first_batch_of_epochs_is_told_at_the_line_that_shuffles(
     assert "shuffle() fills its buffer again at train.py:7 (`data = data.shuffle(900)`)" in (
         told.sentence
     )
+
+
+def test_a_line_of_fit_that_names_its_validation_data_is_no_validation(tmp_path: Path) -> None:
+    text = "model.fit(train, validation_data=val)"
+    freed = place("epoch-start", 40, text, call="TensorFlowTrainer.fit")
+    found = _account(_run(tmp_path, gaps=_after_epochs(400.0, freed)))
+    assert found.row("loop/between/validation") is None
+    assert found.row("loop/between/epoch-start") is not None

@@ -129,7 +129,7 @@ def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
 def test_lines_that_shuffle_data_are_kept_with_the_first_sample_of_their_file(
     tmp_path: Path,
 ) -> None:
-    """Such as `data.shuffle(5)` in this one; `# data.shuffle(6)` is none."""
+    """Such as `data.shuffle(5)` in this one; not `# data.shuffle(6)`."""
     stacks = read_stacks(_sampled(tmp_path))
     found = [line for (file, line), text in stacks.around.items() if ".shuffle(" in text]
     text = Path(__file__).read_text().splitlines()

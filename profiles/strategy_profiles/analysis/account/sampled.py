@@ -109,8 +109,11 @@ def _plain_kind(place: StackPlace, where: Where) -> str:
 
 
 def _named(place: StackPlace) -> str | None:
-    """What the program's own loop does, if a function or the line itself is named after it."""
-    if place.doing in ("tracing", "recording", "import"):
+    """What the program's own loop does, if a function or the line itself is named after it.
+
+    Not what Keras's `fit` does: its line may name the data of a validation that passed long before.
+    """
+    if place.doing in ("tracing", "recording", "import") or place.call.endswith(".fit"):
         return None
     names = [frame.function.lower() for frame in place.frames]
     names += [frame.text.lower() for frame in place.frames[-1:]]

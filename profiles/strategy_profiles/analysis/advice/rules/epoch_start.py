@@ -3,9 +3,9 @@
 ## What it does
 
 Takes the time between steps in which the program makes an iterator over its data, or frees the last
-one: 5 % of the loop or more. It is sampled, at the line of the program that iterates. In Keras's
-`fit` the step itself waits for the first batch of an epoch: it is told by how much the first steps
-of epochs are longer than others, at the line that calls `shuffle`, if there is one.
+one: 5 % of the loop or more, and more than once. It is sampled, at the line of the program that
+iterates. In Keras's `fit` the step itself waits for the first batch of an epoch: what the first
+steps of epochs are longer than others counts, at the line that calls `shuffle`, if there is one.
 
 ## Why is this slow
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 
@@ -32,9 +33,14 @@ NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    yield from _first_batches(facts)
+    first = large_rows(facts, "first-batch", "loop/steps")
     for row in large_rows(facts, "epoch-start"):
         is_each_step = (row.num_times or 0) > facts.account.num_steps / 2
+        if first and not is_each_step:
+            yield _first_batches(facts, first.pop(), row)
+            continue
+        if row.num_times == 1:
+            continue  # to free an iterator takes from milliseconds to seconds, by chance
         when = "Between steps" if is_each_step else "Between epochs"
         yield finding(
             facts,
@@ -45,30 +51,33 @@ def find(facts: Facts) -> Iterator[Finding]:
             cost_of(facts, row),
             place=row.place,
         )
+    for row in first:
+        yield _first_batches(facts, row)
 
 
-def _first_batches(facts: Facts) -> Iterator[Finding]:
-    for row in large_rows(facts, "first-batch", "loop/steps"):
-        where, place, shuffle = at_line(facts, row), row.place, facts.shuffle_line
-        why = "the input pipeline starts again and works before it has one"
-        advice = "Cache what does not change (cache()), prefetch, or iterate once over repeat()."
-        if shuffle is not None:
-            place = f"{shuffle.file.rpartition('/')[2]}:{shuffle.line}"
-            where = f" at {place} (`{shuffle.text.strip()}`)"
-            why = "shuffle() fills its buffer again"
-            advice = (
-                "Give shuffle() a smaller buffer, or put it before the work of map(), on file "
-                "names or indices; cache() behind that work, or iterate once over repeat()."
-            )
-        yield finding(
-            facts,
-            KEY,
-            f"Each epoch begins with a wait for its first batch: {why}{where}: "
-            f"{how_long(facts, row)}.",
-            advice,
-            cost_of(facts, row),
-            place=place,
+def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Finding:
+    """The wait for first batches, with what the iterator itself takes: one cause."""
+    where, place, shuffle = at_line(facts, row), row.place, facts.shuffle_line
+    why = "the input pipeline starts again and works before it has one"
+    advice = "Cache what does not change (cache()), prefetch, or iterate once over repeat()."
+    if shuffle is not None:
+        place = f"{shuffle.file.rpartition('/')[2]}:{shuffle.line}"
+        where = f" at {place} (`{shuffle.text.strip()}`)"
+        why = "shuffle() fills its buffer again"
+        advice = (
+            "Give shuffle() a smaller buffer, or put it before the work of map(), on file "
+            "names or indices; cache() behind that work, or iterate once over repeat()."
         )
+    made = f" Making and freeing the iterator takes {how_long(facts, between)}." if between else ""
+    return finding(
+        facts,
+        KEY,
+        f"Each epoch begins with a wait for its first batch: {why}{where}: "
+        f"{how_long(facts, row)}.{made}",
+        advice,
+        cost_of(facts, row, *([between] if between else [])),
+        place=place,
+    )
 
 
 def _advice(text: str, *, is_each_step: bool) -> str:

@@ -20,7 +20,7 @@ def timeline_view(run_id: str, *, has_spans: bool) -> int | None:
     Args:
       has_spans: whether the canvas has its place before they come.
 
-    Returns the step that the viewer just asked to see in the Overview.
+    Returns the step that the viewer just asked to see on the page Why.
     """
     result = _timeline(
         key="timeline",

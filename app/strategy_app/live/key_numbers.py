@@ -1,7 +1,7 @@
 """The key numbers of a run that goes on, of its newest steps and its newest capture.
 
 They are computed by the functions that compute them for a whole segment. Once the run is over they
-are those of its last segment, as the Overview, the report and the command line show them.
+are those of its last segment, as the page Why, the report and the command line show them.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.glossary import TERMS
 
 KEYS = (
-    "Press **?** on Timeline or Steps: a dialog lists the keys of the page. The step film and the "
-    "pages of Learn name theirs below the picture. Everything is reached by **Tab** and **Enter**, "
-    "too."
+    "Press **?** on Timeline or Steps: a dialog lists the keys of the page. The step film names "
+    "its keys below the picture. In Contexts the arrow keys, Home and End go from step to step; "
+    "**f** is the lecture view. **Tab** and **Enter** reach every control."
 )
 _CHECKS = "installation_checks"
 

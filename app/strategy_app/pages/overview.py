@@ -1,4 +1,4 @@
-"""Overview of a run: a sentence first (what was run, how fast, what limits it), then evidence."""
+"""Why a run is slow: a sentence first (what was run, how fast, what limits it), then evidence."""
 
 from __future__ import annotations
 

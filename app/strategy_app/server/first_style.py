@@ -31,7 +31,7 @@ _ROW_PX = 35
 _ANSWER = (
     ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
 )
-"""The columns of the Overview. On a phone the second one, the findings, comes first."""
+"""The columns of the page Why. On a phone the second one, the findings, comes first."""
 
 
 _BARS = (

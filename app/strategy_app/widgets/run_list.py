@@ -193,7 +193,7 @@ def _configs(columns: Sequence[str]) -> dict[str, Any]:
 
 
 def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
-    """For a phone: the run's name, which leads to its Overview, and below it what tells it."""
+    """For a phone: the run's name, which leads to its page Why, and below it what tells it."""
     step = row.get("step_ms")
     told = (
         row["status"],

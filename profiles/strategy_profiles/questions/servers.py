@@ -92,7 +92,7 @@ def servers(profile: Profile, facts: Facts) -> Answer:
 def _sentence(found: ParameterServing, names: Mapping[int, str], facts: Facts) -> tuple[str, ...]:
     """Who did how much, and what a step is made of.
 
-    The share of pulling and pushing is that of the Overview: of the mean step of all workers.
+    The share of pulling and pushing is that of the page Why: of the mean step of all workers.
     """
     said = [
         Bold(units.counted(len(found.workers), "worker")), " did ", Bold(f"{found.num_steps:,}"),

@@ -21,10 +21,10 @@ LONGEST = 200
 GIGA = 1e9
 WIDEST_PX, _LETTER_PX, _PADDING_PX = 380, 7, 16
 _WIDTHS: dict[Unit, int] = {
-    "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "ms": 84,
-    "bytes": 92, "gbps": 92, "share": 80,
+    "text": 78, "name": 130, "names": 420, "figure": 130, "count": 52, "number": 65, "s": 72,
+    "ms": 84, "bytes": 92, "gbps": 92, "share": 80,
 }  # fmt: skip
-_SUFFIXES: dict[Unit, str] = {"ms": ", ms", "bytes": ", B", "share": ", %"}
+_SUFFIXES: dict[Unit, str] = {"s": ", s", "ms": ", ms", "bytes": ", B", "share": ", %"}
 
 
 def show_table(table: Table, *, chooses: bool = False) -> int | None:

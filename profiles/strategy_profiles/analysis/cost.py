@@ -1,12 +1,14 @@
 """What a finding costs: milliseconds of each step of the loop, and their share of the loop.
 
+What comes before the loop is a share of the program.
+
 A rule says how long what it found takes, of a step or in all (`facts.per_step`, `over_all_steps`).
 The account of the loop makes a cost of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from strategy_profiles.reporting import units
@@ -23,22 +25,34 @@ class Cost:
     ms: float
     """Per step of the loop."""
     share: float
-    """Of the wall time of the loop."""
+    """Of the wall time of the loop, or of the program."""
     share_of_usual: float
     """Of the loop without its first step, which a longer run does not repeat: findings are ranked
     by it."""
     source: Source
     num_steps: int = 0
     """Captured steps that it is derived from; 0 if it rests on all steps."""
+    of: Literal["loop", "program"] = "loop"
 
     @property
     def share_text(self) -> str:
         """`38 % of the loop`."""
-        return f"{units.share(self.share)} of the loop"
+        return f"{units.share(self.share)} of the {self.of}"
+
+    def times(self, factor: float) -> Cost:
+        """A part of it."""
+        return replace(
+            self,
+            ms=self.ms * factor,
+            share=self.share * factor,
+            share_of_usual=self.share_of_usual * factor,
+        )
 
     @property
     def detail_text(self) -> str:
-        """`31.8 ms a step, derived from 3 captured steps`."""
+        """`31.8 ms a step, derived from 3 captured steps`; `once, sampled`."""
+        if self.of == "program":
+            return f"once, {self.source}"
         few = 0 < self.num_steps < FEW_STEPS
         behind = f" from {units.counted(self.num_steps, 'captured step')}" if few else ""
         return f"{units.milliseconds(self.ms)} a step, {self.source}{behind}"

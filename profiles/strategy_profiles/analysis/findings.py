@@ -33,13 +33,14 @@ STRUCTURAL = ("replicas-in-turns", "workers-in-turns", "whole-batch")
 """Findings on how the program hands work to replicas or workers: other costs follow from it."""
 GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch")
 """Findings on a phase as a whole."""
-ONCE = "tracing"
-"""The finding on the first step, which a longer run does not repeat."""
+ONCE = ("tracing", "before-training")
+"""Findings on the first step and on what comes before it: a longer run does not repeat them."""
 LEFT_OVER = "computation"
 """The finding on what is left if no remedy gains much."""
-MOST_OF_LOOP, LONG_FIRST_STEP_MS = 0.5, 6000.0
-"""Least share of the loop, and length, for the first step to be the headline. A longer run has a
-smaller share of it, and most models take seconds to be traced."""
+MOST, LONG_ONCE_MS = 0.5, 6000.0
+"""Least share of the loop, and length, for the first step to be the headline; of the program, for
+what comes before. A longer run has a smaller share of it, and most models take seconds to be
+traced."""
 LONG_WAIT = 0.25
 """Least share of the loop for a first step that mostly waits for its batch: that can be mended."""
 WORTH_SAYING = 0.1
@@ -100,7 +101,7 @@ def _limited(
         return item
     if taken_ms < _TOLD_BY_OTHERS * claimed_ms and item.caused_by is None:
         return None
-    return replace(item, cost=account.cost(taken_ms, item.cost.source, item.cost.num_steps))
+    return replace(item, cost=item.cost.times(taken_ms / claimed_ms))
 
 
 def _turn(key: str) -> int:
@@ -147,7 +148,7 @@ def _rank(item: Finding) -> float:
     trained: the program is there for these, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
-    is_half = item.key == ONCE or (item.key == LEFT_OVER and item.evidence.get("trains"))
+    is_half = item.key in ONCE or (item.key == LEFT_OVER and item.evidence.get("trains"))
     return item.cost.share / 2 if is_half else item.cost.share
 
 
@@ -155,11 +156,11 @@ def is_worth_saying(item: Finding) -> bool:
     """Whether it explains so much of the loop that it may be the headline."""
     if item.cost is None or item.key in ASIDE:
         return False
-    if item.key == ONCE:
+    if item.key in ONCE:
         if item.evidence.get("waits"):
             return item.cost.share >= LONG_WAIT
-        is_long = item.evidence.get("first_step_ms", 0.0) >= LONG_FIRST_STEP_MS
-        return is_long and item.cost.share >= MOST_OF_LOOP
+        is_long = item.evidence.get("once_ms", 0.0) >= LONG_ONCE_MS
+        return is_long and item.cost.share >= MOST
     return item.cost.share_of_usual >= WORTH_SAYING
 
 

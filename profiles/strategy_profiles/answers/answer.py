@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeAlias
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
-Unit = Literal["text", "name", "names", "figure", "count", "number", "ms", "bytes", "gbps", "share"]
+Unit = Literal[
+    "text", "name", "names", "figure", "count", "number", "s", "ms", "bytes", "gbps", "share"
+]
 """What a column holds. A `name` is of the user's program and may be long, `names` are several; a
 `figure` is a number already written, with what belongs to it; `gbps` are 10^9 bytes a second; a
 `share` is a ratio, which is shown as per cent."""

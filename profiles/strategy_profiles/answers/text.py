@@ -11,6 +11,7 @@ from strategy_profiles.reporting import units
 
 _WRITTEN: dict[str, Callable[[Any], str]] = {
     "number": units.number,
+    "s": units.seconds,
     "ms": units.milliseconds,
     "bytes": units.size,
     "gbps": units.bandwidth,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,10 @@ _ACCOUNT = (
     "Sampled parts are of the thread's stack, 8 to 20 times a second; derived ones are of captured "
     "steps, scaled to all."
 )
+_PROGRAM = (
+    "From the start of the process to its end: before training, the loop, after it. What comes "
+    "before and after is sampled like the loop."
+)
 _LINES = (
     "Time of the loop by line of the program, from samples of the thread that trains. A step's "
     "time is at the line that calls it."
@@ -45,7 +50,11 @@ def loop(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment: its lines, its parts, and every row of its account."""
     if not facts.account.loop_ms:
         return Answer(KEY)
-    return Answer(KEY, parts=(_shares(facts.account), *_code(profile, facts), _rows(facts.account)))
+    account = facts.account
+    return Answer(
+        KEY,
+        parts=(_shares(account), *_code(profile, facts), _rows(account), *_program(account)),
+    )
 
 
 def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
@@ -99,6 +108,31 @@ def _rows(account: Account) -> Table:
     depths = tuple(row.row.count("/") for row in rows)
     return table(
         "account", "Account of the loop", rows, columns, definition=_ACCOUNT, depths=depths
+    )
+
+
+def _program(account: Account) -> Iterator[Table]:
+    """What comes before the loop and after it, if the whole program was sampled."""
+    program = account.row("program")
+    if program is None or not program.total_ms:
+        return
+    whole_ms = program.total_ms
+    loop_row = account.row("loop")
+    outside = [row for row in account.rows if row.row.startswith("program/")]
+    after = [row for row in outside if row.row.startswith("program/after")]
+    before = [row for row in outside if row not in after]
+    ordered = [program, *before, *([loop_row] if loop_row else []), *after]
+    rows = [row for row in ordered if row.total_ms >= SMALLEST * whole_ms]
+    columns = (
+        Column("title", "Part", "name", value=_title),
+        Column("total_s", "Time", "s", value=lambda row: row.total_ms / 1e3),
+        Column("share", "Of the program", "share", value=lambda row: row.total_ms / whole_ms),
+        Column("source", "Source"),
+        Column("where", "Where", "name", value=_where),
+    )
+    depths = tuple(1 if row.row == "loop" else row.row.count("/") for row in rows)
+    yield table(
+        "program", "Account of the program", rows, columns, definition=_PROGRAM, depths=depths
     )
 
 

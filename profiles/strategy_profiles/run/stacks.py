@@ -37,6 +37,13 @@ class Stacks:
     def count(self) -> int:
         return len(self.at_ns)
 
+    @property
+    def unsampled_ms(self) -> float:
+        """From the start of the process until its stack is sampled; 0 if that is not known."""
+        if self.program_ns is None or not self.count:
+            return 0.0
+        return float(max(0.0, (self.at_ns[0] - self.program_ns) / 1e6 - self.for_ms[0]))
+
 
 NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
 

@@ -120,6 +120,56 @@ def test_what_happens_before_the_first_step_is_outside_of_the_loop(tmp_path: Pat
     assert found.row("program/before").total_ms == pytest.approx(2000.0, rel=0.01)
 
 
+def test_what_comes_before_the_first_sample_is_the_start_of_the_process(tmp_path: Path) -> None:
+    run = _starting_earlier(tmp_path / "run", import_ms=5000.0, call="Model.build", times=1)
+    found = _account(strategy_profiles.load(run))
+    assert found.row("program/before/start").total_ms == pytest.approx(5000.0, rel=0.01)
+    assert found.row("program/before").total_ms == pytest.approx(7000.0, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"), [("StringLookup.adapt", ".batch(1024)"), ("decode_jpeg", "Keep its result")]
+)
+def test_a_line_that_takes_most_of_the_program_before_training_is_the_headline(
+    tmp_path: Path, call: str, said: str
+) -> None:
+    run = _starting_earlier(tmp_path / "run", import_ms=5000.0, call=call, times=20)
+    told = _first(strategy_profiles.load(run))
+    assert told.key == "before-training"
+    assert "Before training begins, train.py:5 (`build()`) takes 39.9 s" in told.sentence
+    assert said in told.advice
+    assert told.cost is not None
+    assert told.cost.share_text.endswith("of the program")
+
+
+@pytest.mark.parametrize("call", ["ParameterServerStrategyV2.__init__", "Model.build"])
+def test_what_cannot_be_helped_or_is_short_before_training_is_no_finding(
+    tmp_path: Path, call: str
+) -> None:
+    times = 1 if call == "Model.build" else 20
+    run = _starting_earlier(tmp_path / "run", import_ms=9000.0, call=call, times=times)
+    profile = strategy_profiles.load(run)
+    found = findings(gather_facts(profile, profile.segments[0]))
+    assert "before-training" not in [each.key for each in found]
+
+
+def _starting_earlier(folder: Path, *, import_ms: float, call: str, times: int) -> Path:
+    """A run whose process began before the first sample; the 2 s of `build()` are so many."""
+    run = write_run(folder, replicas=2, steps=STEPS, windows=1, gaps=[])
+    (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")
+    is_building = [which == 1 for which in sampled["place"]]
+    longer_us = [
+        after * times if building else after
+        for after, building in zip(sampled["after_us"], is_building, strict=True)
+    ]
+    earlier_ns = 1000 * (sum(longer_us) - sum(sampled["after_us"]))
+    sampled["places"][1]["call"] = call
+    begun_ns = sampled["since_ns"] - earlier_ns
+    sampled |= {"after_us": longer_us, "since_ns": begun_ns}
+    write_records(stacks, [sampled | {"program_ns": begun_ns - int(import_ms * 1e6)}])
+    return run
+
+
 def test_the_ops_of_the_computation_add_up_to_it(tmp_path: Path) -> None:
     found = _account(_run(tmp_path, gaps=[]))
     compute = found.row("loop/steps/compute")

@@ -15,6 +15,7 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.analysis.account.op_time import OpTime
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
@@ -160,6 +161,16 @@ def taking_a_table(facts: Facts) -> Facts:
     return replace(facts, placed=Placed(taken=CopiedVariables((table,), {0: 4.0, 1: 0.0})))
 
 
+def adapting(facts: Facts) -> Facts:
+    """A layer that adapts to its data for 40 s of a minute before the loop begins."""
+    line = Row(
+        "program/before/own-lines", "own-lines", 4e4, "sampled", 300, file="me/train.py", line=9
+    )
+    account = facts.account
+    program = Row("program", "program", 6e4, "measured")
+    return replace(facts, account=replace(account, rows=(program, line, *account.rows)))
+
+
 def refused(facts: Facts) -> Facts:
     """TensorFlow 2.21's error of a program with two strategies."""
     error = "InvalidArgumentError: Collective ops is aborted by: Shape mismatch in the collective "
@@ -196,6 +207,7 @@ def noted(field: str) -> Callable[[Facts], Facts]:
 
 
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
+    "before-training": ("healthy", adapting),
     "not-captured": ("healthy", unlike),
     "partial-batch": ("healthy", partial),
     "replicas-in-turns": ("healthy", noted(IN_TURNS)),

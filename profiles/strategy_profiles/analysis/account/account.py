@@ -82,6 +82,14 @@ class Account:
             num_steps,
         )
 
+    def cost_of_program(self, total_ms: float, source: Source) -> Cost | None:
+        """What takes so long once, before the loop; None if the program's length is not known."""
+        program = self.row("program")
+        if program is None or not program.total_ms:
+            return None
+        share = total_ms / program.total_ms
+        return Cost(total_ms / self.num_steps, share, 0.0, source, of="program")
+
     @property
     def is_sampled(self) -> bool:
         return any(row.source == "sampled" for row in self.rows)
@@ -115,7 +123,10 @@ def _outside(found: Regions) -> Iterator[Row]:
         yield Row("program", "program", found.program_ms, "measured")
     if found.before_ms is not None:
         yield Row("program/before", "before", found.before_ms, "measured")
-        yield from sampled_rows("program/before", found, found.is_before, found.before_ms)
+        if found.start_ms:
+            yield Row("program/before/start", "start", found.start_ms, "measured")
+        sampled_ms = found.before_ms - found.start_ms
+        yield from sampled_rows("program/before", found, found.is_before, sampled_ms)
     if found.after_ms is not None:
         yield Row("program/after", "after", found.after_ms, "measured")
         yield from sampled_rows("program/after", found, found.is_after, found.after_ms)

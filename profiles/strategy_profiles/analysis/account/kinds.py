@@ -5,6 +5,10 @@ from __future__ import annotations
 KINDS = {
     "program": ("Program", "From the start of the process to its end."),
     "before": ("Before training", "From the start of the process until the loop begins."),
+    "start": (
+        "Start of the process",
+        "Until its stack is sampled: under `trace`, until TensorFlow is imported.",
+    ),
     "after": ("After training", "From the end of the loop to the end of the process."),
     "loop": ("Loop", "From the first step's batch, or from where its loop begins, to its end."),
     "first": ("First step", "The first call of the step, and what the loop does before it."),

@@ -46,6 +46,8 @@ class Regions:
     program_ms: float | None
     """From the start of the process to the last sample; None if nothing was sampled."""
     before_ms: float | None
+    start_ms: float
+    """The part of it before the first sample."""
     loop_ms: float
     after_ms: float | None
     first_ms: float
@@ -119,11 +121,13 @@ def regions(
     is_first = (at >= begin_ns) & (at < first_end_ns)
     is_later = (at >= first_end_ns) & (at < over_ns)
     began_ns = stacks.program_ns
+    before_ms = None if began_ns is None else max(0, begin_ns - began_ns) / 1e6
     return Regions(
         stacks=stacks,
         over_ns=over_ns,
         program_ms=None if began_ns is None or last_ns is None else (last_ns - began_ns) / 1e6,
-        before_ms=None if began_ns is None else max(0, begin_ns - began_ns) / 1e6,
+        before_ms=before_ms,
+        start_ms=min(before_ms or 0.0, stacks.unsampled_ms),
         loop_ms=(over_ns - begin_ns) / 1e6,
         after_ms=None if last_ns is None else max(0, last_ns - over_ns) / 1e6,
         first_ms=(first_end_ns - begin_ns) / 1e6,

@@ -66,7 +66,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         f"{facts.all_steps}{why} Other numbers do not include it.",
         advice,
         over_all_steps(facts, first),
-        first_step_ms=first,
+        once_ms=first,
         first_batch_ms=waited_ms,
         waits=waited_ms >= MOST_OF_STEP * first,
     )

@@ -67,6 +67,7 @@ KINDS = {
     "other-algorithm": "communication",
     "prediction": "predict",
     "python-op": "python-in-step",
+    "recompiling": "retracing",
     "replicas-in-turns": "replicas-in-turns",
     "retracing": "retracing",
     "short-steps": "launch-overhead",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from strategy_profiles.analysis.recompiling import Recompiling, recompiling
 from strategy_profiles.run.events import OWN_PROFILER, Note, WindowCaptured
 from strategy_profiles.tables.columns import (
     Bools,
@@ -62,6 +63,8 @@ class StepTimes:
     """Which settled steps' captures count: those of the warm-up do not if there are later ones."""
     timed: Bools
     """Which steps time statistics count: settled ones that were not captured."""
+    recompiling: Recompiling | None = None
+    """Steps in which XLA compiles, which are no more settled than traced ones."""
     synced_ms: float | None = None
     """Mean step between moments at which no device had work left, on GPUs. There a step that reads
     no result ends before its kernels do."""
@@ -138,6 +141,9 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
     start_ns, wall_ms = ints(rows, "start_ns")[order], floats(rows, "wall_ms")[order]
     call = calls_of(start_ns, wall_ms)
     num_warm_up = 0 if profile.is_imported else int(np.count_nonzero(call == 0))
+    compiled = recompiling(profile, segment, step, wall_ms, captured, num_warm_up)
+    if compiled is not None:
+        traced = traced | compiled.compiles
     settled = settled_steps(of_whole_calls(traced, call), num_warm_up)
     others = settled & ~_profiled(profile, step)
     return StepTimes(
@@ -153,6 +159,7 @@ def _step_times(profile: Profile, segment: int) -> StepTimes:
         settled=settled,
         typical=without_early_captures(settled, captured, wall_ms),
         timed=timed_steps(others if others.any() else settled, captured, call),
+        recompiling=compiled,
         synced_ms=_synced_ms(profile, segment),
         unknown=profile.unknown,
     )

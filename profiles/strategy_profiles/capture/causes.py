@@ -51,6 +51,7 @@ def cause_table(joined: Joined, attribution: Attribution, samples: PythonSamples
         *_between_ops(joined, _difference(running, attribution.busy | waiting)),
         *_launches(joined, waiting),
         *_tracing(joined, attribution.busy),
+        *_compiling(joined),
         *_input_stages(joined, attribution.busy, waiting),
         *_input_python("input-python", joined, _difference(waiting, attribution.busy)),
         *_input_python("input-python-ahead", joined, _difference(calls, explained)),
@@ -191,6 +192,33 @@ def _tracing(joined: Joined, busy: Intervals) -> list[Row]:
             "count": int(counts[step]),
             "total_ns": int(total[step]),
             "held_ns": int(held[step]),
+        }
+        for step in np.flatnonzero(total > 0).tolist()
+    ]
+
+
+def _compiling(joined: Joined) -> list[Row]:
+    """Return one row per step in which XLA compiles a function, named after the last one called.
+
+    XLA compiles inside the op that runs the function, so the time is a part of that op's.
+    """
+    steps, calls, names = joined.steps, joined.calls, joined.columns.names
+    events = joined.columns.events(xspace.COMPILING)
+    total = Intervals.union((events.start_ns, events.end_ns)).length_within(
+        steps.start_ns, steps.end_ns
+    )
+    called = zip(steps.of(calls.start_ns).tolist(), calls.name.tolist(), strict=True)
+    function = {
+        step: match[1] for step, name in called if (match := event_names.CALLED.match(names[name]))
+    }
+    return [
+        {
+            "kind": "compiling",
+            "name": function.get(step),
+            "step": step,
+            "count": 1,
+            "total_ns": int(total[step]),
+            "held_ns": int(total[step]),
         }
         for step in np.flatnonzero(total > 0).tolist()
     ]

@@ -44,6 +44,9 @@ CALLED = re.compile(r"EagerLocalExecute: __(?:forward|inference|backward)_(.+?)_
 
 TRACING = "tf.function-graph_building"
 
+COMPILING = re.compile(r"(?:Cpu|Gpu)Compiler::|XlaCompile")
+"""XLA compiles a function. Only the CPU's are checked: others are as XLA's source has them."""
+
 DEVICE_PLANE = re.compile(r"/device:((?:GPU|TPU):\d{1,5})(?: \(.*\))?$")
 STREAM, XLA_OPS = "Stream", ("XLA Ops", "Async XLA Ops")
 """In the name of a GPU's line of executed kernels; a TPU core's lines of executed instructions.

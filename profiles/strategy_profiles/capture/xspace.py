@@ -25,7 +25,9 @@ from strategy_profiles.errors import LabError
 
 Ints = NDArray[np.int64]
 
-DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, LAUNCH, _COLLECTIVE = range(11)
+DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, COMPILING, LAUNCH, _COLLECTIVE = range(
+    12
+)
 """Kinds of events. Collectives are decoded separately, with their instance key, and stored as `OP`.
 """
 
@@ -183,6 +185,8 @@ def _classify(text: str) -> int:
         return CALL
     if text.startswith(event_names.STAGE):
         return STAGE
+    if event_names.COMPILING.match(text):
+        return COMPILING
     also = LAUNCH if event_names.LAUNCH.match(text) else DROP
     return {event_names.TRACING: TRACING, event_names.STEP: STEP}.get(text, also)
 

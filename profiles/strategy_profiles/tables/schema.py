@@ -395,6 +395,7 @@ WINDOW_TABLES = (
 
 CAUSES = {
     "tracing": "The graph of a tf.function was built; name: the function.",
+    "compiling": "XLA compiled a function; name: the function.",
     "input-stage": "A stage of tf.data worked while the step waited for its batch; name: its path.",
     "input-python": "An op of the input pipeline ran Python while the step waited for its batch; "
     "name: the op, detail: its type.",

@@ -66,6 +66,7 @@ ILL: dict[str, dict[str, Any]] = {
     "prediction": after_epochs(place("function", 40, "model.predict(x)", within="predict")),
     "validation": after_epochs(place("function", 40, "fit()", within="validation")),
     "costly-capture": {"steps": 60},
+    "recompiling": cause("compiling", "step", 40.0),
     "debugging-ops": cause("debugging-op", "PrintV2", 9.0, device=DEVICE),
     "detour": cause("detour", "MatMul", 9.0, replica=0, device=DEVICE, bytes=8192),
     "dispatch": cause("call", "train.py:7", 35.0),

@@ -94,6 +94,15 @@ def test_samples_of_python_count_for_the_time_before_them() -> None:
     assert round(held_ms, 3) == 45.0
 
 
+def test_a_step_in_which_xla_compiles_has_the_time_once_and_the_functions_name() -> None:
+    capture = _step()
+    capture.add("EagerLocalExecute: __inference_train_step_167", 0, 95 * MS)
+    capture.add("CpuCompiler::CompileCpuExecutable", 10 * MS, 80 * MS)
+    capture.add("CpuCompiler::RunBackend", 10 * MS, 70 * MS)
+    found = {row["kind"]: row for row in _causes(capture)}
+    assert (found["compiling"]["name"], found["compiling"]["held_ms"]) == ("train_step", 70.0)
+
+
 def test_an_op_that_runs_python_is_a_cause_with_its_duration() -> None:
     capture = _step()
     capture.add("EagerPyFunc:EagerPyFunc", 20 * MS, 50 * MS)

@@ -38,11 +38,16 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]
 
         return strategy.reduce("SUM", strategy.run(replica, args=(batch,)), axis=None)
 
+    @tf.function(jit_compile=True)
+    def compiled(part: tf.Tensor) -> tf.Tensor:
+        return tf.linalg.matmul(part, part)
+
     session = engine.profiler_session()
     session.start(str(folder), {})
     for number in range(2):
         with tf.profiler.experimental.Trace(event_names.STEP, step_num=number, _r=1):
             step(next(batches))
+    compiled(tf.ones([20, 20]))
     session.export_to_tb()
     space = message_class("XSpace").FromString(next(folder.rglob("*.xplane.pb")).read_bytes())
     planes = space.planes
@@ -51,7 +56,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]
     return events, stats
 
 
-@pytest.mark.parametrize("pattern", ["OP", "GET_NEXT", "CALL", "CALLED"])
+@pytest.mark.parametrize("pattern", ["OP", "GET_NEXT", "CALL", "CALLED", "COMPILING"])
 def test_events_match_the_pattern(names: tuple[set[str], set[str]], pattern: str) -> None:
     matched = getattr(event_names, pattern)
     assert any(matched.match(name) for name in names[0]), f"no event matches {matched.pattern}"

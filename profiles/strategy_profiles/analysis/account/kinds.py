@@ -37,6 +37,7 @@ KINDS = {
     "checkpoint": ("Checkpoint", "Saving or loading weights or a model."),
     "callback": ("Callback", "A Keras callback."),
     "tracing": ("Tracing", "Building the graph of a tf.function."),
+    "compiling": ("Compiling", "XLA compiles a function of the step again, for other shapes."),
     "logging": ("Logging", "Printing, logging, writing summaries."),
     "import": ("Imports", "Importing modules."),
     "function": ("Other functions", "A call of a tf.function that is not the step."),

@@ -36,6 +36,10 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
             row = whole_row(f"loop/steps/{kind}", kind, members)
             left_ms -= row.total_ms
             yield row
+    compiled = _compiling(step_times(profile, segment.segment), parts)
+    if compiled is not None and compiled.total_ms < left_ms:
+        left_ms -= compiled.total_ms
+        yield compiled
     first = first_batches(profile, segment.segment)
     if first.num_times and left_ms > first.total_ms:
         left_ms -= first.total_ms
@@ -58,16 +62,29 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
         yield Row("loop/steps/rest", "rest", left_ms, "rest")
 
 
+def _compiling(steps: StepTimes, parts: Sequence[Part]) -> Row | None:
+    """What XLA takes to compile in later steps; its line is the one that calls most of them."""
+    found = steps.recompiling
+    if found is None:
+        return None
+    return _at_most_sampled("compiling", found.total_ms, int(found.compiles.sum()), parts)
+
+
 def _first_batch(first: FirstBatches, parts: Sequence[Part]) -> Row:
     """Its line is that of `fit`, where most samples of the steps are."""
+    return _at_most_sampled("first-batch", first.total_ms, first.num_times, parts)
+
+
+def _at_most_sampled(kind: str, total_ms: float, num_times: int, parts: Sequence[Part]) -> Row:
+    """A derived part of the steps, at the line that most of their samples are at."""
     most = max(parts, key=lambda part: part.ms, default=None)
     frame = most.place.frames[-1] if most and most.place.frames else None
     return Row(
-        "loop/steps/first-batch",
-        "first-batch",
-        first.total_ms,
+        f"loop/steps/{kind}",
+        kind,
+        total_ms,
         "derived",
-        num_times=first.num_times,
+        num_times=num_times,
         file=frame.file if frame else None,
         line=frame.line if frame else None,
         text=frame.text if frame else None,

@@ -87,8 +87,11 @@ _WRAPPERS = (
 )
 """Functions around others, whose names say nothing."""
 _GENERATED = "__autograph_generated_file"
-_PASSING_ON = ("hooks.py", "keras_hooks.py", "eager_steps.py", "lookup.py", "scheduled.py")
-"""Files of `tracing` whose functions call the program's."""
+_PASSING_ON = (
+    *("hooks.py", "keras_hooks.py", "eager_steps.py", "lookup.py", "scheduled.py"),
+    "fit_error.py",
+)
+"""Files of `tracing` and `recorder` whose functions call the program's."""
 _CALLBACKS = "keras/src/callbacks/callback_list.py"
 
 
@@ -123,7 +126,7 @@ def _records(path: str) -> bool:
     """Whether a file of the lab's records; the others call the program, or are the program."""
     folder, _, file = path.rpartition("/")
     part = folder.rpartition("/")[2]
-    return part == "recorder" or (part == "tracing" and file not in _PASSING_ON)
+    return part in ("recorder", "tracing") and file not in _PASSING_ON
 
 
 def _does(path: str, name: str, *, is_framework: bool) -> str:

@@ -103,3 +103,20 @@ def test_freeing_what_fit_has_called_is_the_start_of_an_epoch() -> None:
     wrapper = role_of(keras.Model.fit.__code__)
     fit = role_of(keras.Model.fit.__wrapped__.__code__)
     assert reduced([wrapper, fit, wrapper], []).doing == "epoch-start"
+
+
+def test_a_step_of_fit_with_the_recorders_callback_is_not_the_recorders_time(
+    tmp_path: pytest.TempPathFactory,
+) -> None:
+    import keras
+    import numpy as np
+
+    import strategy_core as lab
+
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    recorder = lab.RecorderCallback(f"{tmp_path}/run")
+    x, y = np.zeros((4, 2)), np.zeros((4, 1))
+    found = _stacks_of(lambda: model.fit(x, y, verbose=0, callbacks=[recorder]))
+    assert ("function", "") in found
+    assert ("recording", "callback") in found

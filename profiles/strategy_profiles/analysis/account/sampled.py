@@ -89,6 +89,8 @@ def _kind(place: StackPlace, starts: set[tuple[str, int]], where: Where) -> tupl
     """Kind of row, and the name that tells it from others of the kind."""
     if place.doing == "tracing" and place.within in _CALL_FUNCTIONS:
         return "tracing", ""  # once per function: not what each validation takes
+    if place.doing == "recording":
+        return "recording", ""  # in a callback of the lab's, too
     if place.within:
         return place.within, place.call if place.within == "callback" else ""
     if where == "between" and (named := _named(place)):

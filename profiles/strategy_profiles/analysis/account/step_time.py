@@ -15,6 +15,7 @@ from strategy_profiles.analysis.account.sampled import SMALLEST, rows_of, whole_
 from strategy_profiles.analysis.breakdown import step_breakdown
 from strategy_profiles.analysis.causes import held_up
 from strategy_profiles.analysis.steps import StepTimes, step_times
+from strategy_profiles.run.event_parts import StackPlace
 from strategy_profiles.tables.schema import CATEGORIES
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
     parts = split(found, found.is_step, found.steps_ms)
     left_ms = found.steps_ms
     for kind in _ASIDE:
-        members = [part for part in parts if part.place.doing == kind and not part.place.within]
+        members = [part for part in parts if _aside(part.place) == kind]
         if members:
             row = whole_row(f"loop/steps/{kind}", kind, members)
             left_ms -= row.total_ms
@@ -54,12 +55,19 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
         yield from _launches(profile, segment.segment, phases, lengths.get("idle", 0.0))
         yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), found.loop_ms)
         return
-    others = [part for part in parts if part.place.doing not in _ASIDE or part.place.within]
+    others = [part for part in parts if _aside(part.place) is None]
     others_ms = sum(part.ms for part in others)
     scaled = [part._replace(ms=part.ms * left_ms / others_ms) for part in others]
     yield from rows_of("loop/steps", scaled, found, "steps")
     if not others and left_ms > 0:
         yield Row("loop/steps/rest", "rest", left_ms, "rest")
+
+
+def _aside(place: StackPlace) -> str | None:
+    """The row beside the phases that a sample belongs to; None if it is in the phases."""
+    if place.doing == "recording" or (place.doing == "tracing" and not place.within):
+        return place.doing
+    return None
 
 
 def _compiling(steps: StepTimes, parts: Sequence[Part]) -> Row | None:

@@ -1,6 +1,6 @@
-"""Profiles of other programs as runs, by importers.
+"""What was recorded elsewhere as runs: packed runs of the lab, and profiles of other programs.
 
-Packages add them by entry points of the group `strategy_lab.imports`.
+Packages add importers of profiles by entry points of the group `strategy_lab.imports`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,18 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.packed_files import is_packed, unpacked
 from strategy_profiles.registered import loaded
-from strategy_profiles.run.manifest import check_is_free
+from strategy_profiles.run.layout import RUN_FILE
+from strategy_profiles.run.manifest import check_is_free, why_damaged
 
+PACKED_RUN = "a run folder, or one of these profiles, packed as a ZIP file"
 _LONGEST_NAME = 80
 
 
@@ -39,23 +43,51 @@ def importers() -> list[Importer]:
     return list(loaded("imports", Importer)[0].values())
 
 
-def import_profile(path: Path, run: Path | None = None) -> Path:
-    """Write the profile at `path` as the run folder `run`, by default `runs/<its name>`.
+def what_is_read() -> list[str]:
+    """What can be imported here, for help: `a file .sqlite of another profiler`."""
+    return [*(each.reads for each in reversed(importers())), PACKED_RUN]
 
-    Returns the folder. Raises LabError if no importer opens it, or the folder holds a run.
+
+def import_profile(path: Path, run: Path | None = None, runs: Path = Path("runs")) -> Path:
+    """Write the profile, or the packed run, at `path` as the run folder `run`.
+
+    Without `run`, it is a folder in `runs` with the name of the profile. Returns the folder. Raises
+    LabError if no importer opens it, or the folder holds a run.
     """
+    with _refused(path, run or runs):
+        if not is_packed(path):
+            return _imported(path, run, runs)
+        with unpacked(path, run.parent if run else runs) as folder:
+            if not (folder / RUN_FILE).is_file():
+                return _imported(folder, run, runs)
+            if why := why_damaged(folder):
+                raise LabError(f"The run in {path.name} has a damaged {RUN_FILE}: {why}")
+            target = run or _free_folder(runs, folder.name)
+            check_is_free(target)
+            return folder.rename(target)
+
+
+def _imported(path: Path, run: Path | None, runs: Path) -> Path:
     importer = _importer_of(path)
-    folder = run or _free_folder(Path("runs"), importer.run_name(path))
+    folder = run or _free_folder(runs, importer.run_name(path))
     check_is_free(folder)
     is_new = not folder.exists()
     try:
         importer.write(path, folder)
-    except OSError as error:
+    except OSError:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)
-        why = error.strerror or error
-        raise LabError(f"{path} cannot be written as the run folder {folder}: {why}") from error
+        raise
     return folder
+
+
+@contextmanager
+def _refused(path: Path, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or error
+        raise LabError(f"{path} cannot be written as a run to {folder}: {why}") from error
 
 
 def _importer_of(path: Path) -> Importer:

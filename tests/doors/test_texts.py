@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streamlit.proto.Common_pb2 import FileURLs
+from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from strategy_app.access.policy import choose_token
+from strategy_app.widgets.first_runs import import_dropped
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.contexts import child
 from strategy_core.planning import data_path, strategy_catalog, workload_catalog
@@ -19,6 +22,7 @@ from strategy_profiles.prediction.link import link_of
 from strategy_profiles.run.rename import rename_run
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.tables.sql_process import ask_folder
+from strategy_profiles.user_input.files import find
 from tests.doors.hostile import TEXTS, make_files, no_hang
 from tests.synthetic import write_run
 
@@ -51,6 +55,7 @@ def refusal(take: Callable[[str], object], value: str) -> str:
     [
         ("workload", workload_catalog.find),
         ("data", data_path.check),
+        ("a path to import", lambda text: find(text, "The path")),
         ("topology", lambda text: RunSpec().with_changes({"tpu.topology": text})),
         ("devices", lambda text: RunSpec().with_changes({"devices": text})),
         ("a file of hardware", lambda text: link_of(text.encode(errors="replace"), text)),
@@ -62,6 +67,17 @@ def test_a_text_of_a_page_is_refused_in_a_sentence(
     suffix = {"workload": ".py", "data": ".npz"}.get(what, "")
     files = {name: str(path) for name, path in make_files(tmp_path / "h", suffix).items()}
     tried(take, TEXTS | files | {"null": "a\0b", "unknown user": "~nosuchuser/x"}, what)
+
+
+def test_a_dropped_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """Its name may be any text, and its content that of any file."""
+
+    def take(name: str) -> None:
+        dropped = UploadedFile(UploadedFileRec("1", name, "", b"no profile"), FileURLs())
+        import_dropped(dropped, tmp_path / "runs")
+
+    tried(take, TEXTS | {"folder": "..", "windows": "C:\\a\\b", "null": "a\0b"}, "a dropped file")
+    assert list(tmp_path.glob("*")) in ([], [tmp_path / "runs"])
 
 
 def test_a_new_name_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.analysis.findings import gather_facts, main_finding
-from strategy_profiles.errors import RunFolderError
+from strategy_profiles.errors import LabError
 from strategy_profiles.examples import EXAMPLES, Example, unpack
 
 CAUSES = {"late-replica": "straggler", "slow-input": "input-bound", "gpu": "input-bound"}
@@ -33,5 +33,5 @@ def test_an_example_that_is_there_already_is_kept(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "runs").touch()
-    with pytest.raises(RunFolderError, match="cannot be written"):
+    with pytest.raises(LabError, match="cannot be written"):
         unpack(EXAMPLES[0], tmp_path / "runs")

@@ -33,14 +33,16 @@ from strategy_profiles.reporting import units
 def page() -> None:
     """What can be done with the chosen run, the list, and what the run offers to read."""
     left, right = st.columns([3, 2], vertical_alignment="center")
-    with left:
-        show_head("runs")
     root = state.lab().runs
     runs = list_runs(root)
+    with left, st.container(key="runs_head", horizontal=True, vertical_alignment="center"):
+        show_head("runs")
+        if runs and st.button("Record, import, examples", key="more_runs"):
+            show_more_runs(root)
     if not runs:
         empty(
             "No run yet.",
-            f"Runs are stored in {root}. Start one here, or with: strategy-lab run -o RUN",
+            f"Runs are stored in {root.resolve()}. Start one, or record, import or open one below.",
             page="lab",
             link="New run",
         )
@@ -56,8 +58,6 @@ def page() -> None:
         if entry is not None:
             st.session_state[LAST_RUN] = entry.name
             _show_run(entry, runs, actions)
-        if st.button("Record, import, examples", key="more_runs"):
-            show_more_runs(root)
     if unnamed := runs_without_text_name(root):
         names = ", ".join(as_markdown(ascii(path.name)[1:-1], 40) for path in unnamed[:10])
         what = "1 run is" if len(unnamed) == 1 else f"{len(unnamed)} runs are"

@@ -8,13 +8,10 @@ publishes (pytorch/kineto, BSD-3-Clause): ResNet-50 on one GPU.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_profiles.errors import RunFolderError
+from strategy_profiles.importers import import_profile
 
 FOLDER = Path(__file__).parent
 
@@ -38,16 +35,7 @@ EXAMPLES = (
 def unpack(example: Example, runs: Path) -> Path:
     """Return the example's run folder in `runs`, where it is made unless it is there.
 
-    Raises RunFolderError if it cannot be written.
+    Raises LabError if it cannot be written.
     """
     run = runs / f"example-{example.name}"
-    try:
-        if not run.exists():
-            runs.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=runs, prefix=".example-") as made:
-                with zipfile.ZipFile(FOLDER / f"{example.name}.zip") as packed:
-                    packed.extractall(made)
-                shutil.copytree(made, run)
-    except OSError as error:
-        raise RunFolderError(f"The example cannot be written to {run}: {error}") from error
-    return run
+    return run if run.exists() else import_profile(FOLDER / f"{example.name}.zip", run)

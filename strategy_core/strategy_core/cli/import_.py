@@ -6,24 +6,23 @@ import argparse
 from pathlib import Path
 
 import strategy_profiles
-from strategy_core.cli._options import add_output
-from strategy_profiles.importers import import_profile, importers
+from strategy_core.cli._options import add_output, add_runs
+from strategy_profiles.importers import import_profile, what_is_read
 
-HELP = "open a profile that another program recorded"
+HELP = "open a packed run, or a profile that another program recorded"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    reads = "; ".join(each.reads for each in reversed(importers()))
-    about = reads or "(no importer is installed)"
-    parser.add_argument("path", type=Path, metavar="PATH", help=about)
-    add_output(parser, "the new run folder (default: runs/ and the name of the profile)")
+    parser.add_argument("path", type=Path, metavar="PATH", help="; ".join(what_is_read()))
+    add_output(parser, "the new run folder (default: a new one in --runs, named like the profile)")
+    add_runs(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Return the exit code: 0, also if only a part of the profile can be read, which is said."""
     from strategy_core.cli._summary_text import print_summary
 
-    folder = import_profile(args.path, args.output)
+    folder = import_profile(args.path, args.output, args.runs)
     profile = strategy_profiles.load(folder)
     print_summary(profile, profile.summary())
     print(f"\nImported as {folder}")

@@ -15,11 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_profiles.run.events import Finished
 from strategy_profiles.run.layout import worker_folder
 from strategy_profiles.tables.schema import TABLES
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
-from tests.growing_run import add_step, begin_run, end_run
+from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
+from tests.growing_run import add_event, add_step, begin_run, end_run
 from tests.synthetic import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -243,6 +245,32 @@ def test_a_live_run_never_changes_the_page_unasked(visit: Visit, server: Server)
         expect(note).to_contain_text("19 steps")
         show.click()
         expect(note).to_contain_text("39 steps")
+    finally:
+        end_run(live)
+
+
+def test_the_place_run_follows_a_live_run_and_says_its_cause_so_far(
+    visit: Visit, server: Server
+) -> None:
+    """In sight, and nothing moves. When the run ends, the page is about all of it."""
+    live = begin_run(server.fresh("cause-so-far"), steps=40, windows=1, straggler=(2, 30.0))
+    try:
+        page = visit("runs", run=live.name, viewport={"width": 1280, "height": 720})
+        watch_layout(page)
+        page.get_by_test_id("stTopNavLink").filter(has_text=re.compile("^Run$")).click()
+        page.wait_for_url(f"**/?run={live.name}")
+        cause = page.locator(".st-key-cause_so_far")
+        expect(cause).to_contain_text("So far")
+        expect(cause).to_contain_text(re.compile("Replica 2 .*Try: "))
+        expect(cause.get_by_text("Try:")).to_be_in_viewport()
+        page.reload()
+        expect(cause.get_by_text("Try:")).to_be_visible()
+        assert layout_shift(page) < GOOD
+        why = page.locator(".st-key-page_row").get_by_role("link", name="Why", exact=True)
+        assert why.get_attribute("href") == f"?run={live.name}"
+        add_event(live, Finished("finished", 40))
+        expect(cause).to_contain_text("What to do")
+        expect(why).to_have_attribute("href", f"overview?run={live.name}")
     finally:
         end_run(live)
 

@@ -15,10 +15,11 @@ from strategy_app.forms import trusted_paths
 from strategy_app.forms.configure import launch, new_run
 from strategy_app.forms.spec_summary import asked
 from strategy_app.live.live_run import LiveRun
+from strategy_app.screen.cause_so_far import show_cause_so_far
 from strategy_app.server import state
 from strategy_app.widgets.copy_as import offer_copy_of_recorded
 from strategy_app.widgets.links import open_step, page_link
-from strategy_app.widgets.places import RUN, mark_place, page_row, show_row
+from strategy_app.widgets.places import RUN, WHY, mark_place, page_row, show_row, show_ways_of_why
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.errors import LabError
@@ -53,8 +54,9 @@ def watch_page(run_id: str) -> None:
                 offer_copy_of_recorded(live.applied_spec)
         else:
             _aside(live)
-    mark_place(RUN)
+    mark_place(RUN, WHY.page)
     _head(run_id, live, active)
+    cause = st.container(key="cause_so_far")
     own = handle if active is handle else None
     is_over = live.status.is_over and active is None
     asked = live_view(run_id, can_kill=own is not None, is_over=is_over)
@@ -62,6 +64,8 @@ def watch_page(run_id: str) -> None:
         own.kill_process(asked.kill)
     if asked.step is not None:
         open_step("timeline", run_id, asked.step)
+    with cause:  # after the live view, which does not wait for it
+        show_cause_so_far(live.folder, is_over=is_over)
     every_s = LOOK_EVERY_ENDED_S if is_over else LOOK_EVERY_S
     st.fragment(_look, run_every=every_s)(run_id, drawn)
 
@@ -108,7 +112,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     if live.status.is_over:
         _ask_for_paths(live)
     with page_row():  # a line at 1280 px
-        show_row(RUN, run_id)
+        show_row(RUN, run_id, is_over=live.status.is_over)
+        show_ways_of_why(run_id)
         if live.status.is_over:
             page_link(*REPORT, run=run_id)
 

@@ -17,8 +17,9 @@ from strategy_app.widgets.evidence import (
     show_step_time,
 )
 from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers
-from strategy_app.widgets.links import page_link
+from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.picker import run_page
+from strategy_app.widgets.places import LIVE
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
@@ -32,6 +33,7 @@ from strategy_profiles.run.events import SegmentOpened
 
 
 def page() -> None:
+    is_from_header = "run" not in st.query_params
     opened = run_page(
         "overview",
         shows="how long a step takes, what fills it, and why it is slow",
@@ -39,6 +41,8 @@ def page() -> None:
     )
     if opened is None:
         return
+    if is_from_header and not opened.profile.status.is_over:
+        open_page(LIVE, opened.profile.path.name)
     segment = pick_segment(opened.profile)
     facts = opened.ask(facts_of, segment.segment) if segment else None
     if opened.profile.status.is_over and (facts is None or facts.failure is None):

@@ -11,9 +11,8 @@ from strategy_app.widgets.copy_as import offer_copy_of_recorded
 from strategy_app.widgets.downloads import show_downloads
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.first_runs import offer_first_runs, show_more_runs
-from strategy_app.widgets.links import page_link
 from strategy_app.widgets.picker import LAST_RUN, pick_run
-from strategy_app.widgets.places import RUN, show_head
+from strategy_app.widgets.places import RUN, show_head, show_row
 from strategy_app.widgets.run_dialogs import offer_delete, offer_rename, offer_tags
 from strategy_app.widgets.run_filter import pick_runs
 from strategy_app.widgets.run_list import show_runs
@@ -105,8 +104,7 @@ def _show_run(entry: RunEntry, runs: list[RunEntry], actions: DeltaGenerator) ->
         st.error(as_markdown(error))
         return
     with links:
-        for each in RUN.entries:
-            page_link(each.page, each.title, run=entry.name)
+        show_row(RUN, entry.name, is_over=opened.profile.status.is_over)
     reports, sql = st.tabs(["Reports and exports", "SQL"])
     with reports:
         show_downloads(opened.profile)

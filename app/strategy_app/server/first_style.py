@@ -79,6 +79,7 @@ FIRST_STYLE = f"""
 .st-key-run_picker {{min-height:2.5rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
+.st-key-cause_so_far {{min-height:7.5rem}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}

@@ -73,9 +73,10 @@ def run_page(
             show_head(page, entry.name)
         st.error(as_markdown(error))
         return None
+    is_over = opened.profile.status.is_over
     with row:
-        show_head(page, entry.name, opened.profile.segments)
-    if opened.profile.status.is_over:
+        show_head(page, entry.name, opened.profile.segments, is_over=is_over)
+    if is_over:
         if says_status:
             show_status(opened.profile)
         return opened

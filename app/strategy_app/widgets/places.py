@@ -45,10 +45,14 @@ class Place:
 
 
 _MODEL = (("placement", "Placement"), ("cores", "TPU cores"), ("servers", "Parameter servers"))
+WHY = Entry("overview", "Why")
+LIVE = "lab"
+"""The page of a new run, and with `?run=`, of a run as it goes on."""
+_WAYS_OF_WHY = ((WHY.page, "Cause"), (LIVE, "Steps"))
 RUN = Place(
     "Run",
     (
-        Entry("overview", "Why"),
+        WHY,
         Entry("timeline", "Timeline", (("timeline", "All steps"), ("film", "Step film"))),
         Entry("communication", "Communication"),
         Entry("placement", "Model", _MODEL),
@@ -83,13 +87,20 @@ def has_something(page: str, segments: Sequence[SegmentOpened]) -> bool:
     return True
 
 
-def show_head(page: str, run: str | None = None, segments: Sequence[SegmentOpened] = ()) -> None:
+def show_head(
+    page: str,
+    run: str | None = None,
+    segments: Sequence[SegmentOpened] = (),
+    *,
+    is_over: bool = True,
+) -> None:
     """Draw the row of a page's place, and the page's title for those who do not see the row.
 
     Args:
       page: the page's address.
       run: the run that the links lead to pages about.
       segments: those of the run: a page without anything to show of it is left out.
+      is_over: whether the run is. Of one that goes on, Why is the page that follows it.
     """
     place = place_of(page)
     entry = next(each for each in place.entries if page in each.titles)
@@ -98,11 +109,11 @@ def show_head(page: str, run: str | None = None, segments: Sequence[SegmentOpene
         with st.container(key="page_title"):
             st.title(TITLES[page], anchor=False)
             mark_place(place, entry.page)
-        show_row(place, run)
-        if len(modes) > 1:
-            with st.container(key="page_modes", horizontal=True, gap="xxsmall", width="content"):
-                for address, title in modes:
-                    page_link(address, title, run=run)
+        show_row(place, run, is_over=is_over)
+        if entry is WHY and run is not None:
+            show_ways_of_why(run)
+        elif len(modes) > 1:
+            _show_modes(modes, run)
 
 
 def page_row() -> DeltaGenerator:
@@ -116,13 +127,23 @@ def page_row() -> DeltaGenerator:
     )
 
 
-def show_row(place: Place, run: str | None) -> None:
-    """Draw the links to a place's pages; for a run, to its steps as they come, too."""
+def show_row(place: Place, run: str | None, *, is_over: bool = True) -> None:
+    """Draw the links to a place's pages."""
     if len(place.entries) > 1:
         for each in place.entries:
-            page_link(each.page, each.title, run=run)
-    if place is RUN and run is not None:
-        page_link("lab", "Steps", run=run)
+            is_live = each is WHY and run is not None and not is_over
+            page_link(LIVE if is_live else each.page, each.title, run=run)
+
+
+def show_ways_of_why(run: str) -> None:
+    """Draw the links to the cause of a run and to its steps as they come."""
+    _show_modes(_WAYS_OF_WHY, run)
+
+
+def _show_modes(modes: Sequence[tuple[str, str]], run: str | None) -> None:
+    with st.container(key="page_modes", horizontal=True, gap="xxsmall", width="content"):
+        for address, title in modes:
+            page_link(address, title, run=run)
 
 
 def mark_place(place: Place, page: str = "") -> None:
@@ -131,6 +152,8 @@ def mark_place(place: Place, page: str = "") -> None:
     Streamlit marks only the page that is open, which may be another mode of the row's item.
     """
     header = f'[data-testid=stTopNavLink][href$="/{place.entries[0].page}"]'
-    row = f'.st-key-page_row a:not(.st-key-page_modes a):is([href="{page}"], [href^="{page}?"])'
+    addresses = [f'[href="{page}"]', f'[href^="{page}?"]']
+    addresses += ['[href^="?"]'] if page == WHY.page else []  # of a run that goes on
+    row = f".st-key-page_row a:not(.st-key-page_modes a):is({', '.join(addresses)})"
     marked = "background:rgba(151, 166, 195, 0.2) !important; font-weight:600"
     st.html(f"<style>{header}, {row} {{{marked}}}</style>")

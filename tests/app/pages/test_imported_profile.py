@@ -42,7 +42,7 @@ def test_a_page_shows_an_imported_profile_or_says_why_not(page: str, said: str, 
 
 def other_links(shown: AppTest) -> list[str]:
     """Labels of the links beside those of the page's row."""
-    row = ["Why", "Timeline", "Communication", "Model", "Steps"]
+    row = ["Why", "Timeline", "Communication", "Model"]
     labels = [link.label for link in shown.get("page_link")]
     assert labels[: len(row)] == row
     return labels[len(row) :]
@@ -60,7 +60,7 @@ def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(runs: Path
     assert "has 1 replica and no known step: no annotations of steps" in text_of(shown)
     assert "Annotate steps with tf.profiler" in text_of(shown).replace("\\", "")
     assert not shown.header, "headings over numbers that no step has"
-    assert other_links(shown) == ["Timeline of its ops"]
+    assert other_links(shown) == ["Cause", "Steps", "Timeline of its ops"]
     sent = open_page("communication", runs, run=WITHOUT_STEPS)
     assert "Import a profile of several devices" in text_of(sent)
     assert not other_links(sent), "the lab cannot run an imported profile"

@@ -57,6 +57,8 @@ class Recipe:
     """Fields of `Retraced` beside its segment."""
     epoch_ends: Sequence[dict[str, Any]] = ()
     """Fields of `EpochEnded` beside its segment and start. Steps follow each other nevertheless."""
+    lines: Sequence[tuple[int, str]] = ()
+    """Numbers and texts of lines of the program that are recorded with `gaps`."""
     gaps: Sequence[tuple[int, float, StackPlace]] | None = None
     """What the program does after a step: its number, milliseconds, and where it is meanwhile. None
     without samples of its stack, as in runs of earlier versions."""

@@ -192,7 +192,7 @@ def _write_segment(
         after_ns[step] += int(gap_ms * 1e6)
     starts = log.at_ns + np.concatenate([[0], np.cumsum(lengths + after_ns)[:-1]]).astype(np.int64)
     if recipe.gaps is not None:
-        write_stacks(folder, starts, lengths, recipe.gaps)
+        write_stacks(folder, starts, lengths, recipe.gaps, recipe.lines)
     log.write(_opened(recipe, segment, first, log.at_ns, recipe.moved))
     window_starts = [] if recipe.leader_only and folder.worker else _window_starts(recipe)
     captured = {start + i for start in window_starts for i in range(recipe.window_steps)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import Loop, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import Loop, SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
 
@@ -35,6 +35,7 @@ def write_stacks(
     starts_ns: np.ndarray,
     lengths_ns: np.ndarray,
     gaps: Sequence[tuple[int, float, StackPlace]],
+    lines: Sequence[tuple[int, str]] = (),
 ) -> None:
     """Write a sample every 5 ms of steps and of the gaps after them: (step, ms, place)."""
     places = [STEP, BUILDING, *(gap[2] for gap in gaps)]
@@ -55,6 +56,7 @@ def write_stacks(
             place=which.tolist(),
             places=places,
             loops=[Loop(FILE, 12, 90)],
+            around=[SourceLine(FILE, line, text) for line, text in lines],
         )
     )
     log.close()

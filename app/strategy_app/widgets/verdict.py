@@ -110,6 +110,8 @@ def _show_one(
                 st.markdown(sentence_as_markdown(finding.sentence))
                 place = st.empty()
                 st.caption(advice)
+            if finding.change is not None:
+                st.code(finding.change.difference, language=None)
             offer(finding)
     return place
 

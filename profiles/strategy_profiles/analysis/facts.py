@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from strategy_profiles.analysis.account.account import Account, account
-from strategy_profiles.analysis.account.first_batches import shuffle_line
+from strategy_profiles.analysis.account.first_batches import recorded_lines, shuffle_line
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
@@ -53,6 +53,7 @@ from strategy_profiles.run.events import (
 )
 
 if TYPE_CHECKING:
+    from strategy_profiles.analysis.changed_line import ChangedLine
     from strategy_profiles.run.event_parts import SourceLine, StackFrame
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
@@ -97,6 +98,8 @@ class Finding:
     """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
     removal: Removal | str = ""
     """The change of a step that a replay predicts the gain from; a reason if there is none."""
+    change: ChangedLine | None = None
+    """The line of the program that the advice changes; None if it is no change of one line."""
     gain: Gain | None = None
     """None if nothing predicted it."""
     why_no_gain: str = ""
@@ -127,6 +130,8 @@ class Facts:
     line_of: Mapping[str, str]
     """File and line of the program that made an op, by the op's name; ops of unknown lines are
     left out."""
+    lines: tuple[SourceLine, ...]
+    """Those of the program that were recorded, of the process that trains first."""
     shuffle_line: SourceLine | None
     """The only line of the program that shuffles a dataset; None if there are none or several."""
     op_by_op: OpByOp | None
@@ -238,6 +243,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         retracing=retracing(profile, number),
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
+        lines=recorded_lines(profile),
         shuffle_line=shuffle_line(profile),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.advice.changed_line import changed_line
 from strategy_profiles.analysis.advice.pytorch import REMEDIES
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.facts import Facts, Finding, Gain, gather_facts
@@ -65,6 +66,7 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
     found = ranked(within_rows(facts.account, claims))
     if facts.framework == "PyTorch":
         found = tuple(replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in found)
+    found = tuple(replace(item, change=changed_line(facts, item)) for item in found)
     return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
 
 

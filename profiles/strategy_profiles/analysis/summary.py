@@ -65,6 +65,7 @@ Json = dict[str, Any]
 NO_SIZES = "the size of what a step moves is not known"
 NO_COST = "the run does not show what this costs"
 NO_GAIN = "no prediction was asked for (`summary --gains`)"
+NO_CHANGE = "the advice is no change of one recorded line of the program"
 NO_OTHER_CAUSE = "no other finding explains this one"
 MOST_HOLDERS = 10
 """Entries of what a device holds at the peak of a step."""
@@ -460,10 +461,12 @@ def _finding(item: Finding) -> Json:
     document = asdict(item)
     del document["removal"], document["why_no_gain"]
     gain = asdict(item.gain) if item.gain else None
+    change = asdict(item.change) | {"difference": item.change.difference} if item.change else None
     return {
         **document,
         **_explain({"cost": asdict(item.cost) if item.cost else None}, NO_COST),
         **_explain({"gain": gain}, item.why_no_gain or NO_GAIN),
+        **_explain({"change": change}, NO_CHANGE),
         **_explain({"caused_by": item.caused_by}, NO_OTHER_CAUSE),
         "share": item.cost.share if item.cost else None,
         "cost_text": cost_text(item.cost),

@@ -104,7 +104,10 @@ class StackPlace(Struct, frozen=True):
 
 
 SHUFFLE = ".shuffle("
-"""What a line says that shuffles a dataset: such lines are recorded although none is sampled."""
+CHANGEABLE = (SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function")
+"""What lines say that a remedy changes: they are recorded although none is sampled."""
+LONGEST_LINE = 120
+"""Characters of a line that are recorded."""
 
 
 class SourceLine(Struct, frozen=True):

@@ -98,6 +98,8 @@ def _print_segment(segment: dict[str, Any], out: Console) -> None:
         out.print(
             cost, plain_text(finding["sentence"]), *gain, plain_text(finding["advice"], "dim")
         )
+        for line in finding["change"]["difference"].splitlines() if finding["change"] else ():
+            out.print(plain_text(line), soft_wrap=True)  # to be copied
     _print_on_tpu(segment["tpu_check"], out)
 
 

@@ -34,7 +34,14 @@ from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import SHUFFLE, Loop, SourceLine, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import (
+    CHANGEABLE,
+    LONGEST_LINE,
+    Loop,
+    SourceLine,
+    StackFrame,
+    StackPlace,
+)
 from strategy_profiles.run.events import StacksSampled
 
 EVERY_S, AT_FIRST_S = 0.125, 0.05
@@ -51,8 +58,7 @@ _MOST_LINES = 8
 _MOST_KNOWN, _MOST_ROLES = 4096, 50_000
 _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
-_LONGEST_LINE = 120
-_MOST_SHUFFLES = 5
+_MOST_CHANGEABLE = 20
 AROUND = 2
 """Lines before and after a sampled one that are kept with it."""
 _LARGEST_FILE = 1 << 18
@@ -246,28 +252,29 @@ class StackSampler:
 
     def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:
         """The lines around those at which these stacks are, that were not written before; of files
-        that were not seen before those that shuffle data, too."""
+        that were not seen before those that a remedy might change, too."""
         wanted = {
             (file, near)
             for stack in stacks
             for file, line, _ in stack.lines[-1:]
             for near in range(max(1, line - AROUND), line + AROUND + 1)
         }
-        wanted.update((file, line) for file in files for line in _shuffling_lines(file))
+        wanted.update((file, line) for file in files for line in _changeable_lines(file))
         new = sorted(wanted - self._lines)
         self._lines |= wanted
         texts = {each: text for each in new if (text := linecache.getline(*each))}
         return [
-            SourceLine(*each, text.rstrip().expandtabs()[:_LONGEST_LINE])
+            SourceLine(*each, text.rstrip().expandtabs()[:LONGEST_LINE])
             for each, text in texts.items()
         ]
 
 
-def _shuffling_lines(file: str) -> list[int]:
-    """The first lines of a source file that call `shuffle` of a dataset, as its text says."""
+def _changeable_lines(file: str) -> list[int]:
+    """The first lines of a source file that a remedy might change, as its text says."""
     numbered = enumerate(linecache.getlines(file), 1)
-    found = (line for line, text in numbered if SHUFFLE in text.partition("#")[0])
-    return list(itertools.islice(found, _MOST_SHUFFLES))
+    codes = ((line, text.partition("#")[0]) for line, text in numbered)
+    found = (line for line, code in codes if any(call in code for call in CHANGEABLE))
+    return list(itertools.islice(found, _MOST_CHANGEABLE))
 
 
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
@@ -306,7 +313,7 @@ def _callback(roles: Sequence[Role]) -> str:
 
 def _place(stack: Stack) -> StackPlace:
     frames = [
-        StackFrame(file, line, function, linecache.getline(file, line).strip()[:_LONGEST_LINE])
+        StackFrame(file, line, function, linecache.getline(file, line).strip()[:LONGEST_LINE])
         for file, line, function in stack.lines
     ]
     return StackPlace(stack.doing, stack.within, stack.call, frames)

@@ -47,8 +47,13 @@ def first_batches(profile: Profile, segment: int) -> FirstBatches:
     return FirstBatches(float(longer_ms[is_long].sum()), int(is_long.sum()))
 
 
+def recorded_lines(profile: Profile) -> tuple[SourceLine, ...]:
+    """The recorded lines of the program, of the first process."""
+    around = profile.stacks(min(profile.workers, default=0)).around
+    return tuple(SourceLine(*place, text) for place, text in around.items())
+
+
 def shuffle_line(profile: Profile) -> SourceLine | None:
     """The only line of the program that shuffles a dataset; None if there are none or several."""
-    around = profile.stacks(min(profile.workers, default=0)).around
-    found = [SourceLine(*place, text) for place, text in around.items() if SHUFFLE in text]
+    found = [each for each in recorded_lines(profile) if SHUFFLE in each.text]
     return found[0] if len(found) == 1 else None

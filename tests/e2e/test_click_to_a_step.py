@@ -1,4 +1,5 @@
-"""A click on a point of a chart of several runs opens that step of that run on the timeline."""
+"""A click on a line of the program, or on a point of a chart of several runs, opens a step on the
+timeline."""
 
 from __future__ import annotations
 
@@ -38,6 +39,16 @@ def click_a_point(chart: Locator, line: int) -> None:
     chart.page.mouse.move(x, y)
     expect(chart.locator(".hoverlayer .hovertext").first).to_be_attached()
     chart.page.mouse.click(x, y)
+
+
+def test_from_the_line_of_the_program_that_calls_it(
+    open_page: Callable[..., Page], runs: Server
+) -> None:
+    runs.write_run("click-line", steps=60, windows=1, gaps=())
+    page = open_page(runs.address("overview", run="click-line"))
+    page.locator(".lab-code .lit .ms a").click()
+    page.wait_for_url(re.compile(r"/timeline\?run=click-line&step=\d+"))
+    expect(page.locator(".timeline[data-settled=yes]")).to_be_visible()
 
 
 def test_from_the_losses_of_compare(open_page: Callable[..., Page], runs: Server) -> None:

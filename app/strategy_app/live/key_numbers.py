@@ -1,7 +1,7 @@
 """The key numbers of a run that goes on, of its newest steps and its newest capture.
 
 They are computed by the functions that compute them for a whole segment. Once the run is over they
-are those of its last segment, as the page Why, the report and the command line show them.
+are those of one segment, as the page Why, the report and the command line show them.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Step:
 
 
 def whole_numbers(folder: Path) -> dict[str, Any] | None:
-    """The numbers of a run's last segment, over all its steps; None if it cannot be read."""
+    """The numbers of `headline_segment`, over all its steps; None if the run cannot be read."""
     try:
         profile = strategy_profiles.load(folder)
         told = headline_segment(profile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -23,6 +24,7 @@ STYLE = """<style>
   font-variant-numeric:tabular-nums}
 .lab-code .number, .lab-code .near .text {opacity:.7}
 .lab-code .share {font-weight:600}
+.lab-code a {color:inherit}
 .lab-code .gap {padding:0 .7rem; opacity:.6}
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
@@ -40,7 +42,10 @@ _COOLEST, _HOTTEST = 0.08, 0.48
 
 
 def show_code(code: Code) -> None:
-    """Draw the lines of each file; the more time a line takes, the warmer its ground."""
+    """Draw the lines of each file; the more time a line takes, the warmer its ground.
+
+    The time of a line that calls steps is a link to the spans of one of them.
+    """
     files = "".join(
         f'<div class="file">{as_html(name)}</div>{"".join(_rows(lines, code.most))}'
         for name, lines in code.files
@@ -67,7 +72,13 @@ def _row(each: CodeLine, margin: int, most: float) -> str:
         opacity = _COOLEST + (_HOTTEST - _COOLEST) * each.share / most
         kind, ground = "lit", f' style="background:rgba({_HEAT},{opacity:.2f})"'
         time, share = units.milliseconds(each.ms_per_step), units.share(each.share)
-    cells = {"ms": as_html(time), "share": as_html(share), "number": each.line, "text": code}
+    if each.step is not None and (run := st.query_params.get("run")):
+        address = f"timeline?{urlencode({'run': run, 'step': each.step})}"
+        hint = f"Step {each.step} on the timeline"
+        time = f'<a href="{as_html(address)}" title="{hint}">{as_html(time)}</a>'
+    else:
+        time = as_html(time)
+    cells = {"ms": time, "share": as_html(share), "number": each.line, "text": code}
     spans = "".join(f'<span class="{name}">{cell}</span>' for name, cell in cells.items())
     return f'<div class="row {kind}"{ground}>{spans}</div>'
 

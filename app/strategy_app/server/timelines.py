@@ -10,7 +10,9 @@ from typing import Any
 
 from strategy_app.live.hub import run_folder
 from strategy_app.server.opened import open_run
+from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.analysis.no_capture import why_no_capture
+from strategy_profiles.analysis.steps import longest_captured_step
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.identity import identity_of
@@ -59,12 +61,16 @@ class Timelines:
         """What a viewer must know before it asks for spans; raises LabError.
 
         `version` changes when the run has new capture windows, `identity` when another run has
-        taken the name. With `place`, of a long run that is not laid out yet the spans there alone
-        are described. `read` then has the steps whose spans these are, otherwise it is None.
+        taken the name. A viewer whose address names no place begins at the step `opens_at`, or at
+        the newest capture. With `place`, of a long run that is not laid out yet the spans there
+        alone are described. `read` then has the steps whose spans these are, otherwise it is None.
         """
         folder = run_folder(self._runs, run_id)
         profile = open_run(folder).profile
         identity = identity_of(folder)
+        opens_at = _opens_at(profile)
+        if place == Place():
+            place = Place(step=opens_at)
         kept = None if place is None else self._opening(run_id, profile, identity, place)
         if kept is None:
             kept = self._of(run_id, profile, identity)
@@ -84,6 +90,7 @@ class Timelines:
             "categories": timeline.categories,
             "drawn": timeline.drawn_categories,
             "steps": timeline.steps,
+            "opens_at": opens_at,
             "epoch_ends": epoch_ends_of(profile, timeline),
         }
 
@@ -127,6 +134,12 @@ class Timelines:
             return _Kept(identity, version, opening.timeline, opening) if opening else None
 
         return self._openings.get(run_id, version, lay_out_part)
+
+
+def _opens_at(profile: Profile) -> int | None:
+    """The longest typical captured step of the segment of the headline; None while it runs."""
+    segment = headline_segment(profile) if profile.status.is_over else None
+    return longest_captured_step(profile, segment.segment) if segment else None
 
 
 def _num_spans(kept: _Kept | None) -> int:

@@ -5,25 +5,60 @@ Pages, report, live view and list of runs all take it from here; each can show o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.tables.columns import ints
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
 
 
+_WHOLE = ("finished", "stopped")
+"""Endings after which the last segment is not the one to look at whatever the others are."""
+LEAST_LOSS = 0.1
+"""Share of a segment's time that it loses against the fastest one like it, for it to be shown."""
+
+
 def headline_segment(profile: Profile) -> SegmentOpened | None:
-    """The last segment that recorded a step; the last one if none did, None if there is none."""
+    """The segment that loses most time; else the last one that recorded a step, or the last one.
+
+    None if there is none. A run that goes on, or failed, has its last one.
+    """
     segments = profile.segments
     if len(segments) < 2:
         return segments[0] if segments else None
     with_steps = set(np.unique(ints(profile.table("steps"), "segment")).tolist())
     told = [segment for segment in segments if segment.segment in with_steps]
-    return told[-1] if told else segments[-1]
+    slowed = _slowed(profile, told) if profile.status.state in _WHOLE else None
+    return slowed or (told or segments)[-1]
+
+
+def _slowed(profile: Profile, segments: Sequence[SegmentOpened]) -> SegmentOpened | None:
+    """The segment that took longest beyond the fastest one of its strategy, size and batch.
+
+    One of another size or batch is what the user chose, and no loss.
+    """
+    lost: dict[int, float] = {}
+    alike: dict[tuple[object, ...], list[tuple[SegmentOpened, float, int]]] = defaultdict(list)
+    for each in segments:
+        steps = step_times(profile, each.segment)
+        if steps.median_ms is not None:
+            kind = (each.strategy, each.num_replicas, each.num_workers, each.global_batch_size)
+            alike[kind].append((each, steps.median_ms, steps.count))
+    for group in alike.values():
+        best_ms = min(ms for _, ms, _ in group)
+        for each, ms, count in group:
+            if ms - best_ms >= LEAST_LOSS * ms:
+                lost[each.segment] = (ms - best_ms) * count
+    worst = max(lost, key=lambda number: lost[number], default=None)
+    return next((each for each in segments if each.segment == worst), None)
 
 
 def prefix_of(segment: SegmentOpened, num_segments: int) -> tuple[str, ...]:

@@ -256,3 +256,10 @@ def typical_captured_steps(profile: Profile, segment: int) -> Ints:
         step, wall_ms = steps.step[steps.captured], steps.wall_ms[steps.captured]
     counts = ~np.isin(step, steps.step[~steps.typical])
     return typical_steps(step[counts], wall_ms[counts])
+
+
+def longest_captured_step(profile: Profile, segment: int) -> int | None:
+    """The longest of these steps; None if there is none."""
+    steps = step_times(profile, segment)
+    at = np.flatnonzero(np.isin(steps.step, typical_captured_steps(profile, segment)))
+    return int(steps.step[at[np.argmax(steps.wall_ms[at])]]) if at.size else None

@@ -176,6 +176,8 @@ class CodeLine:
     text: str
     ms_per_step: float | None
     share: float | None
+    step: int | None = None
+    """A captured step that the line calls, whose spans a timeline has."""
 
 
 @dataclass(frozen=True, slots=True)

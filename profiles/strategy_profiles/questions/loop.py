@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.kinds import KINDS
+from strategy_profiles.analysis.account.regions import Line, regions_of
 from strategy_profiles.analysis.account.row import Row
-from strategy_profiles.analysis.account.source_lines import loop_lines
+from strategy_profiles.analysis.account.source_lines import LoopLine, loop_lines
+from strategy_profiles.analysis.steps import longest_captured_step
 from strategy_profiles.answers.answer import (
     Answer,
     Code,
@@ -59,14 +64,33 @@ def loop(profile: Profile, facts: Facts) -> Answer:
 
 def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
     lines = loop_lines(profile, facts.segment.segment)
+    step = longest_captured_step(profile, facts.segment.segment)
+    calls = _lines_that_call_steps(profile, facts.segment.segment) if step is not None else ()
+
+    def shown(each: LoopLine) -> CodeLine:
+        called = step if (each.file, each.line) in calls and each.share is not None else None
+        return CodeLine(each.line, each.text, each.ms_per_step, each.share, called)
+
     files = tuple(
-        (
-            file.rpartition("/")[2],
-            tuple(CodeLine(each.line, each.text, each.ms_per_step, each.share) for each in own),
-        )
+        (file.rpartition("/")[2], tuple(map(shown, own)))
         for file, own in groupby(lines, key=lambda each: each.file)
     )
     return (Code("code", "Which lines take it", files, definition=_LINES),) if files else ()
+
+
+def _lines_that_call_steps(profile: Profile, segment: int) -> set[Line]:
+    """The lines at which the thread was for more of its time during steps than between them."""
+    found = regions_of(profile, segment)
+    if found is None:
+        return set()
+    balance: dict[Line, float] = defaultdict(float)
+    stacks = found.stacks
+    signed = stacks.for_ms * (found.is_step.astype(int) - found.is_between)
+    by_place = np.bincount(stacks.place, signed, len(stacks.places))
+    for place, ms in zip(stacks.places, by_place.tolist(), strict=True):
+        for frame in place.frames[-1:]:
+            balance[frame.file, frame.line] += ms
+    return {line for line, ms in balance.items() if ms > 0}
 
 
 def _shares(account: Account) -> Shares:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 import strategy_profiles
@@ -38,6 +39,9 @@ def test_a_line_between_steps_and_the_line_of_the_step_have_their_shares(run: Pa
     assert file == "train.py"
     assert sorted(lit) == [14, 40]
     assert lit[40].text == "score(losses)"
+    captured = strategy_profiles.load(run).table("steps").filter(pc.field("captured"))
+    assert lit[14].step in captured["step"].to_pylist(), "its spans are on the timeline"
+    assert lit[40].step is None, "no replica works at this line"
     assert lit[40].ms_per_step == pytest.approx(30.0 * 35 / 40, rel=0.15)
     assert sum(each.share or 0.0 for each in lit.values()) == pytest.approx(1.0, abs=0.05)
 

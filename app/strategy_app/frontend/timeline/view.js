@@ -179,12 +179,13 @@ export class TimelineView {
     if (hovered) this.hover(null);
   }
 
-  // Where the address says; else at the newest capture.
+  // Where the address says; else at the worst captured step, or at the newest capture.
   begin() {
     const { address } = this;
     const isOwn = address.run === this.run;
     if (isOwn && address.view) this.go(...address.view);
-    else if (!isOwn || address.step === null || !this.openStep(address.step)) this.step(0);
+    else if (isOwn && address.step !== null) this.openStep(address.step) || this.step(0);
+    else if (!this.goToStep(this.source.described.opens_at)) this.step(0);
     if (!isOwn) return this.prediction.remove();
     this.prediction.begin(address, !address.view);
     return this.selectAddressed(address);
@@ -211,9 +212,17 @@ export class TimelineView {
     if (!step.length) return false;
     const i = step.reduce((best, number, at) => (Math.abs(number - wanted) <= Math.abs(step[best] - wanted) ? at : best), 0);
     setText(this.note, step[i] === wanted ? "" : `Step ${wanted} was not captured. This is step ${step[i]}, the nearest captured one.`);
+    this.goToStep(step[i]);
+    this.selectRange({ from: start[i], to: end[i], tracks: null });
+    return true;
+  }
+
+  goToStep(wanted) {
+    const { step, start, end } = this.scene.steps;
+    const i = step.indexOf(wanted);
+    if (i < 0) return false;
     const margin = (end[i] - start[i]) * 0.15;
     this.go(start[i] - margin, end[i] + margin);
-    this.selectRange({ from: start[i], to: end[i], tracks: null });
     return true;
   }
 

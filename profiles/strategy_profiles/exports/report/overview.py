@@ -30,7 +30,7 @@ MAX_DETAIL = 20_000
 def overview(facts: RunFacts) -> Section:
     """Return the section: headline, problems if any, key numbers, findings, segments.
 
-    Headline and key numbers are of the last segment with a step.
+    Headline and key numbers are of one segment (`analysis.headline_segment`).
     """
     chosen = facts.headline_facts
     if chosen is not None and not chosen.steps.count:
@@ -61,7 +61,9 @@ def ending(facts: RunFacts) -> str:
     steps = units.counted(sum(item.steps.count for item in facts.segments), "step")
     several = len(facts.segments) > 1
     number = chosen.segment.segment
-    which = f" Sentence and numbers are of segment {number}, the last one with a step."
+    is_last = number == max(item.segment.segment for item in facts.segments if item.steps.count)
+    why = "the last one with a step" if is_last else "which loses most time"
+    which = f" Sentence and numbers are of segment {number}, {why}."
     return f"The run {_ENDINGS[status.state]} after {steps}{reason}.{which if several else ''}"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import streamlit as st
 
+from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.tiles import Source, Tile, show_strip, show_tiles, split_unit
 from strategy_profiles.analysis.findings import Facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import KeyNumber
+from strategy_profiles.reporting import units
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
 FIRST = ("loop_time", "loop_throughput", "step_time", "slowest", "loss")
@@ -19,9 +23,21 @@ def show_first_numbers(facts: Facts, memory: Tile) -> None:
 
 
 def show_other_numbers(facts: Facts) -> None:
-    """The other key numbers, as report and command line have them."""
-    with st.container(key="key_numbers"):
-        show_tiles([tile_of(item) for item in key_numbers(facts) if item.key not in FIRST])
+    """The other key numbers, as report and command line have them.
+
+    A tile without a value would say nothing: what is missing is one line, by its reason.
+    """
+    others = [item for item in key_numbers(facts) if item.key not in FIRST]
+    if known := [item for item in others if item.text != units.MISSING]:
+        with st.container(key="key_numbers"):
+            show_tiles([tile_of(item) for item in known])
+    missing: dict[str, list[str]] = defaultdict(list)
+    for item in others:
+        if item.text == units.MISSING:
+            missing[item.note].append(item.label)
+    if missing:
+        said = (f"{units.listed(labels)}: {why}" for why, labels in missing.items())
+        st.caption(as_markdown(f"Not known. {'; '.join(said)}."))
 
 
 def tile_of(item: KeyNumber) -> Tile:

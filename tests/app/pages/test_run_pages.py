@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from strategy_profiles.reporting.units import MISSING
 from tests.app.looking import open_page, text_of
 from tests.synthetic import HOSTILE, write_run
 
@@ -172,3 +173,12 @@ def test_communication_without_a_capture_begins_with_what_timestamps_say(runs: P
     shown = text_of(open_page("communication", runs, run="marks-only"))
     assert "is waiting for the last replica" in shown
     assert "How many bytes move is known of captured steps only." in shown
+
+
+def test_why_has_no_tile_without_a_value_and_says_what_is_missing(tmp_path: Path) -> None:
+    write_run(tmp_path / "short", steps=30, windows=0)
+    shown = text_of(open_page("overview", tmp_path, run="short")).replace("\\", "")
+    assert re.search(r"Not known\. .*Bus bandwidth.*: .*capture", shown)
+    tiles = shown.split("lab-tile")[1:]
+    assert tiles
+    assert not [tile for tile in tiles if f">{MISSING}<" in tile]

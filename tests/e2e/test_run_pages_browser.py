@@ -364,3 +364,19 @@ def test_cause_and_remedy_are_on_the_first_screen_of_why(
     expect(cause).to_have_count(1)
     expect(cause).to_be_in_viewport(ratio=1)
     expect(page.get_by_text(re.compile("^Try: ")).first).to_be_in_viewport(ratio=1)
+
+
+OVERLAPS = """() => {
+    const links = [...document.querySelectorAll(".st-key-page_row a")];
+    const boxes = links.map(link => link.getBoundingClientRect());
+    return boxes.filter((one, i) => boxes.some((other, j) => i < j && one.left < other.right &&
+        other.left < one.right && one.top < other.bottom && other.top < one.bottom)).length;
+}"""
+"""How many links of a page's row lie on another one."""
+
+
+@pytest.mark.parametrize("name", ["overview", "timeline"])
+def test_the_links_of_a_row_that_wraps_lie_beside_each_other(visit: Visit, name: str) -> None:
+    page = visit(name, run="late", options={"viewport": {"width": 390, "height": 844}})
+    assert page.locator(".st-key-page_row a").count() == 6
+    assert page.evaluate(OVERLAPS) == 0

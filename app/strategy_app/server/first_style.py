@@ -72,6 +72,7 @@ FIRST_STYLE = f"""
 /* The row of links says where one is; the title is for screen readers and the outline. */
 .st-key-page_row > [data-testid=stLayoutWrapper]:first-child {{position:absolute; width:1px;
   height:1px; overflow:hidden; clip-path:inset(50%)}}
+.st-key-page_row {{row-gap:0.5rem !important}}
 .st-key-page_modes {{margin-left:0.75rem; padding-left:0.75rem;
   border-left:1px solid color-mix(in srgb, currentColor 25%, transparent)}}
 .glossary {{padding:0}} .glossary dt {{font-weight:600; margin-top:0.75rem}}
@@ -83,6 +84,7 @@ FIRST_STYLE = f"""
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
+  .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}

@@ -1,20 +1,23 @@
 """From an event in the run folder to a pixel in Chromium, at 1,000 and at 20,000 events a second.
 
-    python -m benchmarks.live_page [--quick] [--burners 2]
+    python -m benchmarks.live_page [--quick] [--burners 2] [--seconds 20]
 
 A process of its own writes steps of 4 replicas with their marks, as a worker does. The page notes
 when the frame after each drawing begins: by then the drawing is on screen. A step's latency is the
 time from its writing to the first such frame that includes it. Blank frames are drawings after
 which the largest chart's canvas is empty. Bounds: 95th percentile at most 80 ms at 1,000 events a
 second, no blank frame, and 20,000 a second held: the page shows the last step as soon. Meanwhile
-another run's timeline and `/healthz` are asked for, and were before: bounds 1.5 times as long, and
-100 ms. With `--burners` so many processes use the processor as well, and the bound is 250 ms.
+another run's timeline and `/healthz` are asked for, and were while as much was written that no one
+follows: bounds 1.5 times as long, and 100 ms. Then a browser opens what was written, and notes when
+it draws the last step, and when it has no more to read. With `--burners` so many processes use the
+processor as well, and the bound is 250 ms.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -64,11 +67,14 @@ WATCH = """() => {
     requestAnimationFrame(() => window.drawn.push([step, now()]));
   });
 }"""
+ALL_READ = """() => !document.querySelector('[data-testid="stBidiComponentIsolated"]')
+  .shadowRoot.querySelector('.lag').textContent"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="5 s instead of 20 s per rate")
+    parser.add_argument("--quick", action="store_true", help="5 s per rate")
+    parser.add_argument("--seconds", type=float, default=20.0, help="per rate")
     parser.add_argument("--rates", type=int, nargs="+", default=[1_000, 20_000])
     parser.add_argument("--burners", type=int, default=0, help="processes that only compute")
     parser.add_argument("--write", nargs=3, help=argparse.SUPPRESS)
@@ -77,7 +83,7 @@ def main() -> None:
         folder, rate, seconds = options.write
         write_steps(Path(folder), int(rate), float(seconds))
         return
-    seconds = 5.0 if options.quick else 20.0
+    seconds = 5.0 if options.quick else options.seconds
     bound_ms = BUSY_BOUND_MS if options.burners else BOUND_MS
     with tempfile.TemporaryDirectory() as scratch, serve_lab(Path(scratch)) as address:
         write_run(Path(scratch) / "other", replicas=REPLICAS, steps=100, windows=3)
@@ -87,6 +93,8 @@ def main() -> None:
                 page = browser.new_page(viewport={"width": 1440, "height": 1000})
                 report(rate, measure(page, address, Path(scratch), rate, seconds), bound_ms)
                 page.close()
+            page = browser.new_page(viewport={"width": 1440, "height": 1000})
+            open_backlog(page, address, Path(scratch), options.rates[-1])
 
 
 @contextmanager
@@ -143,12 +151,13 @@ def measure(page: Page, address: str, runs: Path, rate: int, seconds: float) -> 
     page.locator(".live[data-step='0']").wait_for()
     page.evaluate(WATCH)
     server = server_process()
+    writer = start_writer(runs / f"unfollowed-{rate}", rate, ALONE_S)
     with Beside(address) as alone:
-        page.wait_for_timeout(ALONE_S * 1e3)
+        while writer.poll() is None:
+            page.wait_for_timeout(200)
     server.cpu_percent()
-    command = [sys.executable, "-m", "benchmarks.live_page", "--write"]
     begun = time.perf_counter()
-    writer = subprocess.Popen([*command, str(runs / name), str(rate), str(seconds)])
+    writer = start_writer(runs / name, rate, seconds)
     with Beside(address) as beside:
         while writer.poll() is None:
             page.wait_for_timeout(200)
@@ -170,6 +179,29 @@ def measure(page: Page, address: str, runs: Path, rate: int, seconds: float) -> 
         "server_bytes": used_bytes,
         "beside": {path: (alone.p95(path), beside.p95(path)) for path in BESIDE},
     }
+
+
+def start_writer(run: Path, rate: int, seconds: float) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "benchmarks.live_page", "--write"]
+    return subprocess.Popen([*command, str(run), str(rate), str(seconds)])
+
+
+def open_backlog(page: Page, address: str, runs: Path, rate: int) -> None:
+    """Print how soon a browser draws the newest step of a run that was not followed."""
+    shutil.copytree(runs / f"rate-{rate}", runs / "backlog")
+    written = np.load(runs / "backlog" / "written.npy")
+    begun = time.perf_counter()
+    page.goto(with_token(f"{address}/?run=backlog"))
+    page.locator(".live[data-step]:not([data-step=''])").wait_for()
+    first_s = time.perf_counter() - begun
+    page.locator(f".live[data-step='{len(written) - 1}']").wait_for(timeout=120_000)
+    newest_s = time.perf_counter() - begun
+    page.wait_for_function(ALL_READ, timeout=120_000)
+    print(
+        f"opened after {len(written):,} steps: a step after {first_s:.2f} s, the newest after "
+        f"{newest_s:.2f} s, all read after {time.perf_counter() - begun:.2f} s",
+        flush=True,
+    )
 
 
 def report(rate: int, found: dict[str, Any], bound_ms: float) -> None:

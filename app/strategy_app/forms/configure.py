@@ -25,6 +25,7 @@ from strategy_app.widgets.copy_as import offer_copy
 from strategy_app.widgets.picker import LAST_RUN
 from strategy_app.widgets.places import show_head
 from strategy_app.widgets.text import as_markdown
+from strategy_core.launcher.runs_lock import trains_in
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.validation import CheckedSpec
 from strategy_profiles.errors import LabError, SpecError
@@ -244,6 +245,9 @@ def _say(waits: bool, error: LabError | None, *, is_looking: bool) -> None:
         st.caption("Confirm the path from the link first (below).")
     elif error is not None:
         st.caption(f":material/error: Cannot run yet: {as_markdown(error)}")
+    elif busy := trains_in(state.lab().runs):
+        said = "trains in this folder now. Run starts nothing before it has ended."
+        st.caption(f":material/hourglass: {as_markdown(busy)} {said}")
     elif is_looking:
         st.caption("TensorFlow is looking for GPUs and TPUs. The CPU can be used already.")
     else:

@@ -6,7 +6,7 @@ import asyncio
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,13 +25,16 @@ its last message does not count, as that of a suspended computer."""
 POLL_ENDED_S = 0.5
 """Interval once the run is over; still read, because a run may be continued by hand."""
 NUM_THREADS = 4
-"""Threads that read runs for viewers: a read is bounded, so a few serve many runs."""
+"""Threads that read runs for viewers: a read is bounded, so a few serve many runs. As many others
+make messages, so that none waits for a read."""
+SHARE_READING = 0.5
+"""Share of its interval for which a run that is behind is read: other pages need the interpreter,
+too."""
 MAX_KEPT = 8
 """Runs without a viewer that stay in memory, so that a viewer who comes back does not wait for
 them to be read. One of 20,000 steps on four replicas takes 7 MB."""
 
 T = TypeVar("T")
-InThread = Callable[[Callable[[], int]], Awaitable[int]]
 
 
 def run_folder(runs: Path, run_id: str) -> Path:
@@ -70,11 +73,9 @@ class Hub:
         self._lock = threading.Lock()
         self._followed: OrderedDict[str, LiveRun] = OrderedDict()
         self._pumps: dict[LiveRun, _Pump] = {}
-        self._threads = ThreadPoolExecutor(NUM_THREADS, "following")
-
-    async def _in_thread(self, work: Callable[..., T], *given: Any) -> T:
-        """Not `asyncio.to_thread`, whose threads all pages share."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *given)
+        # Not `asyncio.to_thread`, whose threads all pages share.
+        self._reading = ThreadPoolExecutor(NUM_THREADS, "following")
+        self._telling = ThreadPoolExecutor(NUM_THREADS, "telling")
 
     def run(self, run_id: str) -> LiveRun:
         """Return the run of that name, which all viewers share; raises RunFolderError if none.
@@ -108,11 +109,11 @@ class Hub:
         deleted.
         """
         while True:
-            live = await self._in_thread(self.run, run_id)
+            live = await _in_thread(self._reading, self.run, run_id)
             async with self._pump_of(live) as pump:
                 while not live.is_replaced:
                     seen = pump.tick
-                    text, cursor = live.message(cursor)
+                    text, cursor = await _in_thread(self._telling, live.message, cursor)
                     yield text
                     await pump.news_after(seen)
 
@@ -121,7 +122,8 @@ class Hub:
         for pump in self._pumps.values():
             pump.stop()
         self._pumps.clear()
-        self._threads.shutdown(wait=False)
+        self._reading.shutdown(wait=False)
+        self._telling.shutdown(wait=False)
 
     @asynccontextmanager
     async def _pump_of(self, live: LiveRun) -> AsyncGenerator[_Pump, None]:
@@ -129,7 +131,7 @@ class Hub:
 
         The first viewer creates the pump, the last one to leave removes it.
         """
-        pump = self._pumps.setdefault(live, _Pump(live, self._in_thread, *self._pace))
+        pump = self._pumps.setdefault(live, _Pump(live, self._reading, *self._pace))
         try:
             async with pump:
                 yield pump
@@ -145,14 +147,18 @@ class Hub:
             del self._followed[name]
 
 
+async def _in_thread(threads: ThreadPoolExecutor, work: Callable[..., T], *given: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(threads, work, *given)
+
+
 class _Pump:
     """Reads one run while it has viewers, and wakes them when something is new."""
 
     def __init__(
-        self, live: LiveRun, in_thread: InThread, poll_s: float, poll_ended_s: float
+        self, live: LiveRun, threads: ThreadPoolExecutor, poll_s: float, poll_ended_s: float
     ) -> None:
         self._live = live
-        self._in_thread = in_thread
+        self._threads = threads
         self._poll_s = poll_s
         self._poll_ended_s = poll_ended_s
         self.num_viewers = 0
@@ -165,7 +171,7 @@ class _Pump:
     async def __aenter__(self) -> None:
         self.num_viewers += 1
         if self._task is None:
-            await self._in_thread(self._live.advance)
+            await _in_thread(self._threads, self._live.advance)
             self._task = self._task or asyncio.create_task(self._poll())
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -189,9 +195,9 @@ class _Pump:
     async def _poll(self) -> None:
         seen = -1
         while True:
-            # Compares counts: a page of the run may call `advance` too, and take the new events.
-            changes = await self._in_thread(self._live.advance)
             due_s = interval_s(self._poll_s, self._num_waiting)
+            # Compares counts: a page of the run may read it too, and take the new events.
+            changes = await _in_thread(self._threads, self._live.catch_up, due_s * SHARE_READING)
             has_grown, seen = changes != seen, changes
             if has_grown or self._live.is_replaced:
                 self.tick += 1
@@ -202,5 +208,4 @@ class _Pump:
             # A run that grows is alive even if its status says otherwise: one that is being copied
             # here, or another host's.
             is_quiet = self._live.status.is_over and not has_grown
-            if not self._live.is_behind:
-                await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)
+            await asyncio.sleep(self._poll_ended_s if is_quiet else due_s)

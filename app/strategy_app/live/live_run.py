@@ -15,7 +15,8 @@ from typing import Any
 from strategy_app.live.json_safe import dumps, plain
 from strategy_app.live.key_numbers import LiveNumbers, whole_numbers
 from strategy_app.live.process_view import ProcessView
-from strategy_app.live.step_rows import RECENT_ROWS, StepRows
+from strategy_app.live.set_clock import SetClock
+from strategy_app.live.step_rows import RECENT_ROWS, StepRows, rows_ahead
 from strategy_app.live.step_sampler import StepSampler
 from strategy_profiles.analysis.epoch_ends import describe_end
 from strategy_profiles.analysis.first_steps import earlier_first_step_ms
@@ -47,8 +48,10 @@ from strategy_profiles.tables.multi_worker_steps import LiveSteps
 
 MOST_BYTES = 1 << 20
 """Read of each event file at a time; its lines of steps are sampled (`StepSampler`)."""
-CATCH_UP_S = 2.0
-"""Enough for 600,000 steps; a writer may be faster than any reader."""
+END_BYTES = 1 << 14
+"""Read of the end of the first worker's file while more is unread: its newest steps come first."""
+CATCH_UP_S = 0.25
+"""For which a page waits, enough for some 100,000 steps; then its viewers see the rest come."""
 MAX_NEWS = 2_000
 MAX_EPOCH_ENDS = 1_000
 """Those after them are not hatched on the charts; they leave the other news their room."""
@@ -109,17 +112,18 @@ class _Shown:
     doing: Mapping[str, Any] | None = None
     doing_since_ns: int | None = None
     last_step_ns: int | None = None
-    behind_ns: int | None = None
-    """When the newest event was written that is read; None if everything is read."""
-    stride: int = 1
-    """Of so many steps one is drawn."""
+    behind_ms: float | None = None
+    """Time between the newest event that is read and the newest one; None if everything is read."""
+    ahead: str = ""
+    """Rows of the newest steps of the first worker, if what comes before them is still unread."""
 
 
 class LiveRun:
     """Follows one run folder. Safe to advance from any thread.
 
     One thread at a time reads, a bounded part of what was written, and then replaces what `message`
-    tells as a whole. So a message waits for no reading.
+    tells as a whole. So a message waits for no reading. While something stays unread, a message has
+    the newest steps as well.
     """
 
     def __init__(
@@ -150,6 +154,9 @@ class LiveRun:
         self._seemed_lost_at: float | None = None
         """When the run first looked lost; None unless its launcher's account is being awaited."""
         self._origin_ns: int | None = None
+        self._num_clocks_set = 0
+        self._clocks_ahead_ns = 0
+        """What the changes of the first worker's clock come to."""
         self._live_steps = LiveSteps()
         self._numbers = LiveNumbers(self._live_steps.split)
         self._rows = StepRows(self._numbers.split, recent_rows)
@@ -183,17 +190,14 @@ class LiveRun:
                 self._shown = self._as_shown()
         return self._num_changes
 
-    def catch_up(self) -> None:
-        """Read everything written so far, or what can be read in `CATCH_UP_S`."""
-        until_s = self._clock() + CATCH_UP_S
-        self.advance()
-        while self.is_behind and not self._is_replaced and self._clock() < until_s:
-            self.advance()
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether the last read has left something."""
-        return self._shown.behind_ns is not None
+    def catch_up(self, for_s: float = CATCH_UP_S) -> int:
+        """Read everything written so far, or what can be read in this time. Returns what `advance`
+        does."""
+        until_s = self._clock() + for_s
+        changes = self.advance()
+        while self._tail.num_left and not self._is_replaced and self._clock() < until_s:
+            changes = self.advance()
+        return changes
 
     def _advance(self) -> bool:
         """Read new events. Returns whether the caller must now compute the numbers of the whole
@@ -215,6 +219,7 @@ class LiveRun:
 
     def _as_shown(self) -> _Shown:
         doing = self.doing
+        ahead = self._tail.newest(END_BYTES) if self._tail.num_left else []
         return _Shown(
             self._key,
             self._rows.total,
@@ -228,9 +233,19 @@ class LiveRun:
             None if doing is None else self._doing_told(doing),
             None if doing is None else self._activity.since_ns(doing),
             self._activity.last_step_ns,
-            self._newest_ns if self._tail.num_left else None,
-            self._sampler.stride,
+            self._behind_ms(ahead),
+            ",".join(self._rows_of(ahead)),
         )
+
+    def _behind_ms(self, ahead: list[WrittenEvent]) -> float | None:
+        if not self._tail.num_left or self._newest_ns is None:
+            return None
+        newest_ns = ahead[-1].event.at_ns if ahead else time.time_ns()
+        return max(0.0, (newest_ns - self._newest_ns) / 1e6)
+
+    def _rows_of(self, ahead: list[WrittenEvent]) -> list[str]:
+        steps = [each.event for each in ahead if isinstance(each.event, StepDone)]
+        return rows_ahead((step, self._since_start_ms(step.start_ns)) for step in steps)
 
     def message(self, cursor: str = "") -> tuple[str, str]:
         """What is new since `cursor` as JSON text, and the cursor after it.
@@ -252,8 +267,8 @@ class LiveRun:
             f'"status":{dumps(plain(_status_now(shown, now_ns)))},'
             f'"resources":{shown.resources},"served":{shown.served},'
             f'"group":{group},"numbers":{shown.numbers},'
-            f'"behind_ms":{dumps(_age_ms(shown.behind_ns, now_ns))},"stride":{shown.stride},'
-            f'"steps":[{",".join(rows)}],"news":[{",".join(news)}]}}'
+            f'"behind_ms":{dumps(shown.behind_ms)},'
+            f'"steps":[{",".join(rows)}],"ahead":[{shown.ahead}],"news":[{",".join(news)}]}}'
         )
         return text, after
 
@@ -277,7 +292,8 @@ class LiveRun:
 
     @property
     def _key(self) -> str:
-        return self.identity or "new"
+        """What a viewer's cursor is of: its rows are no longer those of the run if it changes."""
+        return f"{self.identity or 'new'}.{self._num_clocks_set}"
 
     def _find_replaced(self) -> bool:
         if not self._is_replaced:
@@ -301,10 +317,19 @@ class LiveRun:
             self._group.note_time(told)
             return
         self._group.take(told)
+        if not told.worker and (clock := SetClock.of(event)) is not None:
+            self._set_clock(clock)
         self._live_steps.take(told)
         self._numbers.take(told)
         if event.kind in TOLD and len(self._news) < MAX_NEWS + self._num_epoch_ends:
             self._append_news(told)
+
+    def _set_clock(self, clock: SetClock) -> None:
+        """Count on by the clock of the run's beginning. All viewers start over: they have steps by
+        the new one."""
+        self._rows.shift(clock)
+        self._clocks_ahead_ns += clock.jump_ns
+        self._num_clocks_set += 1
 
     def _append_news(self, told: WrittenEvent) -> None:
         """Append an event to the news, with what it means."""
@@ -431,7 +456,7 @@ class LiveRun:
         return self._expected_ms[key]
 
     def _since_start_ms(self, at_ns: int) -> float:
-        return round((at_ns - (self._origin_ns or at_ns)) / 1e6, 3)
+        return round((at_ns - self._clocks_ahead_ns - (self._origin_ns or at_ns)) / 1e6, 3)
 
 
 def _status_now(shown: _Shown, now_ns: int) -> dict[str, Any]:

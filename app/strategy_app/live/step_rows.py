@@ -1,19 +1,23 @@
-"""The steps of a run as rows of JSON text. Old steps are thinned out to what a screen can show.
+"""The steps of a run as rows for its viewers. Old steps are thinned out to what a screen can show.
 
 A row is `[worker, step, segment, start_ms, wall_ms, loss, examples, phases, others]`; its times
 count from the run's first event, and `phases` holds the numbers of `schema.CATEGORIES` per replica
 of that worker (`strategy_profiles.tables.mark_phases`) or null. `others` lists `[worker, phases]`
 of those whose phases of this step the row changes (`strategy_profiles.tables.multi_worker_steps`).
-Rows are encoded once, however many viewers there are.
+A row is encoded when the first viewer asks for it, once for all of them.
 """
 
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from strategy_app.live.json_safe import dumps
+import msgspec
+
+from strategy_app.live.set_clock import SetClock
 from strategy_profiles.run.events import StepDone
 from strategy_profiles.tables.multi_worker_steps import Split
 
@@ -22,6 +26,35 @@ RECENT_ROWS, OLD_ROWS = 8_192, 2_048
 
 Splitter = Callable[[int, StepDone], tuple[Split, list[tuple[int, Split]]]]
 """Phases of a step's replicas, and those of other workers that it completes."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """A step without its marks, which take most of its memory."""
+
+    worker: int
+    step: int
+    segment: int
+    start_ms: float
+    wall_ms: float
+    loss: float | None
+    examples: int | None
+    phases: array[float] | None
+    others: list[tuple[int, array[float] | None]]
+    text: str | None = None
+
+    def encoded(self) -> str:
+        """The row as JSON text; two threads that make it at once make the same."""
+        if self.text is None:
+            others = ",".join([f"[{other},{_numbers(split)}]" for other, split in self.others])
+            first = [self.worker, self.step, self.segment, self.start_ms]
+            loss = (
+                None if self.loss is None else float(f"{self.loss:.6g}")
+            )  # a small one has digits
+            rest = [round(self.wall_ms, 4), loss, self.examples]
+            head = msgspec.json.encode(first + rest).decode()
+            self.text = f"{head[:-1]},{_numbers(self.phases)},[{others}]]"
+        return self.text
 
 
 class StepRows:
@@ -35,19 +68,19 @@ class StepRows:
         """Rows that were ever added: what a viewer's cursor counts."""
         self._split = split
         self._num_recent = recent
-        self._recent: deque[tuple[int, str]] = deque()
-        self._old: list[tuple[int, str]] = []
+        self._recent: deque[_Row] = deque()
+        self._old: list[_Row] = []
         self._stride = 1
         self._lock = threading.Lock()
 
     def add(self, worker: int, step: StepDone, start_ms: float) -> None:
         """Append the row of a worker's step."""
-        row = step.step, self._row(worker, step, start_ms)
+        row = _row(worker, step, start_ms, *self._split(worker, step))
         with self._lock:
             self._recent.append(row)
             self.total += 1
             if len(self._recent) > self._num_recent:
-                self._thin(*self._recent.popleft())
+                self._thin(self._recent.popleft())
 
     def since(self, seen: int, until: int) -> list[str] | None:
         """Return rows number `seen` to `until`, counted from 0 and without the last one.
@@ -58,36 +91,64 @@ class StepRows:
             begin = self.total - len(self._recent)
             if not begin <= seen <= self.total:
                 return None
-            return [self._recent[i][1] for i in range(seen - begin, until - begin)]
+            wanted = [self._recent[i] for i in range(seen - begin, until - begin)]
+        return [row.encoded() for row in wanted]
 
     def kept(self, until: int) -> list[str]:
         """Return the rows before number `until` that are kept, oldest first."""
         with self._lock:
-            every = [row for _, row in (*self._old, *self._recent)]
-            return every[: len(every) - (self.total - until)]
+            every = [*self._old, *self._recent]
+            wanted = every[: len(every) - (self.total - until)]
+        return [row.encoded() for row in wanted]
 
-    def _thin(self, step: int, row: str) -> None:
+    def shift(self, clock: SetClock) -> None:
+        """Have rows after a change of the first worker's clock start by the clock before it."""
+        with self._lock:
+            leaders = [row for row in (*self._old, *self._recent) if row.worker == 0]
+            for row in leaders[clock.first_after(leaders) :]:
+                row.start_ms = round(row.start_ms - clock.jump_ms, 3)
+                row.text = None
+
+    def _thin(self, oldest: _Row) -> None:
         """Whole steps are kept or not: the rows of all workers, or of none."""
-        if step % self._stride:
+        if oldest.step % self._stride:
             return
-        self._old.append((step, row))
+        self._old.append(oldest)
         if len(self._old) > OLD_ROWS:
             self._stride *= 2
-            kept = [item for item in self._old if item[0] % self._stride == 0]
+            kept = [each for each in self._old if each.step % self._stride == 0]
             self._old = kept if len(kept) < OLD_ROWS else self._old[::2]
 
-    def _row(self, worker: int, step: StepDone, start_ms: float) -> str:
-        loss = None if step.loss is None else float(f"{step.loss:.6g}")  # a small one has digits
-        wall_ms = round(step.wall_ms, 4)
-        row = [worker, step.step, step.segment, start_ms, wall_ms, loss, step.examples]
-        own, changed = self._split(worker, step)
-        others = ",".join(f"[{other},{_numbers(split)}]" for other, split in changed)
-        return f"{dumps(row)[:-1]},{_numbers(own)},[{others}]]"
+
+def rows_ahead(steps: Iterable[tuple[StepDone, float]]) -> list[str]:
+    """The rows of steps of the first worker, each with its start, whose phases are not known."""
+    return [_row(0, step, start_ms, None, []).encoded() for step, start_ms in steps]
 
 
-def _numbers(phases: Split) -> str:
-    """One formatting of all numbers: at 20,000 events a second, one at a time is too slow."""
+def _row(
+    worker: int, step: StepDone, start_ms: float, phases: Split, others: list[tuple[int, Split]]
+) -> _Row:
+    return _Row(
+        worker,
+        step.step,
+        step.segment,
+        start_ms,
+        step.wall_ms,
+        step.loss,
+        step.examples,
+        _flat(phases),
+        [(other, _flat(split)) for other, split in others],
+    )
+
+
+def _flat(phases: Split) -> array[float] | None:
+    if phases is None:
+        return None
+    return array("d", [ms for replica in phases for ms in replica])
+
+
+def _numbers(phases: array[float] | None) -> str:
+    """One formatting of all numbers: to round one at a time takes twice as long."""
     if phases is None:
         return "null"
-    flat = [ms for replica in phases for ms in replica]
-    return "[" + ",".join(["%.3f"] * len(flat)) % tuple(flat) + "]"
+    return "[" + ",".join(["%.3f"] * len(phases)) % tuple(phases) + "]"

@@ -6,7 +6,6 @@ steps a second would take more than a processor. Lines of other events are all t
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable
@@ -16,8 +15,6 @@ MOST_AT_ONCE = 4_096
 """Steps that are taken of a run that is opened, or after a pause."""
 FEWEST = 8
 """Steps that are taken of each part of a long backlog."""
-SAID_FOR_S = 10.0
-"""Time for which the page says that steps were left out."""
 NEWEST = 64
 """Steps without a gap, at the end of what is there: the key numbers are of the newest steps."""
 _STEP = b'{"kind":"step",'
@@ -32,14 +29,6 @@ class StepSampler:
         self._clock = clock
         self._at_s = clock()
         self._left = float(MOST_AT_ONCE)
-        self._stride, self._stride_at_s = 1, -math.inf
-
-    @property
-    def stride(self) -> int:
-        """One in so many older steps of a worker was taken: the largest such number of the last
-        `SAID_FOR_S`, because the charts still show the gaps."""
-        is_on_charts = self._clock() - self._stride_at_s < SAID_FOR_S
-        return self._stride if is_on_charts else 1
 
     def choose(self, data: bytes, part: float) -> bytes:
         """Return the lines to take. `data` are whole lines, the share `part` of what was unread."""
@@ -49,29 +38,26 @@ class StepSampler:
         most = max(int(self._left * part), FEWEST if part < 1.0 else 2 * NEWEST)
         lines = data.splitlines(keepends=True)
         steps = [place for place, line in enumerate(lines) if line.startswith(_STEP)]
-        if len(steps) > most:
-            lines, num_taken = self._sampled(lines, steps, most)
-            data = b"".join(lines)
-        else:
-            num_taken = len(steps)
-        self._left = max(0.0, self._left - num_taken)
-        return data
+        dropped = _left_out(lines, steps, most)
+        self._left = max(0.0, self._left - (len(steps) - len(dropped)))
+        if not dropped:
+            return data
+        return b"".join(line for place, line in enumerate(lines) if place not in dropped)
 
-    def _sampled(self, lines: list[bytes], steps: list[int], most: int) -> tuple[list[bytes], int]:
-        """The lines without the steps that are left out, and how many steps stay.
 
-        Steps are chosen by their numbers, so that those of all workers are the same ones.
-        """
-        num_newest = min(NEWEST, most // 2)
-        older = steps[1 : len(steps) - num_newest]  # the first one may open a segment
-        stride = 2
-        while len(older) > (most - num_newest) * stride:
-            stride *= 2
-        if stride >= self.stride:
-            self._stride, self._stride_at_s = stride, self._at_s
-        dropped = {place for place in older if not _is_taken(lines[place], stride)}
-        kept = [line for place, line in enumerate(lines) if place not in dropped]
-        return kept, len(steps) - len(dropped)
+def _left_out(lines: list[bytes], steps: list[int], most: int) -> set[int]:
+    """The places of the lines that are left out of those of steps, so that about `most` stay.
+
+    Steps are chosen by their numbers, so that those of all workers are the same ones.
+    """
+    if len(steps) <= most:
+        return set()
+    num_newest = min(NEWEST, most // 2)
+    older = steps[1 : len(steps) - num_newest]  # the first one may open a segment
+    stride = 2
+    while len(older) > (most - num_newest) * stride:
+        stride *= 2
+    return {place for place in older if not _is_taken(lines[place], stride)}
 
 
 def _is_taken(line: bytes, stride: int) -> bool:

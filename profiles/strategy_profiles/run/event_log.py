@@ -168,6 +168,19 @@ def read_lines(path: Path, cursor: int, most_bytes: float = math.inf) -> tuple[b
     return b"".join(found), cursor
 
 
+def read_end(path: Path, cursor: int, most_bytes: int) -> bytes:
+    """Return the whole lines among the last bytes of a file, of those after byte `cursor`."""
+    try:
+        with open_file(path) as file:
+            begin = max(cursor, file.seek(0, os.SEEK_END) - most_bytes)
+            file.seek(begin)
+            data = file.read(most_bytes)
+    except OSError:
+        return b""
+    start = data.find(b"\n") + 1 if begin > cursor else 0
+    return data[start : data.rfind(b"\n") + 1]
+
+
 def _checked(line: bytes) -> bytes:
     decode(line)
     line = sealed(line)

@@ -10,6 +10,7 @@ A cursor can be encoded as text, so that a browser that reconnects continues at 
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ import msgspec
 
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.event_decoder import LeftOut, decode_lines
-from strategy_profiles.run.event_log import read_lines
+from strategy_profiles.run.event_log import read_end, read_lines
 from strategy_profiles.run.events import Event
 from strategy_profiles.run.layout import launcher_files, worker_folders
 from strategy_profiles.user_input.text import shown, whole_or_none
@@ -85,7 +86,7 @@ def read_since(
     Reads `most_bytes` of each file, or up to a mebibyte more, and decodes what `choose` returns.
     Returns no events if the folder does not exist (yet).
     """
-    told: list[WrittenEvent] = []
+    of_files: list[list[WrittenEvent]] = []
     num_left = 0
     offsets = dict(cursor.offsets)
     for path, worker, generation in _event_files(run):
@@ -101,8 +102,9 @@ def read_since(
         left = max(0, size - offsets[file]) if len(data) >= most_bytes else 0
         num_left += left
         chosen = choose(data, len(data) / (len(data) + left)) if data else data
-        told += [WrittenEvent(each, worker, generation) for each in decode_lines(chosen, LeftOut())]
-    told.sort(key=_written_ns)
+        of_files.append(_decoded(chosen, worker, generation))
+    # Merged, not sorted: where a clock was set back, a file's own order stays.
+    told = list(heapq.merge(*of_files, key=_written_ns))
     return told, Cursor(offsets), num_left
 
 
@@ -113,7 +115,7 @@ class Tail:
         self.run = Path(run)
         self.cursor = cursor or Cursor()
         self.num_left = 0
-        """Bytes that the last read has left for the next one."""
+        """Bytes that the last read has left for the next ones."""
 
     def read(self) -> list[WrittenEvent]:
         """Return the events since the last read, oldest first."""
@@ -123,6 +125,19 @@ class Tail:
         """Return some of the events since the last read, as `read_since` reads them."""
         told, self.cursor, self.num_left = read_since(self.run, self.cursor, most_bytes, choose)
         return told
+
+    def newest(self, most_bytes: int) -> list[WrittenEvent]:
+        """Return what the first worker wrote last and no read has come to; a read still will."""
+        found: list[WrittenEvent] = []
+        for path, worker, generation in _event_files(self.run):
+            if worker == 0:
+                begin = self.cursor.offsets.get(path.relative_to(self.run).as_posix(), 0)
+                found = _decoded(read_end(path, begin, most_bytes), worker, generation) or found
+        return found
+
+
+def _decoded(data: bytes, worker: int | None, generation: int | None) -> list[WrittenEvent]:
+    return [WrittenEvent(each, worker, generation) for each in decode_lines(data, LeftOut())]
 
 
 def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:

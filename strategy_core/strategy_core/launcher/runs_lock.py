@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
+import psutil
 
 from strategy_core.processes.running_labs import page_of_process
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError
+from strategy_profiles.guards import open_file
 from strategy_profiles.spec.field_types import Name, Pid
 from strategy_profiles.user_input.text import shown
 
@@ -50,11 +52,12 @@ def take(folder: Path) -> contextlib.ExitStack:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.truncate()
         file.write(msgspec.json.encode(Holder(os.getpid(), folder.name)))
+        held.callback(_clear, file)
     except BlockingIOError:
         with held:
             raise LabError(
-                f"{_named(file)} trains in {folder.parent} now, and two runs at a time would "
-                "change each other's times",
+                f"{_named(_holder(file))} trains in {folder.parent} now, and two runs at a time "
+                "would change each other's times",
                 advice="Stop that run, or wait for its end",
             ) from None
     except (OSError, ValueError):
@@ -62,10 +65,33 @@ def take(folder: Path) -> contextlib.ExitStack:
     return held
 
 
-def _named(file: BinaryIO) -> str:
+def trains_in(runs: Path) -> str | None:
+    """Return which run is trained in a folder, and by whom; None if none is.
+
+    A look, to say it before a run is asked for: `take` decides.
+    """
     try:
-        holder = _HOLDER.decode(file.read(_MOST_BYTES))
-    except (OSError, ValueError):  # it has only just taken the lock
+        with open_file(runs / LOCK_FILE) as file:
+            holder = _holder(file)
+    except OSError:
+        return None
+    return _named(holder) if holder is not None and psutil.pid_exists(holder.pid) else None
+
+
+def _clear(file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):
+        file.truncate(0)
+
+
+def _holder(file: BinaryIO) -> Holder | None:
+    try:
+        return _HOLDER.decode(file.read(_MOST_BYTES))
+    except (OSError, ValueError):  # no process, or one that has only just taken the lock
+        return None
+
+
+def _named(holder: Holder | None) -> str:
+    if holder is None:
         return "Another process"
     page = page_of_process(holder.pid)
     where = f"the lab at {page}, " if page else ""

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from strategy_app.live.live_run import LiveRun
 from strategy_profiles.run.event_files import read_sources
@@ -27,6 +29,7 @@ from strategy_profiles.run.events import (
 )
 from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
 from strategy_profiles.run.liveness import process_started_ns
+from strategy_profiles.run.manifest import create_run_file
 from strategy_profiles.run.status import derive_status
 from strategy_profiles.run.tail import WrittenEvent
 from tests.synthetic import HOSTILE, write_run
@@ -130,22 +133,6 @@ def test_a_long_run_keeps_its_newest_steps_and_thins_the_oldest(
     assert numbers == sorted(numbers)
 
 
-def test_a_read_is_bounded_and_the_view_says_how_far_behind_it_is(
-    log: EventLog, live: LiveRun
-) -> None:
-    for number in range(20_000):
-        log.write(step(number))
-    live.advance()
-    message = json.loads(live.message()[0])
-    assert live.last_step is not None
-    assert live.last_step < 19_999
-    assert message["behind_ms"] > 0
-    assert len(message["steps"]) < 4_096
-    message, _ = told(live)
-    assert live.last_step == 19_999
-    assert message["behind_ms"] is None
-
-
 def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_taken(
     log: EventLog, live: LiveRun
 ) -> None:
@@ -161,21 +148,88 @@ def test_of_more_steps_than_a_page_can_draw_the_newest_and_one_in_several_are_ta
     assert numbers[-64:] == list(range(5_936, 6_000))
     assert 5_003 in numbers, "it is captured"
     assert len(numbers) < 140
-    assert message["stride"] == 16
     assert [news["message"] for news in message["news"]] == ["between"]
 
 
-def test_the_view_says_what_was_left_out_of_one_worker_though_another_wrote_little(
-    log: EventLog, live: LiveRun, tmp_path: Path
+def test_a_read_is_bounded_and_the_newest_steps_come_before_those_that_it_left(
+    log: EventLog, live: LiveRun
 ) -> None:
-    told(live)
+    at_ns = [0]
+    log.now_ns = lambda: at_ns[0]
+    for number in range(20_000):
+        at_ns[0] = 1_000_000 * (number + 1)
+        log.write(step(number, marks_ns=[[0, 1, 2]]))
+    live.advance()
+    message = json.loads(live.message()[0])
+    read, ahead = message["steps"][-1], message["ahead"][-1]
+    assert read[1] < 15_000
+    assert len(message["steps"]) < 4_096
+    assert ahead[:5] == [0, 19_999, 0, 19_998.0, 5.0]
+    assert ahead[7] is None, "its phases depend on what is unread"
+    assert message["behind_ms"] == pytest.approx(19_999 - read[1])
+    message, _ = told(live)
+    assert (message["steps"][-1][1], message["ahead"], message["behind_ms"]) == (19_999, [], None)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    writes=st.lists(st.tuples(st.integers(0, 1), st.sampled_from([1, 40, 900])), max_size=12),
+    reads_after=st.sets(st.integers(0, 11)),
+    passes_s=st.floats(0.0, 0.2),
+)
+def test_whatever_is_written_between_reads_each_step_comes_once_and_the_last_one_does(
+    writes: list[tuple[int, int]],
+    reads_after: set[int],
+    passes_s: float,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder, now = tmp_path_factory.mktemp("run") / "run", [0.0]
+    create_run_file(folder, {})
+    live, cursor = LiveRun(folder, clock=lambda: now[0]), ""
     live._sampler._left = 0.0
-    other = EventLog(worker_folder(tmp_path, 1).events, now_ns=lambda: 1_000_000)
-    other.write(step(0))
-    for number in range(1_000):
-        log.write(step(number))
-    assert told(live)[0]["stride"] > 1
-    assert told(live)[0]["stride"] > 1, "the gaps are still on the charts"
+    logs = [EventLog(worker_folder(folder, worker).events) for worker in (0, 1)]
+    done, seen = [0, 0], []
+    for turn, (worker, number) in enumerate(writes):
+        for _ in range(number):
+            logs[worker].write(step(done[worker]))
+            done[worker] += 1
+        now[0] += passes_s
+        if turn in reads_after:
+            live.advance()
+            message, cursor = json.loads((got := live.message(cursor))[0]), got[1]
+            seen += [tuple(row[:2]) for row in message["steps"]]
+    live.catch_up()
+    message = json.loads(live.message(cursor)[0])
+    seen += [tuple(row[:2]) for row in message["steps"]]
+    assert len(seen) == len(set(seen))
+    assert message["ahead"] == []
+    for worker in (0, 1):
+        steps = [number for of, number in seen if of == worker]
+        assert steps == sorted(steps)
+        assert steps[-1:] == [done[worker] - 1][: done[worker]]
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_clock_that_is_set_leaves_no_hour_on_the_axis(
+    hours: int, log: EventLog, live: LiveRun
+) -> None:
+    hour_ns, ms = 3_600_000_000_000, 1_000_000
+    jump_ns = hours * hour_ns
+    log.now_ns = lambda: 2 * hour_ns
+    log.write(segment())
+    for number in range(6):
+        log.write(step(number, start_ns=2 * hour_ns + number * ms))
+    _, cursor = told(live)
+    log.now_ns = lambda: 2 * hour_ns + 9 * ms + jump_ns
+    for number in range(6, 9):
+        log.write(step(number, start_ns=2 * hour_ns + number * ms + jump_ns))
+    _, cursor = told(live, cursor)  # the recorder has not noted it yet
+    log.write(Note("warning", "It was set.", {"step": 7, "jump_ns": jump_ns}))
+    log.write(step(9, start_ns=2 * hour_ns + 9 * ms + jump_ns))
+    message, _ = told(live, cursor)
+    assert message["reset"], "steps by the other clock have been sent"
+    assert [row[3] for row in message["steps"]] == [float(number) for number in range(10)]
+    assert message["news"][-1]["at_ms"] == 9.0
 
 
 def test_a_message_waits_for_no_reading(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_core.launcher import runs_lock
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
@@ -185,6 +186,15 @@ def test_a_workload_file_of_ones_own_must_be_there(
     (tmp_path / "mine.py").write_text("")
     press(at, "Run")
     assert launcher.launched[0].spec.workload == str(tmp_path / "mine.py")
+
+
+def test_who_trains_in_the_folder_is_said_before_run_is_pressed(lab: Path) -> None:
+    with runs_lock.take(lab / "theirs"):
+        said = "".join(each.value for each in open_page("lab", lab).caption)
+        assert "theirs" in said
+        assert "Run starts nothing before it has ended" in said
+    said = "".join(each.value for each in open_page("lab", lab).caption)
+    assert "theirs" not in said
 
 
 def test_what_the_launcher_refuses_is_said(lab: Path, launcher: PretendedLauncher) -> None:

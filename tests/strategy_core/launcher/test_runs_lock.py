@@ -62,10 +62,12 @@ def test_the_lock_ends_with_its_owner(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == b"held\n"
+        assert runs_lock.trains_in(tmp_path) == f"Run 'a' (process {owner.pid})"
         with pytest.raises(LabError, match=f"Run 'a' \\(process {owner.pid}\\) trains"):
             runs_lock.take(tmp_path / "b")
         owner.kill()
         owner.wait()
+        assert runs_lock.trains_in(tmp_path) is None
         runs_lock.take(tmp_path / "b").close()
 
 
@@ -75,6 +77,13 @@ def test_what_a_lock_file_says_is_not_trusted(tmp_path: Path, content: bytes) ->
         (tmp_path / runs_lock.LOCK_FILE).write_bytes(content)
         with pytest.raises(LabError, match="Another process trains"):
             runs_lock.take(tmp_path / "b")
+
+
+def test_after_a_run_no_process_trains(tmp_path: Path) -> None:
+    assert runs_lock.trains_in(tmp_path) is None
+    with runs_lock.take(tmp_path / "a"):
+        assert runs_lock.trains_in(tmp_path) == f"Run 'a' (process {os.getpid()})"
+    assert runs_lock.trains_in(tmp_path) is None
 
 
 def test_what_is_no_lock_file_keeps_no_run_out(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 // The one horizontal axis and the one cursor that all charts share.
 
+import { LeftOut } from "./left_out.js";
+
 const LONG_FIRST_STEP = 0.2; // share of the time axis
 const MOST = 0.5; // the same, of a stretch without a step
 
 export class Axis {
   constructor(history, epochEnds) {
-    Object.assign(this, { history, epochEnds });
+    Object.assign(this, { history, epochEnds, leftOut: new LeftOut(history) });
     this.mode = "time"; // or "step"
     this.span = Infinity; // seconds shown, counted back from the newest step; Infinity: all
     this.cursor = null; // index into the history
@@ -32,20 +34,21 @@ export class Axis {
       const since = this.history.start[last] - this.span * 1000;
       this.first = this.indexFrom((at) => this.history.start[at], since);
     }
+    this.leftOut.update(this.first);
     this.low = this.value(this.first);
     if (!(this.high > this.low)) this.high = this.low + 1;
   }
 
   // Without the first step of the run if it would take much of the time axis: it traces and compiles.
   // Nor does one later stretch without a step take most of the axis: it then begins after it. The end
-  // of an epoch is part of the run's usual course.
+  // of an epoch is part of the run's usual course, and what is still unread will be drawn.
   firstToShow(last) {
     if (this.mode !== "time") return 0;
-    const { start, gap, step } = this.history;
+    const { start, gap, step, length, ahead } = this.history;
     let first = last > 1 && start[1] - start[0] > LONG_FIRST_STEP * (start[last] - start[0]) ? 1 : 0;
     for (let at = first + 1; at < last; at++) {
-      const isEpochEnd = this.epochEnds.steps.has(step[at - 1]);
-      if (gap[at] > MOST * (start[last] - start[first]) && !isEpochEnd) first = at;
+      const isUsual = this.epochEnds.steps.has(step[at - 1]) || at === length - ahead;
+      if (gap[at] > MOST * (start[last] - start[first]) && !isUsual) first = at;
     }
     return first;
   }

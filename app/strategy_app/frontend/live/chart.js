@@ -23,6 +23,7 @@ export class Chart {
     this.drawGrid(context, axis, theme);
     this.drawBoundaries(context, axis, theme, boundaries);
     axis.epochEnds.draw(context, axis, theme, TOP, TOP + this.plotHeight, this.isFirst);
+    axis.leftOut.draw(context, axis, theme, TOP, TOP + this.plotHeight, this.isFirst);
     context.save();
     context.beginPath();
     context.rect(axis.left, TOP - 4, axis.width - axis.left - axis.right, this.plotHeight + 6);

@@ -151,7 +151,13 @@ export class Charts {
 
   aboutAxis() {
     const hatched = this.axis.epochEnds.isOneUnnamed ? "hatched: ends of epochs, without steps" : "";
-    return [this.leftOut(), hatched].filter(Boolean).join(" · ");
+    return [this.leftOut(), this.sampled(), hatched].filter(Boolean).join(" · ");
+  }
+
+  // What part of the steps is drawn where not all of them are.
+  sampled() {
+    const { drawn, all } = this.axis.leftOut;
+    return drawn ? `dotted: ${units.count(drawn)[0]} of ${units.count(all)[0]} steps drawn` : "";
   }
 
   // What the time axis does not show.

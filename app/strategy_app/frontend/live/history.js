@@ -20,15 +20,36 @@ export class History {
     for (const field of FIELDS) this[field] = new Float64Array(this.capacity);
     this.replicas = []; // per replica one column per phase
     this.early = new Map(); // rows of other workers that came before their step
+    this.ahead = 0; // newest steps before which others are still unread
+  }
+
+  // Until the next message, the newest steps follow those that are read.
+  setAhead(rows) {
+    for (const row of rows) this.place(row);
+    this.ahead = rows.length;
+  }
+
+  dropAhead() {
+    this.length -= this.ahead;
+    this.ahead = 0;
   }
 
   // `workers` are the processes of the segment's replicas, in order.
   add(row, workers) {
-    const [worker, step, segment, start, wall, loss, examples, marks, others] = row;
+    const [worker, step, , , , , , marks, others] = row;
     if (worker !== 0) {
       this.addOther(row, workers);
       return;
     }
+    const at = this.place(row);
+    if (marks) this.setMarks(at, 0, marks);
+    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks);
+    this.early.delete(step);
+    this.changeOthers(step, others, workers);
+  }
+
+  // A new last step, without its phases.
+  place([, step, segment, start, wall, loss, examples]) {
     if (this.length === this.capacity) this.makeRoom();
     const at = this.length++;
     this.step[at] = step ?? NaN;
@@ -41,10 +62,7 @@ export class History {
     this.gap[at] = this.stretchBefore(at);
     this.low[at] = this.middle[at] = this.high[at] = NaN;
     for (const columns of this.replicas) for (const column of columns) column[at] = NaN;
-    if (marks) this.setMarks(at, 0, marks);
-    for (const other of this.early.get(step) ?? []) this.setMarks(at, other.first, other.marks);
-    this.early.delete(step);
-    this.changeOthers(step, others, workers);
+    return at;
   }
 
   addOther([worker, step, , , , , , marks, others], workers) {

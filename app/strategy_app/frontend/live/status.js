@@ -76,11 +76,10 @@ export class Status {
     this.banner.dataset.state = state;
   }
 
-  // How far the view is behind what is written, and what part of a busy run it draws.
-  drawLag(behindMs, stride) {
-    const behind = behindMs > SHOWN_BEHIND_MS ? `This view is ${seconds(behindMs)} behind.` : "";
-    const sampled = stride > 1 ? `Beside the newest steps, 1 in ${stride} is drawn.` : "";
-    setText(this.lag, [behind, sampled].filter(Boolean).join(" "));
+  // What of a run is still unread while its newest steps are drawn.
+  drawLag(behindMs) {
+    const isShown = behindMs > SHOWN_BEHIND_MS;
+    setText(this.lag, isShown ? `The newest steps are shown; ${seconds(behindMs)} before them are still being read.` : "");
   }
 
   describe(status, segment) {

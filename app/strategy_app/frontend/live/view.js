@@ -155,6 +155,7 @@ export class LiveView {
     if (message.reset) this.forget();
     this.state = message.status;
     this.toldAt = performance.now();
+    this.history.dropAhead();
     for (const news of message.news) this.takeNews(news);
     for (const row of message.steps) {
       const [worker, step, segment, , , , examples] = row;
@@ -162,11 +163,12 @@ export class LiveView {
       if (this.segment?.segment === segment) this.segment.examples = Math.max(this.segment.examples ?? 0, examples ?? 0);
       this.history.add(row, this.workers.get(segment) ?? []);
     }
+    this.history.setAhead(message.ahead);
     this.group = message.group ?? this.group;
     this.resources = message.resources ?? this.resources;
     this.served = message.served ?? this.served;
     this.numbers = message.numbers ?? this.numbers;
-    this.status.drawLag(message.behind_ms, message.stride);
+    this.status.drawLag(message.behind_ms);
     this.redraw();
   }
 

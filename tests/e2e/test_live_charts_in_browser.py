@@ -76,6 +76,22 @@ def test_a_stretch_without_steps_is_a_gap(open_page: Open, server: Server) -> No
         assert not within, f"{chart}: 3 s of steps, 2 s of none, 3 s of steps"
 
 
+def test_of_more_steps_than_are_drawn_the_page_says_how_many_are(
+    open_page: Open, server: Server
+) -> None:
+    run = server.fresh("sampled")
+    create_run_file(run, recorded_by="record")
+    log = EventLog(worker_folder(run, 0).events)
+    now_ns = time.time_ns()
+    for step in range(12_000):
+        log.write(StepDone(0, step, now_ns + step * 1_000_000, 1.0, 0.5, 8, False))
+    log.close()
+    page = open_page(server.address(run=run.name))
+    expect(page.locator(".live")).to_have_attribute("data-step", "11999")
+    expect(page.locator(".live .where")).to_have_text(re.compile(r"dotted: [\d,]+ of [\d,]+ steps"))
+    assert page.locator("canvas[data-chart=loss]").evaluate(PAINTED, 0.5)
+
+
 def test_the_batch_of_a_segment_that_opened_without_a_size_is_that_of_its_largest_step(
     open_page: Open, server: Server
 ) -> None:

@@ -27,6 +27,7 @@ export class History {
   setAhead(rows) {
     for (const row of rows) this.place(row);
     this.ahead = rows.length;
+    if (this.ahead) this.gap[this.length - this.ahead] = Infinity;
   }
 
   dropAhead() {
@@ -163,17 +164,14 @@ export class History {
   }
 
   // How long no step began before this one, ms; 0 if steps followed each other as usual. Such a
-  // stretch is a change, a traced step or a pause; steps that were not recorded leave one, too.
-  // Of old steps the server keeps one in several, which is no stretch: the distance is as before.
+  // stretch is a change, a traced step or a pause. Steps that are left out take as long as others.
   stretchBefore(at) {
     if (at === 0) return 0;
     const length = this.start[at] - this.start[at - 1];
-    const distance = this.step[at] - this.step[at - 1];
-    const before = Math.max(1, at > 1 ? this.step[at - 1] - this.step[at - 2] : 1);
+    const distance = Math.max(1, this.step[at] - this.step[at - 1]);
     const recent = mean(this.recent((i) => this.wall[i], at - 1, RECENT));
-    const usual = before * (Number.isFinite(recent) ? recent : this.wall[at]);
-    const isPause = length > Math.max(PAUSE_MS, PAUSE_STEPS * usual);
-    return isPause || distance > PAUSE_STEPS * before ? Math.max(length, 1) : 0;
+    const usual = distance * (Number.isFinite(recent) ? recent : this.wall[at]);
+    return length > Math.max(PAUSE_MS, PAUSE_STEPS * usual) ? length : 0;
   }
 
   // Examples per second over the newest steps.

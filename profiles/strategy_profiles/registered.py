@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from strategy_profiles.errors import LabError
 
@@ -22,8 +23,7 @@ _PREFIX = "strategy_lab."
 _METADATA = (".dist-info", ".egg-info")
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """One entry point; `value` is `module` or `module:object`."""
 
     package: str

@@ -12,12 +12,13 @@ asynchronous ones, because they are not "expensive" there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from strategy_profiles.capture.graph import Graph, Node
 from tests.made_xplane import Inline, MadeLine, MadePlane, started, xspace
+from tests.replaced import replace
 
 EPOCH_NS = 1_790_000_000_000_000_000
 PERIOD_MS = 100.0

@@ -4,10 +4,11 @@ run."""
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict
 
 import strategy_profiles
 from strategy_app.live.hub import run_folder

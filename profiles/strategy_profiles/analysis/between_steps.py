@@ -7,10 +7,10 @@ so is the end of an epoch of Keras's `fit` (`epoch_ends`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.epoch_ends import is_at_epoch_end
 from strategy_profiles.analysis.steps import step_times
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class BetweenSteps:
+class BetweenSteps(Struct, frozen=True):
     """The gaps of a segment."""
 
     gaps_ms: Floats

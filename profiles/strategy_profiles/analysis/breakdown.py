@@ -7,11 +7,12 @@ the middle half of those steps by wall time: one hiccup moves them little, and t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from strategy_profiles.analysis.no_capture import LOST, capture_problems
 from strategy_profiles.analysis.served_phases import served_phases
@@ -42,8 +43,7 @@ NO_OPS = "its captures hold no op of a replica's graph"
 NO_PARTS = "no worker of the parameter servers did three steps with recorded parts"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaBreakdown:
+class ReplicaBreakdown(Struct, frozen=True):
     """Mean milliseconds of each phase of a replica's step; None if not recorded."""
 
     replica: int
@@ -68,8 +68,7 @@ class ReplicaBreakdown:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class StepBreakdown:
+class StepBreakdown(Struct, frozen=True):
     """Every replica's breakdown in a segment."""
 
     segment: int

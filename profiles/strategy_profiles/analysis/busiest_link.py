@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.communication import Traffic
 
 
-@dataclass(frozen=True, slots=True)
-class BusiestLink:
+class BusiestLink(Struct, frozen=True):
     """The first of the links with most bytes per step."""
 
     send_device: str

@@ -7,10 +7,10 @@ them (start, stop, conversion); cost is those, plus what captured steps took lon
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.run.events import WindowCaptured
@@ -23,8 +23,7 @@ FEWEST_BARE = 5
 """Steps that were not captured, at least, for their median to say what captured ones cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureCost:
+class CaptureCost(Struct, frozen=True):
     """The windows of a segment and their price."""
 
     segment: int

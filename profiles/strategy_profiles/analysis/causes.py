@@ -7,10 +7,10 @@ steps, so they compare with the breakdown of the same steps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.tables.columns import of_segment
@@ -29,8 +29,7 @@ other programs used. The 406 ops of a convolutional network that lost its cores 
 apart, which is not due to their number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(Struct, frozen=True):
     """One thing that held up steps."""
 
     kind: str
@@ -52,8 +51,7 @@ class Cause:
     """Per step, where it moves any."""
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentCauses:
+class SegmentCauses(Struct, frozen=True):
     """The causes of a segment, the longest first, and of how many steps they are means."""
 
     num_steps: int

@@ -13,11 +13,11 @@ contradict the bounds. All ranks end together, so the median of reduced_p - redu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from strategy_profiles.clocks.estimate import Clocks, WorkerClock
 from strategy_profiles.run.topology import has_servers
@@ -32,8 +32,7 @@ LATE_MARKS = 0.1
 """This share of the steps may have marks that were taken late."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveCheck:
+class CollectiveCheck(Struct, frozen=True):
     """What the all-reduces say of a worker's clock, once it is brought to the reference's.
 
     The remaining difference, in ms, should be 0; positive if the reference's clock is ahead.
@@ -48,8 +47,7 @@ class CollectiveCheck:
     """Whether 0 lies between the bounds, give or take the clock's own uncertainty."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockAnswer:
+class ClockAnswer(Struct, frozen=True):
     """One worker's clock against the reference's. A missing number's `reason` says why."""
 
     worker: int

@@ -6,11 +6,11 @@ calls and bytes of all captured steps, times of the typical ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.communication import names_of, row_weights
 from strategy_profiles.analysis.steps import typical_steps
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaCall:
+class ReplicaCall(Struct, frozen=True):
     """One replica's part in an op: mean milliseconds of a call."""
 
     replica: int
@@ -31,8 +30,7 @@ class ReplicaCall:
     transfer_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveCall:
+class CollectiveCall(Struct, frozen=True):
     """One collective op of the graph, all its captured calls together."""
 
     op: str

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.breakdown import NO_OPS
 from strategy_profiles.analysis.model_graph.scopes import scoped
@@ -49,8 +50,7 @@ NO_COLLECTIVE = "no collective in the captured steps"
 UNKNOWN_USE = "its size or its time is not known"
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveUse:
+class CollectiveUse(Struct, frozen=True):
     """One kind of collective in one group size, per step."""
 
     op: str
@@ -89,8 +89,7 @@ class CollectiveUse:
         return f"nccl-tests has no factor for {self.op} in a group of {self.group_size}"
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """What one device sent another, per step."""
 
     send_device: str
@@ -102,8 +101,7 @@ class Traffic:
     """`measured` for sends of the runtime, `ring model` for a collective's share."""
 
 
-@dataclass(frozen=True, slots=True)
-class Communication:
+class Communication(Struct, frozen=True):
     """A segment's communication; `reason` says why its collectives, or their bytes, are missing."""
 
     segment: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.breakdown import (
     ReplicaBreakdown,
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 NO_CORE_STEP = "no step of this core was captured"
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
+class Core(Struct, frozen=True):
     """One emulated or real core."""
 
     replica: int
@@ -47,8 +46,7 @@ class Core:
         return self.split.phase_ms(category) if self.split else None
 
 
-@dataclass(frozen=True, slots=True)
-class Cores:
+class Cores(Struct, frozen=True):
     """The cores of a segment; `reason` says why they are unknown."""
 
     cores: tuple[Core, ...]

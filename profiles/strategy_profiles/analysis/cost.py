@@ -8,8 +8,10 @@ The account of the loop makes a cost of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.reporting import units
 
@@ -18,8 +20,7 @@ FEW_STEPS = 10
 """With fewer typical captured steps behind a share, their number is said beside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """A known cost, in terms of the account."""
 
     ms: float

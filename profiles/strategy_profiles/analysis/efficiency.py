@@ -12,8 +12,9 @@ per replica.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.breakdown import NOT_CAPTURED, StepBreakdown
 from strategy_profiles.analysis.steps import StepTimes
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened
 
 
-@dataclass(frozen=True, slots=True)
-class Efficiency:
+class Efficiency(Struct, frozen=True):
     """Ratios between 0 and 1; None if a replica's time is unknown.
 
     If its wait or transfer alone is unknown, only `communication` and `orchestration` are None.
@@ -36,8 +36,7 @@ class Efficiency:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling:
+class Scaling(Struct, frozen=True):
     """How well `num_replicas` replicas do against `base_replicas`; 1 is perfect."""
 
     kind: Literal["strong", "weak"]

@@ -12,12 +12,12 @@ larger than these, the spans are not read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.intervals import Intervals
@@ -46,8 +46,7 @@ _OF_SPANS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ComputedIn:
+class ComputedIn(Struct, frozen=True):
     """The ops of a segment that compute in one element type."""
 
     ms: float

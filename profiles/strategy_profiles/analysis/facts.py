@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.account import Account, account
 from strategy_profiles.analysis.account.first_batches import recorded_lines, shuffle_line
@@ -59,8 +60,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(Struct, frozen=True):
     """What a step would gain without a finding: predicted, with the error of the prediction."""
 
     step_ms: float
@@ -106,8 +106,7 @@ class Finding:
     """A sentence if a prediction was asked for and there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The results of all analyses of one segment."""
 
     segment: SegmentOpened

@@ -6,10 +6,10 @@ means stand the medians of the same steps, so that a sentence can keep to one st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 INPUT_BOUND_SHARE = 0.15
 
 
-@dataclass(frozen=True, slots=True)
-class InputShare:
+class InputShare(Struct, frozen=True):
     segment: int
     num_steps: int
     mean_ms: float | None

@@ -7,8 +7,9 @@ whether it tunes them itself. All times are means over the typical captured step
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.causes import Cause, held_up
 from strategy_profiles.analysis.steps import typical_captured_steps
@@ -27,8 +28,7 @@ _TO_A_DEVICE = "device_prefetch"
 NOT_RECORDED = "no captured step of this segment has events of tf.data's stages"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One stage of the pipeline. A value is None if tf.data does not report it."""
 
     path: str
@@ -62,8 +62,7 @@ class Stage:
         return self.path.count("::") - 1
 
 
-@dataclass(frozen=True, slots=True)
-class InputStages:
+class InputStages(Struct, frozen=True):
     """The pipeline of a segment, each stage after its reader; `reason` says why it is unknown."""
 
     segment: int

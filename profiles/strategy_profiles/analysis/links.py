@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.derived_links import Pair, derived_bytes
 from strategy_profiles.run.events import Launched, LinkBytes
@@ -47,8 +48,7 @@ _EACH = ("bytes", "packets", "retransmitted_bytes")
 _COUNT = ("worker", "generation", "at_ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """What one process sent another, per step."""
 
     from_worker: int
@@ -76,8 +76,7 @@ class Link:
         return None if self.packets is None else self.packets * HEADER_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceUse:
+class InterfaceUse(Struct, frozen=True):
     """What passed one process's own interface in one direction, per step."""
 
     worker: int
@@ -106,8 +105,7 @@ class InterfaceUse:
         return (self.bytes - told) / self.bytes if self.bytes else None
 
 
-@dataclass(frozen=True, slots=True)
-class Links:
+class Links(Struct, frozen=True):
     """The traffic between the processes of a segment; `reason` says why none was measured."""
 
     segment: int
@@ -171,8 +169,7 @@ def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Slope:
+class _Slope(Struct, frozen=True):
     """One direction of what one process counted, per step."""
 
     worker: int

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import regions_of
 from strategy_profiles.analysis.steps import StepTimes, step_times
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class LoopPace:
+class LoopPace(Struct, frozen=True):
     """Pace of a loop without its first step. Each value is None if it is unknown."""
 
     ms_per_step: float | None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.tables.columns import distinct, floats, ints
@@ -22,8 +22,7 @@ NAMED_CORES = 0.05
 """From so many cores on, other virtual machines are named beside other programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineLoad:
+class MachineLoad(Struct, frozen=True):
     """Means over the samples of a segment, in CPU cores; of the host with the most other load."""
 
     num_samples: int

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.run.events import EpochEnded
@@ -35,8 +35,7 @@ GROWING_SHARE = 0.05
 _NO_END = np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class DeviceMemory(Struct, frozen=True):
     """One device, or a worker's process (`source` says which), over the whole run."""
 
     worker: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.tables.columns import Floats
 
@@ -15,8 +15,7 @@ OUTSTANDING = 1.05
 """Multiple of the middle peak above which a process is drawn by itself, with its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySpread:
+class MemorySpread(Struct, frozen=True):
     """Bytes in use by step (ascending, every step at which any device was sampled)."""
 
     step: Floats

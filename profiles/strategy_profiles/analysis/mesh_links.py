@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.cores import Cores
 from strategy_profiles.run.events import SegmentOpened
@@ -26,8 +27,7 @@ _OF_A_REPLICA = "replica_"
 Place = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MeshLink:
+class MeshLink(Struct, frozen=True):
     """A link between neighbours; `start` is the one with the smaller coordinate."""
 
     axis: int
@@ -38,8 +38,7 @@ class MeshLink:
     """Bytes of a mean captured step, in both directions together; those of known size."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeshLinks:
+class MeshLinks(Struct, frozen=True):
     """The links of a mesh; none, with a reason, if nothing is known about them."""
 
     links: tuple[MeshLink, ...]

@@ -7,10 +7,10 @@ if its captured steps hold no op of a larger graph (no replica has a captured st
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times, typical_steps
 from strategy_profiles.tables.columns import floats, ints, of_segment, texts
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 FEWEST_OPS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class OpByOp:
+class OpByOp(Struct, frozen=True):
     """How a segment runs its ops one by one."""
 
     num_steps: int

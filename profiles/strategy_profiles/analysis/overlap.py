@@ -7,10 +7,10 @@ they are derived from the spans, which takes longer than everything else on a pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.capture.exposed import SPAN_COLUMNS, exposed_communication
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(Struct, frozen=True):
     """Means over the typical steps of one replica. `overlap` is None if nothing was sent."""
 
     replica: int

@@ -6,11 +6,11 @@ each one contributes, and what its steps spend on variables that live elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.run.events import SegmentOpened, VariablesServed
@@ -34,8 +34,7 @@ NO_PARTS = "The parts of the workers' steps are recorded in runs of the Lab alon
 NUM_MOMENTS = 400
 
 
-@dataclass(frozen=True, slots=True)
-class ServedWorker:
+class ServedWorker(Struct, frozen=True):
     """A worker of parameter servers. Times are means of its typical steps, in ms; None where its
     workload's own step does not tell them apart, or where clocks cannot be compared."""
 
@@ -53,8 +52,7 @@ class ServedWorker:
     """Share of that time in which it worked on a step."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterServer:
+class ParameterServer(Struct, frozen=True):
     """A server: what it holds, and what one step of one worker moves from and to it (derived)."""
 
     process: int
@@ -66,8 +64,7 @@ class ParameterServer:
     push_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """A variable, or a shard of one, on one process."""
 
     name: str
@@ -88,8 +85,7 @@ class Served:
         return f"{self.part + 1} of {self.num_parts}"
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """Counts over time: seconds since the first closure was scheduled."""
 
     at_s: Floats
@@ -99,8 +95,7 @@ class Moments:
     """Closures that a worker has begun and not pushed yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Struct, frozen=True):
     """A worker that was lost while the others went on; seconds as in `Moments`."""
 
     worker: int
@@ -110,8 +105,7 @@ class Absence:
     """When the process that replaced it began its first step; None if none did."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterServing:
+class ParameterServing(Struct, frozen=True):
     """The answer for a segment; `reason` says why it is unknown."""
 
     workers: tuple[ServedWorker, ...] = ()
@@ -215,7 +209,7 @@ def _server_processes(profile: Profile, segment: int) -> list[tuple[int, str]]:
 
 
 def _variables(held: pa.Table) -> tuple[Served, ...]:
-    names = list(Served.__slots__)
+    names = list(Served.__struct_fields__)
     return tuple(Served(**row) for row in held.select(names).to_pylist())
 
 

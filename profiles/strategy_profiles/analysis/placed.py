@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.capture.intervals import Intervals
@@ -30,8 +31,7 @@ SCATTER_INTO_DENSE = ("UnsortedSegmentSum",)
 """The op by which TensorFlow turns `IndexedSlices` into a dense tensor."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedVariable:
+class PlacedVariable(Struct, frozen=True):
     """A variable on a device."""
 
     name: str
@@ -55,8 +55,7 @@ class CopiedVariables:
         return max(self.ms_of.values(), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class DenseGradient:
+class DenseGradient(Struct, frozen=True):
     """A sparse gradient that an op makes as large as the variable that it is of."""
 
     op: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.reporting.device_names import in_order
 from strategy_profiles.run.events import PlacementRecorded
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 UNPLACED = "(no device)"
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePlacement:
+class DevicePlacement(Struct, frozen=True):
     """One device's share. `variable_bytes` is None where a variable's size is unknown."""
 
     device: str
@@ -28,8 +28,7 @@ class DevicePlacement:
     """The most frequent op types and how often each occurs."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariablePlacement:
+class VariablePlacement(Struct, frozen=True):
     """One variable and the devices that hold a copy of it."""
 
     name: str
@@ -39,8 +38,7 @@ class VariablePlacement:
     bytes_per_copy: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The placement of a segment; `reason` says why it is unknown."""
 
     segment: int

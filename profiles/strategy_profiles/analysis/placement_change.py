@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.placement import UNPLACED
 from strategy_profiles.reporting.natural_order import natural
@@ -31,8 +31,7 @@ _OP_COUNTER = re.compile(r"(?<!replica)(?<!update)_\d+(?=_|/|$)")
 """The same, but `replica_2` and `update_2` are the numbers of a replica and of a device."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariableMove:
+class VariableMove(Struct, frozen=True):
     """A variable that changed devices. A segment without the variable has no devices here."""
 
     name: str
@@ -42,8 +41,7 @@ class VariableMove:
     after: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OpMove:
+class OpMove(Struct, frozen=True):
     """An op that changed its device."""
 
     name: str
@@ -53,8 +51,7 @@ class OpMove:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceOps:
+class DeviceOps(Struct, frozen=True):
     """How many ops a device ran before and runs after."""
 
     device: str
@@ -62,8 +59,7 @@ class DeviceOps:
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementChange:
+class PlacementChange(Struct, frozen=True):
     """`num_same` variables, and `num_same_ops` ops, stayed on the same devices."""
 
     before: int

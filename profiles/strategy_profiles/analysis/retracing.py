@@ -6,8 +6,9 @@ From the event `retraced`, which the recorder writes when a tracing count has gr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import Retraced
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Retracing:
+class Retracing(Struct, frozen=True):
     """The steps of a segment, its first one left out, in which something was traced."""
 
     steps: tuple[int, ...]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.reporting.device_names import counting_order
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """One tensor's way, all its captured sends together."""
 
     tensor: str

@@ -6,11 +6,11 @@ the worker begins its next step (results on their way, the coordinator's turn) i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import typical_steps
 from strategy_profiles.tables.columns import floats, ints, of_segment
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True, slots=True)
-class ServedPhases:
+class ServedPhases(Struct, frozen=True):
     """Means of a worker's typical steps, in ms; the phases add up to the wall."""
 
     worker: int

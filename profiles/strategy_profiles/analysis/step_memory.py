@@ -8,12 +8,12 @@ constants and what kernels need only while they run.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import in_order
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 NO_TENSORS = "no captured step of this segment has the sizes of its tensors"
 
 
-@dataclass(frozen=True, slots=True)
-class HeldTensor:
+class HeldTensor(Struct, frozen=True):
     """A tensor, or all variables of one name, held at the peak."""
 
     kind: str
@@ -36,8 +35,7 @@ class HeldTensor:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceStepMemory:
+class DeviceStepMemory(Struct, frozen=True):
     """One device over a step. Bytes are of variables and tensors together, where not said."""
 
     worker: int
@@ -54,8 +52,7 @@ class DeviceStepMemory:
     """What is held at the peak, the largest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepMemory:
+class StepMemory(Struct, frozen=True):
     """The devices of a segment in one captured step; `reason` says why they are unknown."""
 
     segment: int

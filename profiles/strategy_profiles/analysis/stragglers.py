@@ -18,11 +18,12 @@ longest steps; its lateness is the difference to the median of the others' steps
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.breakdown import why_waits_unknown
 from strategy_profiles.analysis.late_batches import late_batches
@@ -62,8 +63,7 @@ NO_TIMES = "a straggler needs two replicas with measured times"
 NO_WAITS = "workers of parameter servers do not wait for each other"
 
 
-@dataclass(frozen=True, slots=True)
-class ReplicaLateness:
+class ReplicaLateness(Struct, frozen=True):
     """One replica against the others."""
 
     replica: int
@@ -80,8 +80,7 @@ class ReplicaLateness:
     """`replica 3`, or `replica 3 of worker 1` with several workers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stragglers:
+class Stragglers(Struct, frozen=True):
     """The answer for a segment. `straggler` is the latest one; None if no replica stands out."""
 
     segment: int
@@ -110,8 +109,7 @@ class Stragglers:
         return max(self.replicas, key=lambda item: item.late_ms, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """The steps in which every replica's time is known: `[step, replica]`, and `[step]`."""
 
     source: Source

@@ -8,10 +8,10 @@ known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import samples_of_loop
 from strategy_profiles.reporting import units
@@ -28,8 +28,7 @@ USUAL_TIMES = 20.0
 _IN_TENSORFLOW = ("function", "op", "call", "input", "host-read", "tracing", "epoch-start")
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Struct, frozen=True):
     """A worker without a further step."""
 
     worker: int

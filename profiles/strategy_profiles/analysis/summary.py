@@ -7,11 +7,12 @@ counts every step; times are of the `steps.timed` ones (see `steps`).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.table import row_fields
@@ -428,9 +429,10 @@ def _straggler(found: Stragglers) -> Json:
 def _clock(found: ClockAnswer) -> Json:
     document = asdict(found)
     reason, check = document.pop("reason"), document.pop("check")
+    known = {"check": check and asdict(check)}
     needed = "needs a known clock and steps shared with the reference worker"
     is_one = "it uses the reference's clock"
-    return {**_explain(document, reason or is_one), **_explain({"check": check}, needed)}
+    return {**_explain(document, reason or is_one), **_explain(known, needed)}
 
 
 def _loss(steps: StepTimes) -> Json:
@@ -458,7 +460,7 @@ def _findings(facts: Facts, predict: Predict | None) -> list[Json]:
 
 
 def _finding(item: Finding) -> Json:
-    document = asdict(item)
+    document = dataclasses.asdict(item)
     del document["removal"], document["why_no_gain"]
     gain = asdict(item.gain) if item.gain else None
     change = asdict(item.change) | {"difference": item.change.difference} if item.change else None

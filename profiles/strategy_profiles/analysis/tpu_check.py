@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.run.event_parts import TpuFinding
 from strategy_profiles.run.events import SegmentOpened, StepCheckedForTpu
@@ -22,8 +23,7 @@ OUTCOMES = {
 """What a TPU does with an op, and how that is said."""
 
 
-@dataclass(frozen=True, slots=True)
-class TpuCheck:
+class TpuCheck(Struct, frozen=True):
     """The answer for a segment; `reason` says why it is unknown."""
 
     findings: tuple[TpuFinding, ...] = ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from strategy_profiles.analysis.breakdown import ReplicaBreakdown, captured_breakdown
 from strategy_profiles.analysis.communication import Communication, of_one_capture

@@ -7,7 +7,6 @@ partition graphs of the traced functions. Reading it needs no TensorFlow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from strategy_profiles.errors import RunFolderError
@@ -84,8 +84,7 @@ def category(name: str, op: str) -> str:
     return "input" if op in INPUT_OPS else "compute"
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node of a partition graph."""
 
     index: int

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
@@ -22,8 +21,7 @@ def index_containing(starts: Ints, ends: Ints, times: Ints) -> Ints:
     return np.where(inside, index, -1)
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Struct, frozen=True):
     """Disjoint half-open intervals in order of time."""
 
     starts: Ints

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from strategy_profiles.capture.graph import COMBINERS, RECEIVES, SENDS, Graph, Node
 
 _SUM = "AddN"
@@ -36,8 +38,7 @@ class Contribution:
     producers: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(Struct, frozen=True):
     """One logical collective in the graph."""
 
     node: int

@@ -11,11 +11,12 @@ not converted and not compared with other workers' times. docs/decisions/clocks.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.clocks.fit import ClockLine, fit_line
 from strategy_profiles.run.event_files import EventSource
@@ -28,8 +29,7 @@ _CONTRADICTION_NS = 200_000
 """Measurements disprove that two workers share a host's clock only beyond this offset."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerClock:
+class WorkerClock(Struct, frozen=True):
     """A worker's clock. If nothing is known of it, `source` is None and `reason` says why."""
 
     worker: int
@@ -69,8 +69,7 @@ class WorkerClock:
         return self.line.at(at_ns) if self.line else np.zeros_like(at_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """The clocks of all workers of a run."""
 
     reference: int

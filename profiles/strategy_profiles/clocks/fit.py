@@ -12,10 +12,9 @@ amount in all of them (RFC 5905).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,8 +27,7 @@ ASSUMED_DRIFT = 50e-6
 """Assumed bound on the drift, ns per ns, if there are too few measurements to estimate it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockLine:
+class ClockLine(Struct, frozen=True):
     """`offset(t) = offset_ns + drift * (t - middle_ns)`, t on the worker's own clock."""
 
     middle_ns: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.breakdown import ReplicaBreakdown, StepBreakdown
 from strategy_profiles.analysis.busiest_link import busiest_link, heaviest_source

@@ -5,7 +5,7 @@ The page shows them on hover, the report prints them, the documentation lists th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 NCCL_TESTS = "nccl-tests, PERFORMANCE.md"
 TCP_INFO = "Linux, tcp(7): TCP_INFO"
@@ -17,8 +17,7 @@ WHAT_IF = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """One number. `unit` is empty for ratios and counts."""
 
     key: str

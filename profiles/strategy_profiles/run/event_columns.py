@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
@@ -43,8 +42,8 @@ _READ_BYTES = 1 << 20
 _VERSION = 2
 """Blocks of another version are not read; the lines are."""
 _TYPES = {"captured": "|b1", "wall_ms": "<f8", "loss": "<f8", "input_ms": "<f8"}
-_COLUMNS = [
-    *((StepColumns, field.name) for field in fields(StepColumns)),
+_COLUMNS: list[tuple[type, str]] = [
+    *((StepColumns, name) for name in StepColumns.__struct_fields__),
     *((MemoryColumns, name) for name in MEMORY_COLUMNS),
 ]
 _DTYPES = dict(
@@ -142,7 +141,7 @@ def _block(start: int, data: bytes) -> bytes | None:
     found = decode_chunk(data, left_out)
     if left_out:
         return None
-    parts = {StepColumns: found.steps, MemoryColumns: found.memory}
+    parts: dict[type, Any] = {StepColumns: found.steps, MemoryColumns: found.memory}
     columns = [
         np.ascontiguousarray(getattr(parts[kind], name), dtype).tobytes()
         for (kind, name), dtype in _DTYPES.items()

@@ -28,8 +28,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 RUN_FILE = "run.json"
 LAUNCHER_EVENTS = "launcher.jsonl"
@@ -44,8 +45,7 @@ _NUMBER = re.compile(r"\.(?:window|pending)-([0-9]{6,9})(?:\.json)?$")
 _LAUNCHER = re.compile(r"launcher-([0-9]{1,4})\.jsonl")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WorkerFolder:
+class WorkerFolder(Struct, frozen=True, order=True):
     """The folder of one process."""
 
     path: Path

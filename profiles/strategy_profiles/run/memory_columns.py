@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.run.column_ranges import Range, is_within, ranges_of
 from strategy_profiles.run.events import MemorySampled
@@ -14,8 +15,7 @@ from strategy_profiles.run.field_columns import Bools, Ints, ints_of, ints_or_un
 Names = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryColumns:
+class MemoryColumns(Struct, frozen=True):
     """The fields of `events.MemorySampled`, one entry per sample in the order of the file."""
 
     at_ns: Ints

@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.liveness import (
@@ -44,8 +45,7 @@ _LAUNCHER_KILLED = (
 """A launcher records each end of its processes, so it must have ended before them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """State of a run. `message` is a sentence for the user, or None if the state is sufficient."""
 
     state: State
@@ -58,8 +58,7 @@ class Status:
         return self.state != "running"
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessName:
+class ProcessName(Struct, frozen=True):
     """A process by its pid and its start time, or else a time at which it already ran."""
 
     pid: int

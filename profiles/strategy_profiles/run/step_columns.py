@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from itertools import chain
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.run.column_ranges import Range, is_within, ranges_of
 from strategy_profiles.run.events import NUM_MARKS, StepDone
@@ -21,8 +21,7 @@ from strategy_profiles.run.field_columns import (
 from strategy_profiles.spec.limits import MOST_REPLICAS
 
 
-@dataclass(frozen=True, slots=True)
-class StepColumns:
+class StepColumns(Struct, frozen=True):
     """The fields of `events.StepDone`, one entry per step in the order of the file."""
 
     at_ns: Ints
@@ -78,7 +77,7 @@ class StepColumns:
     def only(self, chosen: Bools) -> StepColumns:
         """Return the steps selected by a mask, with their marks."""
         of_mark = np.repeat(chosen, self.num_marks)
-        names = [column.name for column in fields(self) if column.name != "marks_ns"]
+        names = [name for name in self.__struct_fields__ if name != "marks_ns"]
         kept = {name: getattr(self, name)[chosen] for name in names}
         return StepColumns(**kept, marks_ns=self.marks_ns[of_mark])
 
@@ -87,7 +86,7 @@ class StepColumns:
         num_marks = self.num_marks[order]
         first = (np.cumsum(self.num_marks) - self.num_marks)[order]
         place = np.arange(num_marks.sum()) - np.repeat(np.cumsum(num_marks) - num_marks, num_marks)
-        names = [column.name for column in fields(self) if column.name != "marks_ns"]
+        names = [name for name in self.__struct_fields__ if name != "marks_ns"]
         kept = {name: getattr(self, name)[order] for name in names}
         return StepColumns(**kept, marks_ns=self.marks_ns[np.repeat(first, num_marks) + place])
 
@@ -97,7 +96,7 @@ class StepColumns:
         if len(parts) == 1:
             return parts[0]
         every = parts or [cls.of(())]
-        names = [column.name for column in fields(cls)]
+        names = cls.__struct_fields__
         return cls(*(np.concatenate([getattr(part, name) for part in every]) for name in names))
 
 

@@ -8,11 +8,11 @@ fixed places of a matrix of bytes.
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass
 from typing import Any, Union, get_args
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.run.event_decoder import LeftOut, decode_lines
@@ -57,8 +57,7 @@ _LINES = decoder_of(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """The events of some lines."""
 
     others: list[Event]

@@ -9,11 +9,11 @@ enters the step's first collective later by as much, and the others wait for it 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from strategy_profiles.clocks.estimate import Clocks
 from strategy_profiles.run.event_files import EventSource
@@ -25,8 +25,7 @@ from strategy_profiles.tables.marks_table import last_gradients_ns
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """One row for each step and replica of the segments in which only batches have a time."""
 
     rows: MarkRows

@@ -9,11 +9,11 @@ clocks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import SegmentOpened
@@ -25,8 +25,7 @@ from strategy_profiles.tables.columns import distinct
 Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class MarkRows:
+class MarkRows(Struct, frozen=True):
     """Marks as columns of one length."""
 
     segment: Ints
@@ -52,7 +51,7 @@ class MarkRows:
 
     def only(self, chosen: npt.NDArray[Any]) -> MarkRows:
         """Return the rows selected by a mask or an index array."""
-        return MarkRows(*(getattr(self, item.name)[chosen] for item in fields(self)))
+        return MarkRows(*(getattr(self, name)[chosen] for name in self.__struct_fields__))
 
     @classmethod
     def joined(cls, blocks: Sequence[MarkRows]) -> MarkRows:
@@ -60,7 +59,7 @@ class MarkRows:
         if len(blocks) == 1:
             return blocks[0]
         none = np.empty(0, np.int64)
-        names = [item.name for item in fields(cls)]
+        names = cls.__struct_fields__
         every = ([none, *(getattr(block, name) for block in blocks)] for name in names)
         return cls(*(np.concatenate(columns) for columns in every))
 

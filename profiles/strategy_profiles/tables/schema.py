@@ -10,9 +10,9 @@ time; times on different clocks are never added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.spec.limits import (
     LARGEST,
@@ -28,8 +28,7 @@ SCHEMA_VERSION = 1
 _I32, _I64, _F64, _TEXT = pa.int32(), pa.int64(), pa.float64(), pa.string()
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """Type and range (inclusive) of a column's values."""
 
     type: pa.DataType
@@ -46,8 +45,7 @@ class Kind:
         return replace(self, is_required=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table."""
 
     name: str

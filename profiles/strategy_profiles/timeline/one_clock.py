@@ -10,12 +10,12 @@ this way.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec.structs import replace
 
 from strategy_profiles.run.injected_delay import OP
 from strategy_profiles.tables.columns import (

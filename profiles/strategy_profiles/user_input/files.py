@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from strategy_profiles.errors import RunFolderError, SpecError
 from strategy_profiles.guards import kind_of, open_file
@@ -19,8 +20,7 @@ _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
 """Descriptors that are open already: `strategy-lab run <(make-spec)` passes `/dev/fd/63`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileStatus:
+class FileStatus(Struct, frozen=True):
     """The kind of object at a path."""
 
     path: Path

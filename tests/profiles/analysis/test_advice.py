@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.run.event_parts import StackPlace, Threads
 from strategy_profiles.run.events import FETCHED_EACH, IN_TURNS, WHOLE_BATCH_EACH
 from strategy_profiles.spec.run_spec import RunSpec
+from tests.replaced import replace
 from tests.synthetic import write_run
 from tests.synthetic.stacks import place
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from strategy_profiles.answers.html import as_html
 from strategy_profiles.questions.comparison import comparison
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.tables.schema import TABLES
 from strategy_profiles.tables.store import Profile
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 CPU_0 = "/job:localhost/replica:0/task:0/device:CPU:0"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
 from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.reporting import units
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 

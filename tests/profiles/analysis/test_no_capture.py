@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from strategy_profiles.analysis.communication import communication
 from strategy_profiles.analysis.no_capture import LOST, why_no_capture
 from strategy_profiles.film import why_no_film
 from strategy_profiles.replay.recording import ReplayError, read_recording
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.stragglers import stragglers
+from tests.replaced import replace
 from tests.synthetic import TWO_HOSTS, write_run
 
 

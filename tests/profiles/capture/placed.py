@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from strategy_profiles.capture.graph import Graph, Node
+from tests.replaced import replace
 
 DEVICES = [f"/job:localhost/replica:0/task:0/device:CPU:{number}" for number in range(4)]
 BYTES = 404_240

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from strategy_profiles.capture.convert import WindowOf, to_tables
 from strategy_profiles.capture.graph import XLA_CALL, Graph, Node
 from strategy_profiles.capture.joined import join
 from tests.profiles.capture.xspace_builder import EPOCH_NS, CaptureBuilder
+from tests.replaced import replace
 
 DEVICES = [
     "/job:localhost/replica:0/task:0/device:CPU:0",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.replays import Replays
 from tests.profiles.replay.test_step_edits import reducing_step
 from tests.profiles.replay.test_what_if import late_step, replays_of
+from tests.replaced import replace
 
 COMMUNICATION = Removal("free-ops", kind_of_op="communication", is_bound=True)
 

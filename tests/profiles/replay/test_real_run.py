@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from strategy_profiles.replay.simulate import own_work, simulate
 from strategy_profiles.replay.step_graph import StepGraph
 from strategy_profiles.replay.what_if import predict
 from strategy_profiles.spec.run_spec import RunSpec
+from tests.replaced import replace
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = pytest.mark.run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from strategy_profiles.replay.step_graph import ENTER, StepGraph
 from strategy_profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
 from tests.profiles.replay.test_what_if import MS, late_step, replays_of
+from tests.replaced import replace
 
 DATA = Path(__file__).parents[2] / "data"
 LARGE, SMALL = 1_000_000.0, 100_000.0

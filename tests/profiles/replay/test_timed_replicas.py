@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +28,7 @@ from strategy_profiles.replay.timed_replicas import TimedReplica, timed_replicas
 from strategy_profiles.replay.what_if import predict
 from tests.profiles.replay.drawn_steps import step_of
 from tests.profiles.replay.test_what_if import replays_of
+from tests.replaced import replace
 from tests.synthetic import TWO_HOSTS, write_run
 
 DATA = Path(__file__).parents[2] / "data"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +26,7 @@ from strategy_profiles.replay.sentences import (
 from strategy_profiles.replay.step_graph import StepGraph
 from strategy_profiles.replay.what_if import WhatIf, predict, what_if
 from tests.profiles.replay.drawn_steps import step_of, two_replicas
+from tests.replaced import replace
 from tests.synthetic import write_run
 
 DATA = Path(__file__).parents[2] / "data"

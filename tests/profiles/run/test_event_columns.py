@@ -8,7 +8,6 @@ import shutil
 import time
 import zlib
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import TypeAlias
 
@@ -82,8 +81,8 @@ def _assert_equal(found: EventSource, expected: EventSource) -> None:
 
 
 def _assert_same_columns(found: Columns, expected: Columns) -> None:
-    for column in fields(type(expected)):
-        ours, theirs = (getattr(columns, column.name) for columns in (found, expected))
+    for column in expected.__struct_fields__:
+        ours, theirs = (getattr(columns, column) for columns in (found, expected))
         np.testing.assert_array_equal(ours, theirs)
         if isinstance(theirs, np.ndarray):
             assert ours.dtype == theirs.dtype

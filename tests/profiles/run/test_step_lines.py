@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -49,10 +48,8 @@ def test_steps_read_at_once_are_those_read_one_by_one(marks: list[Any]) -> None:
     assert found.others == [event for event in events if not isinstance(event, StepDone)]
     assert left_out == expected_left_out
     expected = StepColumns.of(steps)
-    for column in fields(StepColumns):
-        np.testing.assert_array_equal(
-            getattr(found.steps, column.name), getattr(expected, column.name)
-        )
+    for column in StepColumns.__struct_fields__:
+        np.testing.assert_array_equal(getattr(found.steps, column), getattr(expected, column))
 
 
 def test_a_damaged_line_costs_itself_alone() -> None:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.mean_difference import (
     MeanDifference,
@@ -51,8 +51,7 @@ NOT_IN_TURNS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TimedRun:
+class TimedRun(Struct, frozen=True):
     """A run as it enters a comparison."""
 
     time: RunTime
@@ -60,8 +59,7 @@ class TimedRun:
     """Start of the run's first step, on the clock of its machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """B against A. `ratio` is B's step time over A's: below 1, B is faster."""
 
     a_ms: float

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from strategy_profiles.analysis.compare.comparison import CONFIDENCE
 from strategy_profiles.analysis.compare.limits import LimitCheck

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_profiles.analysis.compare.run_comparison import RunComparison, compare_runs
@@ -17,8 +18,7 @@ MOST_RUNS = 6
 """Runs in one table, the first one included."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgainstFirst:
+class AgainstFirst(Struct, frozen=True):
     """A run as B of a comparison with the first one; or why they cannot be compared."""
 
     name: str
@@ -26,8 +26,7 @@ class AgainstFirst:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EachRow:
+class EachRow(Struct, frozen=True):
     """A metric of all runs; a change is missing where a run lacks the metric."""
 
     metric: str

@@ -14,7 +14,8 @@ few steps to tell that noise, the plain ratio decides).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
@@ -28,8 +29,7 @@ _FORMER_NAMES = {"examples_per_second": "examples_per_second_at_median"}
 _LIMIT = re.compile(r"(?P<metric>[^:]+):(?P<sign>[+-])(?P<size>\d+(\.\d*)?|\.\d+)(?P<unit>%?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """How far B may go from A in one direction. `size` is a share of A where `is_relative`."""
 
     text: str
@@ -39,8 +39,7 @@ class Limit:
     is_relative: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LimitCheck:
+class LimitCheck(Struct, frozen=True):
     """What became of one limit."""
 
     limit: Limit

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.repetitions import LEVEL
 from strategy_profiles.analysis.compare.student_t import student_t
 from strategy_profiles.tables.columns import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class MeanDifference:
+class MeanDifference(Struct, frozen=True):
     """Mean of B less mean of A, its interval, and the scatter behind it."""
 
     middle: float

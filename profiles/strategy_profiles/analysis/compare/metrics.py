@@ -7,10 +7,10 @@ neighbours, as for step times, or Welch's if the runs were not taken in turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.mean_difference import paired, welch
 from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
@@ -18,8 +18,7 @@ from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.user_input.text import whole_or_none
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A number with a short name."""
 
     statistic: str
@@ -51,8 +50,7 @@ METRICS: dict[str, Metric] = {
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricChange:
+class MetricChange(Struct, frozen=True):
     """One number of both sides; None if a run of the side has none, and `reason` says why."""
 
     metric: str

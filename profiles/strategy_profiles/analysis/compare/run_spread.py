@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.compare.repetitions import LEVEL
 from strategy_profiles.analysis.compare.run_time import MIN_STEPS, num_apart, steady_ms
@@ -39,8 +39,7 @@ _MOST_KEPT = 1000
 """Other runs are kept in memory, a number each: every comparison of a folder's runs needs them."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSpread:
+class RunSpread(Struct, frozen=True):
     """Standard deviation of the logarithm of a run's step time over runs of one spec."""
 
     spread: float
@@ -117,8 +116,7 @@ def _others(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _OtherRun:
+class _OtherRun(Struct, frozen=True):
     kind: str | None
     step_ms: float
 

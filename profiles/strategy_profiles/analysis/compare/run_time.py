@@ -12,10 +12,11 @@ There, the mean of as many steps in a row as there are workers counts as one ste
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.run.topology import has_servers
@@ -32,8 +33,7 @@ _MSER_GROUP = 5
 _MAX_CORRELATION = 0.97
 
 
-@dataclass(frozen=True, slots=True)
-class RunTime:
+class RunTime(Struct, frozen=True):
     """A run's step time and the scatter of the steps behind it."""
 
     median_ms: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.failures.entry import Known
 from strategy_profiles.analysis.model_graph.scopes import scoped
@@ -18,8 +19,7 @@ _FRAMES = re.compile(r"\ATraceback \(most recent call last\):\n(?: .*\n)*")
 """The calls before the error, with their source lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(Struct, frozen=True):
     """Why a run failed."""
 
     key: str | None

@@ -16,7 +16,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _WRAPPER = re.compile(
     r"(?:replica|core)_\d+|ConstantFolding|(?:Stateful)?PartitionedCall(?:_\d+)?"
@@ -28,8 +29,7 @@ _MOST_OF_MODEL = 0.7
 """A scope that holds this share of its parent's names is the model, not one of its layers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scoped:
+class Scoped(Struct, frozen=True):
     """An op's name without the scopes that say nothing about its layer."""
 
     path: tuple[str, ...]

@@ -6,7 +6,7 @@ least what the second does.
 
 from __future__ import annotations
 
-import statistics
+import numpy as np
 
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.cost import Cost
@@ -39,7 +39,7 @@ def copies_behind(facts: Facts, late: ReplicaLateness) -> CopiedVariables | None
         on_time = [ms for replica, ms in found.ms_of.items() if replica not in all_late]
         if late.replica not in found.ms_of or not on_time:
             continue
-        longer_ms = found.ms_of[late.replica] - statistics.median(on_time)
+        longer_ms = found.ms_of[late.replica] - float(np.median(on_time))
         if longer_ms >= MOST_OF_LATENESS * late.late_ms:
             return found
     return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from statistics import fmean
 
 from strategy_profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, takers
 
@@ -32,4 +32,5 @@ def busier_for_one_side(
 
 
 def _mean_cores(side: Sequence[MachineLoad | None]) -> float:
-    return fmean(load.taken_cores for load in side if load is not None)
+    known = [load.taken_cores for load in side if load is not None]
+    return math.fsum(known) / len(known)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from statistics import NormalDist
 
 _TINY = 1e-300
 _PRECISION = 1e-14
@@ -20,9 +19,8 @@ def student_t(freedom: float, confidence: float) -> float:
     if freedom <= 0 or not 0 < confidence < 1:
         raise ValueError(f"freedom {freedom} and confidence {confidence} allow no quantile")
     tail = 1 - confidence
-    # Newton's method. The two tails are convex in t and heavier than the normal distribution's:
-    # from its quantile, every step stays below the result.
-    t = NormalDist().inv_cdf(1 - tail / 2)
+    # Newton's method. The two tails are convex in t: from 0, every step stays below the result.
+    t = 0.0
     while True:
         step = (_two_tails(t, freedom) - tail) / (2 * _density(t, freedom))
         if step <= 1e-12 * t:

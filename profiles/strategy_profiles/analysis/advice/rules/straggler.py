@@ -22,10 +22,11 @@ check how long results take to reach it.
 from __future__ import annotations
 
 import itertools
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.late_because import (
@@ -194,7 +195,7 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     on_time = [ms for r, ms in waits_ms.items() if r not in all_late and ms is not None]
     if own_ms is None or not on_time:
         return None
-    longer_ms = own_ms - statistics.median(on_time)
+    longer_ms = own_ms - float(np.median(on_time))
     return longer_ms if longer_ms >= late.late_ms / 2 else None
 
 
@@ -214,7 +215,7 @@ def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
     on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
     if late.replica not in work_ms or not on_time or facts.held_up.unrecorded_loop is not None:
         return True
-    longer_ms = work_ms[late.replica] - statistics.median(on_time)
+    longer_ms = work_ms[late.replica] - float(np.median(on_time))
     return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)
 
 

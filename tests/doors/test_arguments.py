@@ -68,7 +68,7 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--benchmark-json": (TO_WRITE, ""),
         "--bencher-json": (TO_WRITE, ""),
     },
-    "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, "")},
+    "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, ""), "--runs": (TO_WRITE, "")},
     "predict": {
         "run_folders": (TO_READ, ""),
         "--replicas": (TEXT, ""),
@@ -148,7 +148,7 @@ NEEDED: dict[str, dict[str, str]] = {
     "contexts": {"program": "all_reduce_and_gradients"},
     "export": {"run_folder": "RUN", "format": "json", "output": "NEW"},
     "gate": {"runs": "RUN", "baseline": "BASELINE"},
-    "import": {"path": "TRACE", "output": "NEW"},
+    "import": {"path": "TRACE", "runs": "NEW"},
     "predict": {"run_folders": "RUN"},
     "recover": {"run_folder": "RUN"},
     "run": {"output": "NEW"},

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedLine:
+class ChangedLine(msgspec.Struct, frozen=True):
     """A line as it is and as it would be."""
 
     file: str

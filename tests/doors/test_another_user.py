@@ -15,7 +15,7 @@ import pytest
 from strategy_core.cli.main import main, verb_parsers
 from strategy_core.tracing.waiting_folder import open_log
 from strategy_profiles.run.manifest import WAITS, create_run_file
-from tests.plugins.leaves import of_leaves
+from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -35,20 +35,18 @@ READING = (
     ["export", "RUN", "--format", "json", "-o", "OWN/out.json"],
     ["compare", "RUN", "RUN"],
     ["what-if", "RUN", "--remove-delay"],
-    ["baseline", "RUN", "-o", "OWN/baseline.json"],
     ["recover", "RUN"],
     ["change", "RUN", "steps=3"],
     ["attach", "RUN"],
     ["attach", "--runs", "RUNS"],
     ["import", "RUN", "-o", "OWN/imported"],
+    *(argv for commands in asked("OF_A_RUN") for argv in commands),
 )
 WRITING = (
     ["export", "OPEN", "--format", "html", "-o", "RUNS/out.html"],
-    ["baseline", "OPEN", "-o", "RUNS/baseline.json"],
-    ["gate", "OPEN", "--baseline", "BASELINE", "--markdown", "RUNS/report.md"],
     ["run", "-o", "RUNS/new"],
     ["trace", "-o", "RUNS/traced", "PROGRAM"],
-    *(argv for leaf in of_leaves("doors") for argv in getattr(leaf, "WRITING", ())),
+    *(argv for commands in asked("WRITING") for argv in commands),
 )
 
 
@@ -93,14 +91,12 @@ def places(tmp_path: Path) -> dict[str, Path]:
     found = {"OWN": own, "RUNS": runs, "RUN": runs / "one", "OPEN": tmp_path / "open"}
     for name in ("RUN", "OPEN"):
         write_run(found[name], steps=20, windows=1)
-    found |= {"BASELINE": tmp_path / "baseline.json", "PROGRAM": tmp_path / "program.py"}
-    found["TRACE"] = tmp_path / "trace.json"
+    found |= {"PROGRAM": tmp_path / "program.py", "TRACE": tmp_path / "trace.json"}
     found["PROGRAM"].write_text("print()\n")
     found["TRACE"].write_text(
         '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}'
     )
-    assert main(["baseline", str(found["OPEN"]), "-o", str(found["BASELINE"])]) == 0
-    return found
+    return found | files_of_leaves(tmp_path, found["OPEN"])
 
 
 def line_of(argv: Sequence[str], places: dict[str, Path]) -> list[str]:

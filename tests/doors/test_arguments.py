@@ -16,7 +16,7 @@ from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import number, whole
 from tests.doors.hostile import TEXTS, check_sentence, make_files, no_hang
-from tests.plugins.leaves import of_leaves
+from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -47,7 +47,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--runs": (TO_READ, ""),
         "--set": (TEXT, ""),
     },
-    "baseline": {"runs": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "change": {"folder": (TO_READ, ""), "changes": (TEXT, "")},
     "collect": {"folders": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "compare": {"runs": (TO_READ, ""), "--against": (TO_READ, ""), "--fail-on": (TEXT, "")},
@@ -60,14 +59,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
     "devices": {},
     "doctor": {"--runs": (TO_READ, "")},
     "export": {"run_folder": (TO_READ, ""), "--output": (TO_WRITE, "")},
-    "gate": {
-        "runs": (TO_READ, ""),
-        "--baseline": (TO_READ, ""),
-        "--allow": (TEXT, ""),
-        "--markdown": (TO_WRITE, ""),
-        "--benchmark-json": (TO_WRITE, ""),
-        "--bencher-json": (TO_WRITE, ""),
-    },
     "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, ""), "--runs": (TO_WRITE, "")},
     "predict": {
         "run_folders": (TO_READ, ""),
@@ -115,8 +106,8 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--output": (TO_WRITE, ""),
     },
 }
-for leaf in of_leaves("doors"):
-    GUARDS |= getattr(leaf, "GUARDS", {})
+for guards in asked("GUARDS"):
+    GUARDS |= guards
 """The guard of each argument that is neither a switch nor a choice nor a number, and how the names
 of its files end. Numbers have theirs by their type."""
 
@@ -141,13 +132,11 @@ CHECKED_LATER = {
 
 NEEDED: dict[str, dict[str, str]] = {
     "attach": {"run_folder": "RUN"},
-    "baseline": {"runs": "RUN", "output": "NEW"},
     "change": {"folder": "RUN", "changes": "steps=3"},
     "collect": {"folders": "RUN", "output": "NEW"},
     "compare": {"runs": "RUN", "against": "RUN"},
     "contexts": {"program": "all_reduce_and_gradients"},
     "export": {"run_folder": "RUN", "format": "json", "output": "NEW"},
-    "gate": {"runs": "RUN", "baseline": "BASELINE"},
     "import": {"path": "TRACE", "runs": "NEW"},
     "predict": {"run_folders": "RUN"},
     "recover": {"run_folder": "RUN"},
@@ -159,6 +148,8 @@ NEEDED: dict[str, dict[str, str]] = {
     "what-if": {"run_folder": "RUN"},
     "worker": {"output": "NEW", "cluster": "127.0.0.1:9001,127.0.0.1:9002", "index": "0"},
 }
+for needed in asked("NEEDED"):
+    NEEDED |= needed
 """Values of the other arguments, by where argparse keeps them."""
 
 
@@ -199,13 +190,11 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1, "pid": 1, "tid": 1}]}'
     )
     run = write_run(folder / "run", steps=30, windows=1)
-    assert main(["baseline", str(run), "-o", str(folder / "baseline.json")]) == 0
-    return {
+    return files_of_leaves(folder, run) | {
         "RUN": run,
         "NEW": folder / "new",
         "PROGRAM": folder / "program.py",
         "TRACE": folder / "trace.json",
-        "BASELINE": folder / "baseline.json",
     }
 
 
@@ -262,7 +251,7 @@ def test_a_hostile_value_is_refused_in_one_sentence(
             made[suffix]["loop"].symlink_to(made[suffix]["loop"])
         assert "Traceback" not in out + err, told
         assert code in (0, 1, 2), told
-        if code == 2 and (err or verb != "gate"):  # which prints why it cannot tell
+        if code == 2 and (err or not out):  # a check prints why it cannot tell
             check_sentence(err.splitlines()[-1], told)
             assert err.splitlines()[-1].startswith("strategy-lab: "), (told, err)
         if what in MUST_BE_REFUSED[guard] and (verb, name_of(action)) not in CHECKED_LATER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.doors.code import opened, page_inputs, unbounded_numbers, variables
-from tests.plugins.leaves import of_leaves
+from tests.plugins.leaves import asked
 
 GUARD = "this is a guard"
 OWN = "a file that comes with the lab"
@@ -90,7 +90,8 @@ OPENS = {
     "strategy_profiles/user_input/files.py": GUARD,
     "strategy_profiles/user_input/text.py": GUARD,
 }
-OPENS |= {file: why for leaf in of_leaves("doors") for file, why in leaf.OPENS.items()}
+for opens in asked("OPENS"):
+    OPENS |= opens
 """All others open files by `strategy_profiles.guards` and decode JSON by `decoders`."""
 
 FLAG = "whether it is set, or equal to a word"
@@ -100,7 +101,6 @@ ENVIRONMENT = {
     "'CI'": FLAG,
     "'CUDA_VISIBLE_DEVICES'": FLAG,
     "'DISPLAY'": FLAG,
-    "'GITHUB_ACTIONS'": FLAG,
     "'PATH'": "passed on",
     "'PYTHONPATH'": "passed on",
     "'PYTHONSAFEPATH'": FLAG,
@@ -125,6 +125,8 @@ ENVIRONMENT = {
     "name": "of Streamlit, of Slurm: kept, passed on, or quoted in a sentence",
     "variable": "of TensorFlow: its own reading of a number",
 }
+for names in asked("ENVIRONMENT"):
+    ENVIRONMENT |= names
 
 INPUTS = {
     "strategy_app/forms/tpu_layout_picker.py": 1,

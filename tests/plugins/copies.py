@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.plugins.leaves import REPOSITORY
 
 _SOURCES = ("app", "profiles", "strategy_core", "plugins", "tests", "benchmarks")
-_AROUND = ("docs", "requirements", "ci", ".ci", ".github")
+_AROUND = ("docs", "requirements", ".ci", ".github")
 _IGNORED = shutil.ignore_patterns("__pycache__")
 _NAMING = ("*.toml", "*.md", "*.yml", "Makefile")
 

@@ -15,6 +15,7 @@ from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import whole
 
 HELP = "is run B faster than run A, or is it noise?"
+ONLY_READS = True
 EPILOG = (
     "One run a side gives the difference of these two runs, but does not show how much two "
     "runs of one spec differ. Several runs a side, recorded alternately, answer the question: "

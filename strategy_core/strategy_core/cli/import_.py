@@ -10,6 +10,7 @@ from strategy_core.cli._options import add_output, add_runs
 from strategy_profiles.importers import import_profile, what_is_read
 
 HELP = "open a packed run, or a profile that another program recorded"
+ONLY_READS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,16 +28,19 @@ from strategy_profiles.registered import LAB, Registered, registered
 
 PROGRAM = LAB
 DEFAULT_VERB = "ui"
-READING = ("baseline", "compare", "gate", "import", "recover", "sql", "summary")
-"""Verbs whose process reads runs and starts no program."""
 _NOT_VERBS = {"main"}
 _HELP = re.compile(r"^HELP = (\(.*?^\)|.*?$)", re.MULTILINE | re.DOTALL)
+_ONLY_READS = re.compile(r"^ONLY_READS = True$", re.MULTILINE)
 _VERSION_HELP = "show program's version number and exit"
 _REFUSED_PATHS = {errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES}
 
 
 class Verb(Protocol):
-    """What a verb's module offers; a private module (`_name.py`) is not a verb."""
+    """What a verb's module offers; a private module (`_name.py`) is not a verb.
+
+    `ONLY_READS = True` says that its process reads runs and starts no program, so that it starts
+    quickly. This line and `HELP` are read from the source, before the module is imported.
+    """
 
     HELP: str
 
@@ -57,7 +60,8 @@ class _NoPandas:
 
 def entry_point() -> NoReturn:
     """The command `strategy-lab`."""
-    if sys.argv[1:2] and sys.argv[1] in READING:
+    verb = _verb(sys.argv[1]) if sys.argv[1:] else None
+    if verb and _ONLY_READS.search(_source_of(verb.value)):
         _start_quickly()
     sys.exit(main(sys.argv[1:]))
 
@@ -113,6 +117,10 @@ def verbs() -> dict[str, Registered]:
     return dict(sorted((registered("verbs") | own_verbs()).items()))
 
 
+def _verb(name: str) -> Registered | None:
+    return own_verbs().get(name) or verbs().get(name)
+
+
 def own_verbs() -> dict[str, Registered]:
     """The verbs of this package, one per file."""
     package = strategy_core.cli
@@ -135,7 +143,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         argv = [DEFAULT_VERB, *argv]
     parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    asked = own_verbs().get(argv[0]) or verbs().get(argv[0])
+    asked = _verb(argv[0])
     if asked is None:
         _list_verbs(parser)
         return parser.parse_args(argv)  # --help, --version or no verb: each ends here
@@ -169,13 +177,12 @@ def _list_verbs(parser: argparse.ArgumentParser) -> None:
 
 def _help_of(module: str) -> str:
     """The verb's `HELP`, read from its source."""
-    source = _source_of(module)
-    found = _HELP.search(source.read_text("utf-8")) if source else None
+    found = _HELP.search(_source_of(module))
     return str(ast.literal_eval(found[1])) if found else ""
 
 
-def _source_of(module: str) -> Path | None:
-    """The file of a module; the packages around it are found, and not imported."""
+def _source_of(module: str) -> str:
+    """The text of a module; the packages around it are found, and not imported."""
     path: Sequence[str] | None = None
     spec: ModuleSpec | None = None
     for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
@@ -183,7 +190,7 @@ def _source_of(module: str) -> Path | None:
         found = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
         spec = known.__spec__ if known else next(filter(None, found), None)
         path = spec.submodule_search_locations if spec else []
-    return Path(spec.origin) if spec and spec.origin else None
+    return Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
 
 
 def _add_verbs(

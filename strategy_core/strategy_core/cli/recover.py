@@ -8,6 +8,7 @@ from pathlib import Path
 import strategy_profiles
 
 HELP = "convert the captures that a killed run has left"
+ONLY_READS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HELP = "query a run's tables with SQL (DuckDB)"
+ONLY_READS = True
 MAX_SHOWN = 1000
 _BATCH_ROWS = 10_000
 Row = dict[str, object]

@@ -8,6 +8,7 @@ import json
 import strategy_profiles
 
 HELP = "print a run's steps, time per replica and communication"
+ONLY_READS = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,4 +3,5 @@
 from __future__ import annotations
 
 OPENS = {"strategy_mcp/answers.py": "what this process, or one that it started, has written"}
+IMPORTED = {"mcp": ""}
 GUARDS = {"mcp": {"--runs": ("the program's own", "")}}

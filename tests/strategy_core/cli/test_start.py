@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.cli.main import main, own_verbs
+from strategy_core.cli.main import verbs
+from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
 
 LARGE = "duckdb jinja2 keras numpy pandas plotly pyarrow pydantic rich streamlit tensorflow yaml"
 IMPORTED = {
     "attach": "numpy pydantic yaml",
-    "baseline": "",
     "change": "numpy pyarrow pydantic yaml",
     "collect": "",
     "compare": "numpy pyarrow yaml",
@@ -23,7 +23,6 @@ IMPORTED = {
     "devices": "pydantic rich yaml",
     "doctor": "pydantic rich yaml",
     "export": "duckdb jinja2 numpy pyarrow",  # the names of the formats are options
-    "gate": "",
     "import": "",
     "predict": "rich",
     "recover": "",
@@ -43,10 +42,12 @@ RUNNING = {
     "summary a": "numpy pyarrow rich",
     "summary a --json": "numpy pyarrow",
     "compare a b": "numpy pyarrow rich",
-    "baseline a -o c.json": "numpy pyarrow",
-    "gate b --baseline base.json --only exact": "numpy pyarrow rich",
 }
 """Those that a command has imported when it has run."""
+for imported_by_verbs in asked("IMPORTED"):
+    IMPORTED |= imported_by_verbs
+for imported_by_commands in asked("RUNNING"):
+    RUNNING |= imported_by_commands
 
 
 def imported(*argv: str, folder: Path | None = None) -> str:
@@ -88,7 +89,7 @@ def test_the_list_of_verbs_finds_those_of_packages_without_importlib_metadata() 
 
 
 def test_every_verb_is_listed() -> None:
-    assert own_verbs().keys() == IMPORTED.keys()
+    assert verbs().keys() == IMPORTED.keys()
 
 
 @pytest.mark.slow
@@ -102,7 +103,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
     write_run(folder / "a", steps=60)
     write_run(folder / "b", steps=60, seed=5)
-    assert main(["baseline", str(folder / "a"), "-o", str(folder / "base.json")]) == 0
+    files_of_leaves(folder, folder / "a")
     return folder
 
 

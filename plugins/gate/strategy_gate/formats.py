@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from strategy_profiles.gate.checks import ExactCheck
-from strategy_profiles.gate.exact import LESS_IS_BETTER
-from strategy_profiles.gate.report import GateReport
-from strategy_profiles.gate.text import failures, open_questions
+from strategy_gate.checks import ExactCheck
+from strategy_gate.exact import LESS_IS_BETTER
+from strategy_gate.report import GateReport
+from strategy_gate.text import failures, open_questions
 
 
 def github_action_benchmark(report: GateReport) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Real runs for `gate_calibration`: blocks of A, A again, and A with 2, 5 and 10 % more work."""
+"""Real runs for `calibration`: blocks of A, A again, and A with 2, 5 and 10 % more work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORK = {"a": 100, "again": 100, "b02": 102, "b05": 105, "b10": 110}
 """Matrix products in a step, by side."""
 STEPS = 80
 _TIMEOUT_S = 300.0
-_WORKLOAD = Path(__file__).parents[1] / "programs" / "gate_workload.py"
+_WORKLOAD = Path(__file__).with_name("calibration_workload.py")
 Block = dict[str, Profile]
 
 

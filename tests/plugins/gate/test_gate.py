@@ -15,10 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
-from strategy_profiles.analysis.compare.machine import Machine
-from strategy_profiles.analysis.compare.run_time import RunTime
-from strategy_profiles.errors import LabError
-from strategy_profiles.gate.baseline import (
+from strategy_gate.baseline import (
     CheckedRun,
     GatedRun,
     accept,
@@ -26,16 +23,22 @@ from strategy_profiles.gate.baseline import (
     read_run,
     save,
 )
-from strategy_profiles.gate.checks import exact_checks
-from strategy_profiles.gate.exact import exact_facts
-from strategy_profiles.gate.formats import bencher, github_action_benchmark, workflow_commands
-from strategy_profiles.gate.markdown import markdown
-from strategy_profiles.gate.report import GateReport, gate
-from strategy_profiles.gate.text import accept_command, head, open_questions
-from strategy_profiles.gate.time_checks import time_checks
+from strategy_gate.checks import exact_checks
+from strategy_gate.exact import exact_facts
+from strategy_gate.formats import bencher, github_action_benchmark, workflow_commands
+from strategy_gate.markdown import markdown
+from strategy_gate.report import GateReport, gate
+from strategy_gate.text import accept_command, head, open_questions
+from strategy_gate.time_checks import time_checks
+from strategy_profiles.analysis.compare.document import comparison_document
+from strategy_profiles.analysis.compare.machine import Machine
+from strategy_profiles.analysis.compare.run_comparison import compare_sets
+from strategy_profiles.analysis.compare.run_time import RunTime
+from strategy_profiles.errors import LabError
+from tests.plugins.leaves import REPOSITORY
 from tests.synthetic import HOSTILE, write_run
 
-IMPORTED = Path(__file__).parents[2] / "data" / "imported" / "tpu_psum"
+IMPORTED = REPOSITORY / "tests" / "data" / "imported" / "tpu_psum"
 HERE = Machine("here", 2, "2.21.0")
 
 
@@ -242,6 +245,13 @@ def test_the_file_comes_back_as_it_was(tmp_path: Path) -> None:
     save(baseline, tmp_path / "deep" / "baseline.json")
     assert read_baseline(tmp_path / "deep" / "baseline.json") == baseline
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["baseline.json"]
+
+
+def test_a_baseline_keeps_the_step_time_that_a_comparison_tells(tmp_path: Path) -> None:
+    accepted = made(tmp_path / "a")
+    profile = strategy_profiles.load(tmp_path / "a")
+    compared = comparison_document(compare_sets([profile], [profile]), [])
+    assert compared["a"]["runs"][0]["median_ms"] == accepted.run.time.median_ms
 
 
 @pytest.mark.parametrize(

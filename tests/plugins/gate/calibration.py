@@ -1,8 +1,8 @@
 """How often does `gate` fail equal runs, and how often does it find a true 2, 5 and 10 %?
 
-    python -m benchmarks.gate_calibration                    made-up runs: thousands of gates
-    python -m benchmarks.gate_calibration --record FOLDER    real runs on this machine, see below
-    python -m benchmarks.gate_calibration --resample FOLDER  made-up runs of recorded steps
+    python -m tests.plugins.gate.calibration                    made-up runs: thousands of gates
+    python -m tests.plugins.gate.calibration --record FOLDER    real runs on this machine, see below
+    python -m tests.plugins.gate.calibration --resample FOLDER  made-up runs of recorded steps
 
 False alarms: gates of two equal sides in which any check (the step or a part of it) is beyond.
 Found: gates in which the step is beyond when B takes 2, 5 or 10 % more. Each gate begins with six
@@ -25,16 +25,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.compare_noise import NOISES, Noise, share
-from benchmarks.measuring.gate_runs import Block, blocks, record
 from strategy_core.launcher.repetition import MOST_AUTO
+from strategy_gate.baseline import CheckedRun, GatedRun, accept, read_run
+from strategy_gate.checks import exact_checks
+from strategy_gate.time_checks import Times, time_checks
 from strategy_profiles.analysis.compare.machine import Machine
 from strategy_profiles.analysis.compare.repetitions import PILOT_RUNS
 from strategy_profiles.analysis.compare.run_time import RunTime, steady_ms, time_of
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.gate.baseline import CheckedRun, GatedRun, accept, read_run
-from strategy_profiles.gate.checks import exact_checks
-from strategy_profiles.gate.time_checks import Times, time_checks
 from strategy_profiles.tables.columns import Floats
+from tests.plugins.gate.calibration_runs import Block, blocks, record
 
 TRIALS = 1000
 SLOWDOWNS = (0.0, 0.02, 0.05, 0.10)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strategy_profiles.gate.report import GateReport
-from strategy_profiles.gate.text import (
+from strategy_gate.report import GateReport
+from strategy_gate.text import (
     Row,
     exact_rows,
     head,

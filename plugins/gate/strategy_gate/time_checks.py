@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from strategy_gate.baseline import GatedRun
 from strategy_profiles.analysis.compare.comparison import (
     NOT_IN_TURNS,
     ONE_RUN,
@@ -32,7 +33,6 @@ from strategy_profiles.analysis.compare.repetitions import (
     MIN_PAIRS,
     runs_needed,
 )
-from strategy_profiles.gate.baseline import GatedRun
 
 Outcome = Literal["within", "better", "beyond", "undecided"]
 

@@ -10,6 +10,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.user_input.arguments import whole
 
 HELP = "accept runs as the baseline of strategy-lab gate"
+ONLY_READS = True
 EPILOG = (
     "The file keeps what does not vary (collectives, copies, retraces, placement, memory of the "
     "variables, number of replicas) and the times of every run. What differs between the accepted "
@@ -27,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 if the file was written; raises LabError if the runs are not of one program."""
+    from strategy_gate.baseline import accept, read_run, save
     from strategy_profiles.analysis.compare.repetitions import MIN_PAIRS
-    from strategy_profiles.gate.baseline import accept, read_run, save
 
     read = [read_run(strategy_profiles.load(path), args.segment) for path in args.runs]
     baseline = accept(read)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.compare_noise import NOISES
-from benchmarks.gate_calibration import made_up, rates
+from tests.plugins.gate.calibration import made_up, rates
 
 
 def test_a_slowdown_far_beyond_the_noise_is_found_and_none_is_no_alarm() -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from strategy_gate.exact import GROUPS, ExactFacts, exact_facts, is_imported
+from strategy_gate.times import parts_of_step
 from strategy_profiles.analysis.compare.comparison import TimedRun
 from strategy_profiles.analysis.compare.machine import Machine, machine_of
 from strategy_profiles.analysis.compare.partner import COMPLETE
@@ -21,8 +23,6 @@ from strategy_profiles.analysis.compare.run_comparison import chosen_segment, pr
 from strategy_profiles.analysis.compare.run_time import RunTime
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import AnalysisError, SpecError
-from strategy_profiles.gate.exact import GROUPS, ExactFacts, exact_facts, is_imported
-from strategy_profiles.gate.times import parts_of_step
 from strategy_profiles.guards import read_file
 from strategy_profiles.reporting import units
 from strategy_profiles.user_input.files import find_file

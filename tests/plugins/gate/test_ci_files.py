@@ -14,15 +14,17 @@ import pytest
 import yaml
 
 import strategy_profiles
-from strategy_profiles.gate.baseline import accept as accept_runs
-from strategy_profiles.gate.baseline import read_run, save
+from strategy_gate.baseline import accept as accept_runs
+from strategy_gate.baseline import read_run, save
 from strategy_profiles.spec.run_spec import RunSpec, parse_spec
+from tests.plugins.leaves import REPOSITORY
 from tests.synthetic import write_run
 from tests.synthetic.recipe import Recipe, spec_of
 
 pytestmark = pytest.mark.slow
 
-CI = Path(__file__).parents[1] / "ci"
+LEAF = REPOSITORY / "plugins" / "gate"
+CI = LEAF / "ci"
 ACTION = yaml.safe_load((CI / "github/action.yml").read_text("utf-8"))
 JOB = yaml.safe_load((CI / "gitlab/strategy-lab.yml").read_text("utf-8"))[".strategy-lab-gate"]
 NUM_RUNS = 4
@@ -33,7 +35,7 @@ def spec(**options: Any) -> RunSpec:
 
 
 def test_the_spec_in_the_documentation_is_one_of_an_own_workload() -> None:
-    text = (CI.parent / "docs/gate.md").read_text("utf-8")
+    text = (LEAF / "README.md").read_text("utf-8")
     (block,) = [
         found for found in re.findall(r"```yaml\n(.*?)```", text, re.S) if "steps: 4" in found
     ]
@@ -67,7 +69,7 @@ def shell(project: Path, script: str, **variables: str) -> subprocess.CompletedP
     command = path / "strategy-lab"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m strategy_core "$@"\n')
     command.chmod(0o755)
-    root = str(CI.parent)
+    root = str(REPOSITORY)
     return subprocess.run(
         [str(shutil.which("bash")), "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=project,

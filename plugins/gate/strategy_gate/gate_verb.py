@@ -16,9 +16,10 @@ from strategy_profiles.user_input.files import write_text
 from strategy_profiles.user_input.text import shown
 
 if TYPE_CHECKING:
-    from strategy_profiles.gate.report import GateReport
+    from strategy_gate.report import GateReport
 
 HELP = "check runs against an accepted baseline"
+ONLY_READS = True
 EPILOG = (
     "Exact checks (collectives, copies, retraces, placement, memory of the variables, replicas) "
     "need one run; less of something passes and names the command that accepts it. Times need "
@@ -60,11 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 within, 1 beyond, 2 if the gate cannot tell; raises LabError if not comparable."""
-    from strategy_profiles.gate.baseline import read_baseline, read_run
-    from strategy_profiles.gate.formats import workflow_commands
-    from strategy_profiles.gate.report import EXIT_CODES, gate
-    from strategy_profiles.gate.text import accept_command
-    from strategy_profiles.gate.time_checks import LEAST
+    from strategy_gate.baseline import read_baseline, read_run
+    from strategy_gate.formats import workflow_commands
+    from strategy_gate.report import EXIT_CODES, gate
+    from strategy_gate.text import accept_command
+    from strategy_gate.time_checks import LEAST
 
     try:
         least = LEAST if args.allow is None else _share(args.allow)
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(gate_document(report, accept), indent=1, allow_nan=False))
     else:
-        from strategy_core.cli._gate_text import print_gate
+        from strategy_gate.terminal import print_gate
 
         print_gate(report, least, accept)
     _write_files(args, report, least, accept)
@@ -99,8 +100,8 @@ def _is_github() -> bool:
 
 def _write_files(args: argparse.Namespace, report: GateReport, least: float, accept: str) -> None:
     """Write the files that were asked for; raises RunFolderError."""
-    from strategy_profiles.gate.formats import bencher, github_action_benchmark
-    from strategy_profiles.gate.markdown import markdown
+    from strategy_gate.formats import bencher, github_action_benchmark
+    from strategy_gate.markdown import markdown
 
     files = (
         (args.markdown, "a", markdown(report, least, accept)),
@@ -124,8 +125,8 @@ def _share(text: str) -> float:
 
 def gate_document(report: GateReport, accept: str) -> dict[str, Any]:
     """Every check; see the names of `ExactCheck` and `TimeCheck`."""
-    from strategy_profiles.gate.report import EXIT_CODES
-    from strategy_profiles.gate.text import open_questions
+    from strategy_gate.report import EXIT_CODES
+    from strategy_gate.text import open_questions
 
     times = report.times
     return {

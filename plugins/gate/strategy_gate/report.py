@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from strategy_gate.baseline import Baseline, CheckedRun, check_one_source, check_same
+from strategy_gate.checks import ExactCheck, exact_checks
+from strategy_gate.time_checks import LEAST, Times, time_checks
 from strategy_profiles.errors import AnalysisError
-from strategy_profiles.gate.baseline import Baseline, CheckedRun, check_one_source, check_same
-from strategy_profiles.gate.checks import ExactCheck, exact_checks
-from strategy_profiles.gate.time_checks import LEAST, Times, time_checks
 
 Only = Literal["exact", "times"]
 Outcome = Literal["within", "beyond", "undecided"]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from strategy_gate.checks import ExactCheck
+from strategy_gate.exact import Value
+from strategy_gate.report import GateReport
+from strategy_gate.time_checks import TimeCheck, Times, planned
 from strategy_profiles.analysis.compare.text import TOO_MANY
-from strategy_profiles.gate.checks import ExactCheck
-from strategy_profiles.gate.exact import Value
-from strategy_profiles.gate.report import GateReport
-from strategy_profiles.gate.time_checks import TimeCheck, Times, planned
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.natural_order import natural
 

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from strategy_core.cli._plain import plain_text
-from strategy_profiles.gate.report import GateReport
-from strategy_profiles.gate.text import (
+from strategy_gate.report import GateReport
+from strategy_gate.text import (
     Row,
     exact_rows,
     head,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from strategy_profiles.gate.baseline import Baseline, CheckedRun
-from strategy_profiles.gate.exact import GROUPS, LESS_IS_BETTER, Value
+from strategy_gate.baseline import Baseline, CheckedRun
+from strategy_gate.exact import GROUPS, LESS_IS_BETTER, Value
 
 Outcome = Literal["within", "better", "beyond", "unknown"]
 NOT_RECORDED = "the run does not know it"

@@ -1,0 +1,43 @@
+"""What tests/doors and others ask of this leaf: the arguments of its verbs, and its commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from strategy_core.cli.main import main
+
+_TO_READ, _TO_WRITE = ("what is there is read", ""), ("something is written there", "")
+GUARDS = {
+    "baseline": {"runs": _TO_READ, "--output": _TO_WRITE},
+    "gate": {
+        "runs": _TO_READ,
+        "--baseline": _TO_READ,
+        "--allow": ("a text of the lab's own form", ""),
+        "--markdown": _TO_WRITE,
+        "--benchmark-json": _TO_WRITE,
+        "--bencher-json": _TO_WRITE,
+    },
+}
+NEEDED = {
+    "baseline": {"runs": "RUN", "output": "NEW"},
+    "gate": {"runs": "RUN", "baseline": "BASELINE"},
+}
+ENVIRONMENT = {"'GITHUB_ACTIONS'": "whether it is set, or equal to a word"}
+READING = ("baseline a -o base.json && gate b --baseline base.json --only exact",)
+OF_A_RUN = (["baseline", "RUN", "-o", "OWN/baseline.json"],)
+WRITING = (
+    ["baseline", "OPEN", "-o", "RUNS/baseline.json"],
+    ["gate", "OPEN", "--baseline", "BASELINE", "--markdown", "RUNS/report.md"],
+)
+IMPORTED = {"baseline": "", "gate": ""}
+RUNNING = {
+    "baseline a -o c.json": "numpy pyarrow",
+    "gate b --baseline baseline.json --only exact": "numpy pyarrow rich",
+}
+
+
+def make_files(folder: Path, run: Path) -> dict[str, Path]:
+    """The files that these commands name, by the names that they have in this module."""
+    file = folder / "baseline.json"
+    assert main(["baseline", str(run), "-o", str(file)]) == 0
+    return {"BASELINE": file}

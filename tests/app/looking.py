@@ -8,6 +8,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from strategy_app.added_pages import added_pages
 from strategy_app.server import state
 from tests.timeouts import MAX_WAIT_S
 
@@ -26,13 +27,13 @@ ALL = (
     "sweep",
     "runs",
     "help",
+    *added_pages(),
 )
 _FRAME = """
-from pathlib import Path
 import streamlit as st
-pages = Path({pages!r})
+from strategy_app.added_pages import source_of
 st.navigation([
-    st.Page(pages / f"{{name}}.py", title=name, url_path=name, default=name == {page!r})
+    st.Page(source_of(name), title=name, url_path=name, default=name == {page!r})
     for name in {names!r}
 ]).run()
 """
@@ -41,10 +42,8 @@ st.navigation([
 def open_page(page: str, runs: Path, **query: str | list[str]) -> AppTest:
     """Run a page once with these query parameters; fails where it raises."""
     state.configure(runs)
-    folder = Path(state.__file__).parents[1] / "pages"
-    at = AppTest.from_string(
-        _FRAME.format(pages=str(folder), page=page, names=ALL), default_timeout=MAX_WAIT_S
-    )
+    frame = _FRAME.format(page=page, names=ALL)
+    at = AppTest.from_string(frame, default_timeout=MAX_WAIT_S)
     for name, value in query.items():
         at.query_params[name] = value
     return rerun(at)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from strategy_app.widgets.places import RUN, TITLES
+from strategy_app.widgets.places import RUN, place_called, titles
 from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.profiles.served_run import write_served_run
@@ -29,7 +29,9 @@ RECIPES = {
     LONG: {"prefix": "model_with_a_long_name/encoder/layer_11/attention/output/"},
 }
 OTHERS = ("servers", "imported", "captured")
-RUN_PAGES = {"": "Steps"} | {page: TITLES[page] for page in (*RUN.pages, "what_if", "compare")}
+RUN_PAGES = {"": "Steps"} | {
+    page: titles()[page] for page in (*place_called(RUN).pages, "what_if", "compare")
+}
 """Title by address."""
 OF_SOME = {"cores": "tpu", "servers": "servers"}
 """Pages that only this run has something to show on."""

@@ -206,18 +206,24 @@ def test_what_is_read_is_what_importlib_reads() -> None:
 
 PAGES = """
 import streamlit as st
-from strategy_app.shell.added_pages import Page
+from strategy_app.added_pages import Page
 NOTES = Page("Notes", lambda: st.write("What the stranger noted"))
+def draw():
+    from strategy_app.widgets.places import show_head
+    show_head("trials")
+    st.write("What the stranger tried")
+TRIALS = Page("Trials", draw, place="Experiment")
 LAB = Page("Not the lab", lambda: st.write("replaced"))
 """
 
 
 @pytest.mark.run
 @pytest.mark.browser
-def test_a_page_is_in_the_navigation_and_one_that_is_broken_says_why(
+def test_a_page_is_in_its_place_and_one_that_is_broken_says_why(
     packages: Packages, tmp_path: Path, browser: Browser
 ) -> None:
-    entries = "notes = stranger.pages:NOTES\nlab = stranger.pages:LAB\nlost = stranger.gone\n"
+    entries = "notes = stranger.pages:NOTES\ntrials = stranger.pages:TRIALS\n"
+    entries += "lab = stranger.pages:LAB\nlost = stranger.gone\n"
     packages.add("stranger", f"[strategy_lab.pages]\n{entries}", pages=PAGES)
     environment = packages.environment(lab_access.environment())
     with server_process(
@@ -233,6 +239,10 @@ def test_a_page_is_in_the_navigation_and_one_that_is_broken_says_why(
         page.goto(f"{server.url}/notes")  # as a link that someone was sent
         expect(page.get_by_text("What the stranger noted")).to_be_visible()
         expect(page.get_by_text("Not the lab")).to_have_count(0)
+        page.get_by_role("link", name="Experiment").click()
+        page.get_by_role("link", name="Trials").click()
+        expect(page.get_by_text("What the stranger tried")).to_be_visible()
+        expect(page.get_by_role("link", name="Compare")).to_be_visible()
         page.goto(f"{server.url}/lost")
         expect(page.get_by_text("The package stranger adds lost")).to_be_visible()
         context.close()

@@ -16,11 +16,11 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
+from strategy_app.added_pages import addresses
 from strategy_app.server.chart_library import ADDRESS, START_SCRIPT
 from strategy_app.server.first_style import FIRST_STYLE
 from strategy_app.server.lost_page import LOST_PAGE_SCRIPT
 from strategy_app.server.lost_server import LOST_SERVER_SCRIPT, LOST_SERVER_STYLE
-from strategy_profiles.registered import registered
 
 KINDS = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 HEAD = ("Html", "PageLink", "Selectbox")
@@ -56,7 +56,6 @@ _NAMED = re.compile(r'(?:src|href)="\./static/js/([\w.-]+\.js)"')
 _CONDITIONS = ("range", "if-none-match", "if-modified-since")
 
 
-_PAGES = Path(__file__).parents[1] / "pages"
 # Streamlit's client otherwise looks for its server below the page's address first, where two
 # requests are answered with 404, and only then beside it.
 _BEGIN_SCRIPT = """
@@ -78,8 +77,7 @@ class Assets:
         self._static = static or Path(get_static_dir())
         self._links = link_headers(self._static)
         self._index = index_page(self._static)
-        names = {*(page.stem for page in _PAGES.glob("[a-z]*.py")), *registered("pages")}
-        self._paths = {"/", *(f"/{name}" for name in names)} - {"/lab"}
+        self._paths = {"/", *(f"/{name}" for name in addresses())} - {"/lab"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
 
 from strategy_app.access.policy import Access
 from strategy_app.lecture.host import LectureHost
@@ -43,6 +44,16 @@ HOST_ONLY = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
 """What every machine has, until TensorFlow has said more."""
 
 
+class Part(Protocol):
+    """What a package keeps beside the lab."""
+
+    def close(self) -> None:
+        """Called when the server stops, before its runs are stopped."""
+
+
+PartT = TypeVar("PartT", bound=Part)
+
+
 def _make_recordings() -> ContextRecordings:
     def start(key: Key) -> child.ContextRecording:
         source, strategy, devices = key
@@ -68,6 +79,7 @@ class Lab:
     sweeps: Sweeps = field(default_factory=Sweeps)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
+    _parts: dict[type[Any], Part] = field(default_factory=dict)
     _sent: dict[tuple[str, str | None], dict[int, str]] = field(default_factory=dict)
     _launcher: Launcher | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -87,12 +99,21 @@ class Lab:
         """
         self.tried.close()
         self.sweeps.close()
+        for each in self._parts.values():
+            each.close()
         if self._launcher is not None:
             self._launcher.stop_runs(STOPPED, give_up)
         self.hub.close()
         self.recordings.close()
         if self._launcher is not None:
             self._launcher.close()
+
+    def part(self, kind: type[PartT]) -> PartT:
+        """The one object of this class, made on first use and closed with the lab."""
+        with self._lock:
+            found = self._parts.get(kind) or kind()
+            self._parts[kind] = found
+        return cast(PartT, found)
 
     @property
     def launcher(self) -> Launcher:

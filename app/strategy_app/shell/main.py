@@ -10,18 +10,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from strategy_app.added_pages import added_pages, source_of
 from strategy_app.server.state import lab
 from strategy_app.server.viewers import current_viewer
-from strategy_app.shell.added_pages import added_pages
 from strategy_app.widgets import html_table
-from strategy_app.widgets.places import PLACES, TITLES
+from strategy_app.widgets.places import places, titles
 from strategy_app.widgets.title import LAB, set_title
 
 APP = Path(__file__).parents[1]
 
 HOME = "lab"
-FIRST = {place.entries[0].page: place.title for place in PLACES}
-"""Where the header leads to: the first page of each place."""
 
 STYLE = """
 /* Background and border mark the selected item: blue text alone is faint on a dark page. */
@@ -60,23 +58,24 @@ div > :is(input:not([type=checkbox], [type=radio], [type=range]), textarea):focu
 # A file of ours: an icon by name would be fetched from outside.
 st.set_page_config(page_title=LAB, page_icon=str(APP / "icon.svg"), layout="wide")
 st.html(f"<style>{STYLE}{html_table.STYLE}</style>")
-own = {
-    name: st.Page(
-        APP / "pages" / f"{name}.py",
-        title=FIRST.get(name, title),
-        url_path=name,
-        default=name == HOME,
-        visibility="visible" if name in FIRST else "hidden",
-    )
-    for name, title in TITLES.items()
-}
-added = {
-    name: st.Page(each.show, title=each.title, url_path=name)
-    for name, each in added_pages().items()
-    if name not in own
-}
-page = st.navigation([*own.values(), *added.values()], position="top")
-set_title(TITLES.get(page.url_path, page.title))
+in_places = titles()
+# The header leads to the first page of each place, and to added pages that are in none.
+header = {place.entries[0].page: place.title for place in places()}
+header |= {name: each.title for name, each in added_pages().items() if name not in in_places}
+page = st.navigation(
+    [
+        st.Page(
+            source_of(name),
+            title=header.get(name, title),
+            url_path=name,
+            default=name == HOME,
+            visibility="visible" if name in header else "hidden",
+        )
+        for name, title in (header | in_places).items()
+    ],
+    position="top",
+)
+set_title(in_places.get(page.url_path, page.title))
 if page.url_path != "contexts":
     lab().recordings.leave(current_viewer())
 page.run()

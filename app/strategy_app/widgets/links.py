@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
-PAGES = Path(__file__).parents[1] / "pages"
+from strategy_app.added_pages import source_of
 
 
 def page_link(
@@ -20,14 +20,19 @@ def page_link(
     """A link to a page by the name in its address, e.g. `timeline`, about a run or with a query."""
     if run is not None:
         query = {"run": run}
-    st.page_link(str(PAGES / f"{page}.py"), label=label, query_params=query)
+    st.page_link(_page(page), label=label, query_params=query)
 
 
 def open_page(page: str, run: str) -> None:
     """Go to a page about a run."""
-    st.switch_page(str(PAGES / f"{page}.py"), query_params={"run": run})
+    st.switch_page(_page(page), query_params={"run": run})
 
 
 def open_step(page: str, run: str, step: int) -> None:
     """Go to a page about a run, at a step."""
-    st.switch_page(str(PAGES / f"{page}.py"), query_params={"run": run, "step": str(step)})
+    st.switch_page(_page(page), query_params={"run": run, "step": str(step)})
+
+
+def _page(address: str) -> str | StreamlitPage:
+    source = source_of(address)
+    return st.Page(source, url_path=address) if callable(source) else str(source)

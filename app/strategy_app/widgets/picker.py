@@ -11,7 +11,7 @@ from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
-from strategy_app.widgets.places import TITLES, show_head
+from strategy_app.widgets.places import show_head, titles
 from strategy_app.widgets.refresh import follow
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.text import as_markdown, plain
@@ -65,7 +65,7 @@ def run_page(
             show_head(page)
         return None
     st.session_state[LAST_RUN] = entry.name
-    set_title(TITLES[page], entry.title)
+    set_title(titles()[page], entry.title)
     try:
         opened = open_run(entry.path)
     except LabError as error:

@@ -1,17 +1,18 @@
 """The places of the page: what the header leads to, and what each place shows of a run.
 
 A page's address is the name of its file. All that names pages, their titles and their order is
-here.
+here; pages that packages add come last in the place that they name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from strategy_app.added_pages import added_pages
 from strategy_app.widgets.links import page_link
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
@@ -49,8 +50,9 @@ WHY = Entry("overview", "Why")
 LIVE = "lab"
 """The page of a new run, and with `?run=`, of a run as it goes on."""
 _WAYS_OF_WHY = ((WHY.page, "Cause"), (LIVE, "Steps"))
-RUN = Place(
-    "Run",
+RUN = "Run"
+_RUN = Place(
+    RUN,
     (
         WHY,
         Entry("timeline", "Timeline", (("timeline", "All steps"), ("film", "Step film"))),
@@ -58,24 +60,36 @@ RUN = Place(
         Entry("placement", "Model", _MODEL),
     ),
 )
-PLACES = (
+_PLACES = (
     Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"), Entry("sweep", "Sweep"))),
-    RUN,
+    _RUN,
     Place("Experiment", (Entry("what_if", "What if"), Entry("compare", "Compare"))),
     Place("Learn", (Entry("contexts", "Contexts"),)),
     Place("Help", (Entry("help", "Help"),)),
 )
-TITLES = {
-    page: title
-    for place in PLACES
-    for entry in place.entries
-    for page, title in entry.titles.items()
-}
 
 
-def place_of(page: str) -> Place:
-    """The place that a page of the lab belongs to."""
-    return next(place for place in PLACES if page in place.pages)
+def places() -> tuple[Place, ...]:
+    """The places by their order in the header."""
+    added = added_pages().items()
+
+    def entries(title: str) -> Iterator[Entry]:
+        return (Entry(address, page.title) for address, page in added if page.place == title)
+
+    return tuple(
+        replace(place, entries=(*place.entries, *entries(place.title))) for place in _PLACES
+    )
+
+
+def place_called(title: str) -> Place:
+    """The place of this title."""
+    return next(place for place in places() if place.title == title)
+
+
+def titles() -> dict[str, str]:
+    """The title of each page that has a place, by its address."""
+    entries = (entry for place in places() for entry in place.entries)
+    return {page: title for entry in entries for page, title in entry.titles.items()}
 
 
 def has_something(page: str, segments: Sequence[SegmentOpened]) -> bool:
@@ -102,15 +116,15 @@ def show_head(
       segments: those of the run: a page without anything to show of it is left out.
       is_over: whether the run is. Of one that goes on, Why is the page that follows it.
     """
-    place = place_of(page)
+    place = next(each for each in places() if page in each.pages)
     entry = next(each for each in place.entries if page in each.titles)
     modes = [item for item in entry.modes if has_something(item[0], segments) or item[0] == page]
     with page_row():
         with st.container(key="page_title"):
-            st.title(TITLES[page], anchor=False)
-            mark_place(place, entry.page)
-        show_row(place, run, is_over=is_over)
-        if entry is WHY and run is not None:
+            st.title(entry.titles[page], anchor=False)
+            mark_place(place.title, entry.page)
+        show_row(place.title, run, is_over=is_over)
+        if entry.page == WHY.page and run is not None:
             show_ways_of_why(run)
         elif len(modes) > 1:
             _show_modes(modes, run)
@@ -127,11 +141,12 @@ def page_row() -> DeltaGenerator:
     )
 
 
-def show_row(place: Place, run: str | None, *, is_over: bool = True) -> None:
+def show_row(title: str, run: str | None, *, is_over: bool = True) -> None:
     """Draw the links to a place's pages."""
-    if len(place.entries) > 1:
-        for each in place.entries:
-            is_live = each is WHY and run is not None and not is_over
+    entries = place_called(title).entries
+    if len(entries) > 1:
+        for each in entries:
+            is_live = each.page == WHY.page and run is not None and not is_over
             page_link(LIVE if is_live else each.page, each.title, run=run)
 
 
@@ -146,12 +161,12 @@ def _show_modes(modes: Sequence[tuple[str, str]], run: str | None) -> None:
             page_link(address, title, run=run)
 
 
-def mark_place(place: Place, page: str = "") -> None:
+def mark_place(title: str, page: str = "") -> None:
     """Mark the header's item of a place, and the row's item of a page.
 
     Streamlit marks only the page that is open, which may be another mode of the row's item.
     """
-    header = f'[data-testid=stTopNavLink][href$="/{place.entries[0].page}"]'
+    header = f'[data-testid=stTopNavLink][href$="/{place_called(title).entries[0].page}"]'
     addresses = [f'[href="{page}"]', f'[href^="{page}?"]']
     addresses += ['[href^="?"]'] if page == WHY.page else []  # of a run that goes on
     row = f".st-key-page_row a:not(.st-key-page_modes a):is({', '.join(addresses)})"

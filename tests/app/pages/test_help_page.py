@@ -13,7 +13,7 @@ from tests.app.looking import ALL, open_page, rerun, text_of
 
 
 def test_every_page_has_one_place() -> None:
-    pages = [page for place in places.PLACES for page in place.pages]
+    pages = [page for place in places.places() for page in place.pages]
     assert sorted(pages) == sorted(ALL)
 
 

@@ -39,6 +39,20 @@ def test_commands_of_the_newest_runs_alone_are_remembered(
     assert lab.sent_to(lab.hub.run("a")) == {}
 
 
+def test_what_a_package_keeps_beside_the_lab_is_closed_with_it(tmp_path: Path) -> None:
+    class Work:
+        is_over = False
+
+        def close(self) -> None:
+            self.is_over = True
+
+    lab = state.configure(tmp_path)
+    work = lab.part(Work)
+    assert lab.part(Work) is work
+    lab.close()
+    assert work.is_over
+
+
 def test_the_timeline_of_a_run_whose_spans_are_a_dangling_link_is_empty(tmp_path: Path) -> None:
     run = write_run(tmp_path / "a", steps=30, windows=1)
     (spans,) = run.rglob("spans.parquet")

@@ -1,0 +1,51 @@
+"""Pages that packages add, by entry points of the group `strategy_lab.pages`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from strategy_profiles.errors import LabError
+from strategy_profiles.registered import loaded, registered
+
+_PAGES = Path(__file__).with_name("pages")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page at the address of its entry point's name."""
+
+    title: str
+    show: Callable[[], None]
+    """Draws it with Streamlit; called at each run of the page."""
+    place: str | None = None
+    """The title of the place in whose row it is; None: it is an item of the header."""
+
+
+def addresses() -> set[str]:
+    """The address of every page, found without importing any."""
+    return {*(file.stem for file in _PAGES.glob("[a-z]*.py")), *registered("pages")}
+
+
+def added_pages() -> dict[str, Page]:
+    """The pages by address; one that cannot be loaded says why in its place."""
+    pages, errors = loaded("pages", Page)
+    found = pages | {name: _explained(name, error) for name, error in errors.items()}
+    return {name: page for name, page in found.items() if not _own(name).is_file()}
+
+
+def source_of(address: str) -> Path | Callable[[], None]:
+    """What Streamlit runs to draw a page: a file of the lab's, or a function of a package."""
+    own = _own(address)
+    return own if own.is_file() else added_pages()[address].show
+
+
+def _own(address: str) -> Path:
+    return _PAGES / f"{address}.py"
+
+
+def _explained(name: str, error: LabError) -> Page:
+    return Page(name, lambda: st.error(str(error)))

@@ -24,7 +24,6 @@ ALL = (
     "servers",
     "contexts",
     "compare",
-    "sweep",
     "runs",
     "help",
     *added_pages(),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations, product
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -18,7 +17,6 @@ from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
 from strategy_app.charts.runs import together
-from strategy_app.charts.sweep import pareto
 from strategy_profiles.analysis.mesh_links import MeshLink
 from strategy_profiles.analysis.model_graph.picture import model_picture
 from strategy_profiles.answers.answer import Line, Lines
@@ -31,9 +29,7 @@ from strategy_profiles.reporting.palette import (
     device_colours,
     run_colour,
 )
-from strategy_profiles.sweep.results import results
 from strategy_profiles.tables.store import load
-from tests.profiles.sweep.made_sweep import made_sweep, played
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -53,29 +49,6 @@ def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
     (line,) = steps.step_time(step, np.full(250, 20.0), []).data
     assert line.name == steps.EACH
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
-
-
-def test_a_front_of_one_configuration_is_no_line_in_the_legend() -> None:
-    only = pareto(results(played(made_sweep(1), lambda _planned: 100.0)), "step_ms")
-    assert [points.mode for points in only.data] == ["markers"]
-    assert not [points.name for points in only.data if "front" in points.name]
-    # The first configuration has the shortest steps, the second the most examples per second.
-    two = pareto(results(played(made_sweep(2), lambda run: 100.0 + run.configuration)), "step_ms")
-    assert [points.mode for points in two.data].count("lines") == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "is_written"),
-    [("mirrored batch 512", True), ("mirrored 1 device packs 1 xla off batch 512", False)],
-)
-def test_a_name_that_does_not_fit_a_narrow_screen_is_not_in_the_chart(
-    name: str, is_written: bool
-) -> None:
-    made = made_sweep(2)
-    named = [msgspec.structs.replace(each, label=name) for each in made.configurations]
-    sweep = msgspec.structs.replace(made, configurations=named)
-    chart = pareto(results(played(sweep, lambda run: 100.0 + run.configuration)), "step_ms")
-    assert [each.text for each in chart.layout.annotations] == [f"<b>{name}</b>"] * is_written
 
 
 def test_an_axis_of_few_steps_marks_no_half_steps() -> None:

@@ -15,6 +15,7 @@ from strategy_core.cli.main import main, verb_parsers
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_profiles.errors import LabError
 from strategy_profiles.user_input.arguments import number, whole
+from tests.doors.guards import ADDRESS, NAME, PROGRAM, SPEC, TEXT, TO_READ, TO_WRITE
 from tests.doors.hostile import TEXTS, check_sentence, make_files, no_hang
 from tests.plugins.leaves import asked, files_of_leaves
 from tests.synthetic import write_run
@@ -22,24 +23,7 @@ from tests.synthetic import write_run
 pytestmark = pytest.mark.slow
 
 STARTS = "a process would start"
-TO_READ = "what is there is read"
-"""Whatever is there instead of what is wanted is refused."""
-TO_WRITE = "something is written there"
-"""Whatever is there is refused, or a file is replaced as asked."""
-TEXT = "a text of the lab's own form"
-NAME = "a name that is looked up"
-ADDRESS = "an address or a host"
-PROGRAM = "the program's own"
 
-_SPEC = {
-    "spec": (TO_READ, ".yaml"),
-    "--devices": (TEXT, ""),
-    "--workload": (TO_READ, ".py"),
-    "--data": (TO_READ, ".npz"),
-    "--set": (TEXT, ""),
-    "--inject": (TEXT, ""),
-    "--reconfigure": (TEXT, ""),
-}
 GUARDS: dict[str, dict[str, tuple[str, str]]] = {
     "attach": {
         "run_folder": (TO_READ, ""),
@@ -68,22 +52,13 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "recover": {"run_folder": (TO_READ, "")},
     "run": {
-        **_SPEC,
+        **SPEC,
         "--repeat": (TEXT, ""),
         "--interleave": (TO_READ, ".yaml"),
         "--output": (TO_WRITE, ""),
     },
     "sql": {"run_folder": (TO_READ, ""), "query": (TEXT, "")},
     "summary": {"run_folder": (TO_READ, "")},
-    "sweep": {
-        **_SPEC,
-        "--vary": (TO_READ, ".yaml"),
-        "--resume": (NAME, ""),
-        "--show": (NAME, ""),
-        "--runs": (TO_WRITE, ""),
-        "--markdown": (TO_WRITE, ""),
-        "--csv": (TO_WRITE, ""),
-    },
     "trace": {
         "--output": (TO_WRITE, ""),
         "--runs": (TO_WRITE, ""),
@@ -100,7 +75,7 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
         "--try": (TEXT, ""),
     },
     "worker": {
-        **_SPEC,
+        **SPEC,
         "--cluster": (TO_READ, ".json"),
         "--resume": (TO_READ, ""),
         "--output": (TO_WRITE, ""),
@@ -125,10 +100,11 @@ CHECKED_LATER = {
     ("doctor", "--runs"),
     ("sql", "run_folder"),  # by the process that reads the run
     ("worker", "--resume"),
-    ("sweep", "--markdown"),  # at the end
-    ("sweep", "--csv"),
     ("trace", "--runs"),  # not used beside --output
 }
+
+for later in asked("CHECKED_LATER"):
+    CHECKED_LATER |= later
 
 NEEDED: dict[str, dict[str, str]] = {
     "attach": {"run_folder": "RUN"},
@@ -143,7 +119,6 @@ NEEDED: dict[str, dict[str, str]] = {
     "run": {"output": "NEW"},
     "sql": {"run_folder": "RUN", "query": "select 1"},
     "summary": {"run_folder": "RUN"},
-    "sweep": {"runs": "NEW"},
     "trace": {"output": "NEW", "program": "PROGRAM"},
     "what-if": {"run_folder": "RUN"},
     "worker": {"output": "NEW", "cluster": "127.0.0.1:9001,127.0.0.1:9002", "index": "0"},
@@ -211,7 +186,8 @@ def starts_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(subprocess.Popen, "__init__", start)
     monkeypatch.setattr(subprocess.Popen, "__del__", lambda _self: None, raising=False)
     host = Inventory((PhysicalDevice("CPU", "/physical_device:CPU:0"),), "")
-    monkeypatch.setattr("strategy_core.cli.sweep.probe", lambda: host)
+    for name in asked("PROBES"):
+        monkeypatch.setattr(name, lambda: host)
 
 
 def test_every_argument_has_a_guard() -> None:

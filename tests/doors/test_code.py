@@ -45,7 +45,6 @@ OPENS = {
     "strategy_core/doctor/tensorflow_check.py": SYSTEM,
     "strategy_core/launcher/last_captures.py": WRITES,
     "strategy_core/launcher/runs_lock.py": LOCKS,
-    "strategy_core/launcher/sweeping.py": LOCKS,
     "strategy_core/lecture/recording.py": OWN,
     "strategy_core/lecture/ship.py": SELF,
     "strategy_core/planning/inventory.py": CHILD,

@@ -11,12 +11,11 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from strategy_profiles.sweep.record import save
 from tests.e2e.axe import findings
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.growing_run import begin_run, end_run
-from tests.profiles.sweep.made_sweep import made_sweep, played
+from tests.plugins.leaves import asked
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -30,9 +29,7 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
         ("compare", {"a": "axe-a", "b": "axe-b"}),
         ("contexts", {}),
         ("compare", {"a": "axe-a", "b": "axe-b", "each": "axe-cores"}),
-        ("sweep", {"sweep": "sweep-1"}),
         ("runs", {}),
-        ("sweep", {"sweep": "New sweep"}),
     ],
     "a run": [
         ("", {"run": "axe-a"}),
@@ -51,6 +48,9 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
         (name, {"run": "axe-wide"}) for name in ("", *OF_ANY) if name != "what_if"
     ],
 }
+for pages in asked("PAGES"):
+    for about, more in pages.items():
+        PAGES[about] += more
 """Pages, by what they are about. Each but the first of a list is reached without a load."""
 SELF_CONTAINED = (
     "report/axe-a",
@@ -70,7 +70,8 @@ def runs(server: Server) -> Iterator[Server]:
     server.write_run("axe-wide", steps=60, windows=1, replicas=16, straggler=(5, 30.0))
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
     shutil.copytree(CAPTURED, server.runs / "axe-captured")
-    save(played(made_sweep(4), lambda turn: 100.0 + 30 * turn.configuration), server.runs)
+    for make in asked("make_pages"):
+        make(server.runs)
     running = begin_run(server.runs / "axe-running", steps=60)
     yield server
     end_run(running)

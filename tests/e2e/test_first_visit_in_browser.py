@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from strategy_app.server.assets import NEEDED
+from strategy_app.server.assets import needed
 from tests.e2e.conftest import Server
 from tests.e2e.drawn import wait_until, wait_until_drawn
 from tests.e2e.layout_shift import GOOD, layout_shift, watch_layout
+from tests.plugins.leaves import asked
 from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
@@ -28,8 +29,9 @@ QUERIES = {
     "/contexts": {},
     "/cores": {"run": "seen-on-tpu"},
     "/servers": {"run": "seen-with-servers"},
-    "/sweep": {"sweep": "New sweep"},
 }
+for queries in asked("QUERIES"):
+    QUERIES |= queries
 SEEN = {"run": "seen"}
 IS_CUT = "group => group.scrollWidth > group.clientWidth"
 
@@ -45,7 +47,7 @@ def seen(server: Server) -> Server:
 
 
 @pytest.mark.long(keep=3)
-@pytest.mark.parametrize("path", NEEDED)
+@pytest.mark.parametrize("path", needed())
 def test_all_modules_of_a_page_are_announced_with_it(
     path: str, open_page: Callable[..., Page], seen: Server
 ) -> None:

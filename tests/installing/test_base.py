@@ -111,11 +111,11 @@ def test_what_reads_runs_needs_no_extra(lab: Lab, command: str) -> None:
         ("run", "tensorflow"),
         ("trace train.py", "tensorflow"),
         ("worker", "tensorflow"),
-        ("sweep", "tensorflow"),
         ("devices", "tensorflow"),
         ("ui", "ui"),
         ("", "ui"),
         *((verb, verb) for verb in registered("verbs") if verb in extras()),
+        *((verb, extra) for verbs in asked("NEEDS") for verb, extra in verbs.items()),
     ],
 )
 def test_a_verb_names_the_extra_that_it_lacks(lab: Lab, command: str, extra: str) -> None:

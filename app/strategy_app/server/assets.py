@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit.file_util import get_static_dir
 
-from strategy_app.added_pages import addresses
+from strategy_app.added_pages import added_pages, addresses
 from strategy_app.server.chart_library import ADDRESS, START_SCRIPT
 from strategy_app.server.first_style import FIRST_STYLE
 from strategy_app.server.lost_page import LOST_PAGE_SCRIPT
@@ -40,7 +40,6 @@ NEEDED = {
         *("LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
     ),
     "/what_if": (*HEAD, *FIELDS, TABLES),
-    "/sweep": (*HEAD, *FIELDS, "Multiselect"),
     "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
     "/timeline": (*HEAD, COMPONENT),
     "/help": (*HEAD, *FIELDS),
@@ -121,6 +120,12 @@ def index_page(static: Path) -> str | None:
     return text.replace("</head>", f"{_HEAD}</head>", 1)
 
 
+def needed() -> dict[str, tuple[str, ...]]:
+    """Return the modules that each page needs, those of packages too."""
+    added = {f"/{name}": (*HEAD, *page.needs) for name, page in added_pages().items()}
+    return NEEDED | added
+
+
 def link_headers(static: Path) -> dict[str, str]:
     """Return the `Link` header per path, with the modules that `index.html` does not name.
 
@@ -132,7 +137,7 @@ def link_headers(static: Path) -> dict[str, str]:
     except OSError:
         return {}
     headers = {}
-    for path, names in NEEDED.items():
+    for path, names in needed().items():
         found: dict[str, None] = {}
         for name in names:
             for module in sorted(modules.glob(f"{name}.*.js")):

@@ -17,7 +17,6 @@ from strategy_app.lecture.shown import as_recorded, recorded_live
 from strategy_app.live.hub import Hub
 from strategy_app.live.live_run import LiveRun
 from strategy_app.server.context_recordings import ContextRecordings, Key
-from strategy_app.server.sweeps import Sweeps
 from strategy_app.server.timelines import Timelines
 from strategy_app.server.tried_changes import TriedChanges
 from strategy_app.server.viewers import is_connected
@@ -76,7 +75,6 @@ class Lab:
     """Where a lecture's room listens; None: the first free one."""
     recordings: ContextRecordings = field(default_factory=_make_recordings)
     tried: TriedChanges = field(default_factory=TriedChanges)
-    sweeps: Sweeps = field(default_factory=Sweeps)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
     _parts: dict[type[Any], Part] = field(default_factory=dict)
@@ -98,7 +96,6 @@ class Lab:
         `give_up` says whether to end them at once instead.
         """
         self.tried.close()
-        self.sweeps.close()
         for each in self._parts.values():
             each.close()
         if self._launcher is not None:

@@ -61,7 +61,7 @@ _RUN = Place(
     ),
 )
 _PLACES = (
-    Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"), Entry("sweep", "Sweep"))),
+    Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"))),
     _RUN,
     Place("Experiment", (Entry("what_if", "What if"), Entry("compare", "Compare"))),
     Place("Learn", (Entry("contexts", "Contexts"),)),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from strategy_core.cli.main import main
+from tests.doors.guards import TEXT, TO_READ, TO_WRITE
 
-_TO_READ, _TO_WRITE = ("what is there is read", ""), ("something is written there", "")
 GUARDS = {
-    "baseline": {"runs": _TO_READ, "--output": _TO_WRITE},
+    "baseline": {"runs": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "gate": {
-        "runs": _TO_READ,
-        "--baseline": _TO_READ,
-        "--allow": ("a text of the lab's own form", ""),
-        "--markdown": _TO_WRITE,
-        "--benchmark-json": _TO_WRITE,
-        "--bencher-json": _TO_WRITE,
+        "runs": (TO_READ, ""),
+        "--baseline": (TO_READ, ""),
+        "--allow": (TEXT, ""),
+        "--markdown": (TO_WRITE, ""),
+        "--benchmark-json": (TO_WRITE, ""),
+        "--bencher-json": (TO_WRITE, ""),
     },
 }
 NEEDED = {

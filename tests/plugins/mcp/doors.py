@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.doors.guards import PROGRAM
+
 OPENS = {"strategy_mcp/answers.py": "what this process, or one that it started, has written"}
 IMPORTED = {"mcp": ""}
-GUARDS = {"mcp": {"--runs": ("the program's own", "")}}
+GUARDS = {"mcp": {"--runs": (PROGRAM, "")}}

@@ -29,7 +29,6 @@ IMPORTED = {
     "run": "numpy pyarrow pydantic rich yaml",
     "sql": "numpy pyarrow rich",
     "summary": "",
-    "sweep": "numpy pyarrow pydantic rich yaml",
     "trace": "",
     "ui": "",
     "what-if": "rich",

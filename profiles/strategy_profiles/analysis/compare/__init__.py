@@ -1,5 +1,5 @@
 """Is one run, or one set of runs, faster than another?
 
 Statistics and the sentence that reports them. What follows from a difference is decided elsewhere:
-in `gate` and `sweep`.
+in the leaves gate and sweep.
 """

@@ -23,6 +23,8 @@ class Page:
     """Draws it with Streamlit; called at each run of the page."""
     place: str | None = None
     """The title of the place in whose row it is; None: it is an item of the header."""
+    beside: str | None = None
+    """The page of that place, by its address, that shows the same in another way."""
     needs: tuple[str, ...] = ()
     """Streamlit's modules that it draws with, as in `strategy_app.server.assets.NEEDED`."""
 

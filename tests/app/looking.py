@@ -16,7 +16,6 @@ ALL = (
     "lab",
     "overview",
     "timeline",
-    "film",
     "what_if",
     "communication",
     "placement",

@@ -16,6 +16,7 @@ from strategy_app.lecture.lecture import Lecture
 from strategy_app.lecture.room import Room
 from strategy_app.server import chart_library, state
 from strategy_app.server.routes import build_routes
+from strategy_profiles.exports import step_pages
 from tests.app.asgi import Answer, Client
 from tests.app.lecture.conftest import SCENES, no_live, recorded
 from tests.doors.code import PACKAGES
@@ -30,7 +31,7 @@ ROUTES: dict[str, dict[str, str]] = {
     "/healthz": {},
     "/lab": {"run": "one"},
     "/report/{run}": {},
-    "/report/{run}/film": {"step": "5"},
+    "/report/{run}/{format}": {"step": "5"},
     "/api/runs/{run}/timeline": {"opening": "1", "step": "5", "view": "0-100"},
     "/api/runs/{run}/spans": {"from": "0", "to": "1", "px": "9", "identity": "x", "part": "0"},
     "/api/runs/{run}/search": {"text": "x"},
@@ -55,7 +56,15 @@ ROOM: dict[str, dict[str, str]] = {
     "/{code}/question": {"seen": "0"},
     "/{code}/answers/{scene:bounded}/{choice:bounded}": {},
 }
-GOOD = {"run": "one", "command": "back", "code": "CODE23", "scene": "0", "choice": "1"}
+GOOD = {
+    "run": "one",
+    "format": next(iter(step_pages()), "film"),
+    "command": "back",
+    "code": "CODE23",
+    "scene": "0",
+    "choice": "1",
+}
+GOOD["format"] = next(iter(step_pages()), "none")
 WAITS = {"/api/lecture": "seen", "/{code}/question": "seen"}
 """Answered when there is something new; a small number would wait for that."""
 PREFIXES = ("packs=", "link=", "batch=", "algorithm=", "faster=")

@@ -22,7 +22,7 @@ Visit = Callable[..., Page]
 Scheme = Literal["light", "dark"]
 PHONE: ViewportSize = {"width": 390, "height": 844}
 CAPTURED = Path(__file__).parents[1] / "data" / "captured_step"
-OF_ANY = ("overview", "timeline", "film", "what_if", "communication", "placement")
+OF_ANY = ("overview", "timeline", "what_if", "communication", "placement")
 PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "no run": [
         ("", {}),
@@ -38,7 +38,7 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     ],
     "a running run, a captured step, and cores": [
         ("overview", {"run": "axe-running"}),
-        *((name, {"run": "axe-captured"}) for name in ("what_if", "film", "placement")),
+        *((name, {"run": "axe-captured"}) for name in ("what_if", "placement")),
         ("cores", {"run": "axe-cores"}),
     ],
     "a run that failed before any step was captured": [
@@ -55,10 +55,9 @@ for pages in asked("PAGES"):
 SELF_CONTAINED = (
     "report/axe-a",
     "report/axe-captured",
-    "report/axe-captured/film",
     "report/axe-failed",
     "report/axe-wide",
-    "report/axe-wide/film",
+    *(address for addresses in asked("SELF_CONTAINED") for address in addresses),
 )
 
 

@@ -65,13 +65,6 @@ def test_the_links_of_an_ended_run_are_one_line(run: str, visit: Callable[..., P
     assert len({round((link.bounding_box() or {})["y"]) for link in links.all()}) == 1
 
 
-def test_a_film_of_many_replicas_is_in_sight_with_its_legend(visit: Callable[..., Page]) -> None:
-    film = visit("film", run="many").frame_locator("iframe")
-    expect(film.locator(".caption")).to_contain_text("Replica 5 is")
-    for part in (film.locator(".caption"), film.get_by_role("slider"), film.locator(".legend")):
-        expect(part).to_be_in_viewport(ratio=1)
-
-
 def test_a_run_of_one_step_has_sentences_in_place_of_charts(
     visit: Callable[..., Page], runs: Server
 ) -> None:
@@ -89,4 +82,3 @@ def test_a_timeline_without_captures_offers_nothing_to_move(visit: Callable[...,
     page = visit("timeline", run="one-step")
     expect(page.get_by_text("No step of this run was captured in full")).to_be_visible()
     expect(page.get_by_role("button", name="Whole run (Home)")).to_be_hidden()
-    expect(page.get_by_text("Watch one of these steps as a film")).to_have_count(0)

@@ -90,7 +90,6 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "compare a b",
         "export a --format html -o report.html",
         "export a --format parquet -o tables",
-        "export a --format film -o film.html",
         "sql a SELECT(1)",
         f"what-if {DATA / 'input_stages'} --faster compute=2",
         "recover a",

@@ -14,7 +14,7 @@ from strategy_core.lecture.course import Scene
 from strategy_core.lecture.question import Question
 from strategy_core.lecture.recording import Program, Run, Trace
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.film import step_page
+from strategy_profiles.exports import download, step_pages
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.run.injected_delay import injected_delays
 from strategy_profiles.spec.run_spec import RunSpec, parse_spec
@@ -36,7 +36,7 @@ class EvaluatedScene:
     origin: str
     """Where the recording is from, as a sentence."""
     picture: Callable[[], str]
-    """Makes the page of the evidence: the context viewer, or the film of a step."""
+    """Makes the page of the evidence: the context viewer, or a step of a run."""
     program: str = ""
     setup: tuple[dict[str, Any], ...] = ()
     """One box for each replica of a run."""
@@ -81,8 +81,15 @@ def _of_trace(scene: Scene, trace: Trace, origin: str) -> EvaluatedScene:
 
 def _of_run(scene: Scene, profile: Profile, origin: str, run: str | None = None) -> EvaluatedScene:
     return EvaluatedScene(
-        scene.ask(profile), origin, lambda: step_page(profile), setup=_setup(profile), run=run
+        scene.ask(profile), origin, lambda: _picture(profile), setup=_setup(profile), run=run
     )
+
+
+def _picture(profile: Profile) -> str:
+    """The usual step of a run, or the report if no format shows a step."""
+    for pages in step_pages().values():
+        return pages.make(profile, None)
+    return download(profile, "html").data.decode()
 
 
 def _setup(profile: Profile) -> tuple[dict[str, Any], ...]:

@@ -23,8 +23,8 @@ from strategy_app.widgets.places import LIVE
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
+from strategy_profiles.analysis.no_capture import ANNOTATE_STEPS
 from strategy_profiles.answers.answer import Code
-from strategy_profiles.film import ANNOTATE_STEPS
 from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from strategy_app.components.timeline import timeline_view
 from strategy_app.widgets.clocks import show_clocks
-from strategy_app.widgets.links import open_step, page_link
+from strategy_app.widgets.links import open_step
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.step_chart import has_timeline
-from strategy_profiles.film import film_steps
 
 opened = run_page("timeline", shows="each op of captured steps in time, replica by replica")
 if opened is not None:
     run = opened.profile.path.name
-    has_spans = has_timeline(opened)
-    step = timeline_view(run, has_spans=has_spans)
+    step = timeline_view(run, has_spans=has_timeline(opened))
     if step is not None:
         open_step("overview", run, step)
-    if has_spans and opened.ask(film_steps):
-        page_link("film", "Watch one of these steps as a film", run=run)
     show_clocks(opened)

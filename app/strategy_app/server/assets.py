@@ -43,7 +43,6 @@ NEEDED = {
     "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
     "/timeline": (*HEAD, COMPONENT),
     "/help": (*HEAD, *FIELDS),
-    "/film": (*HEAD, "LinkButton", "DownloadButton", "IFrame"),
 }
 """Streamlit's modules that each page needs, by the page's path, in the order of need. Under a
 Streamlit that names them differently, pages are slower, not wrong."""

@@ -15,7 +15,7 @@ from strategy_app.server import state
 from strategy_app.server.banner import addresses
 from strategy_app.server.route_errors import explained
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.film import film_script
+from strategy_profiles.exports import step_pages
 from strategy_profiles.reporting.document import follow_theme
 from strategy_profiles.stepper.page import viewer_script
 from strategy_profiles.user_input.text import whole_or_none
@@ -23,7 +23,8 @@ from strategy_profiles.user_input.text import whole_or_none
 
 async def page(_request: Request) -> Response:
     """`/lecture`: the page for the projector."""
-    scripts = (follow_theme(), film_script(), viewer_script())
+    framed = (each.script() for each in step_pages().values())
+    scripts = (follow_theme(), *framed, viewer_script())
     text, policy = document("lecturer", "Lecture · Strategy Lab", *scripts)
     return HTMLResponse(text, headers={"Content-Security-Policy": policy})
 

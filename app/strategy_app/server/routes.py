@@ -17,7 +17,6 @@ from strategy_app.server.lost_server import HERE, here
 from strategy_app.server.route_errors import explained
 from strategy_profiles import exports
 from strategy_profiles.errors import LabError, RunFolderError, SpecError
-from strategy_profiles.exports.film import step_page
 from strategy_profiles.tables.store import load
 from strategy_profiles.user_input.text import TextError, parse_whole, shown
 
@@ -80,11 +79,15 @@ async def report(request: Request) -> Response:
 
 
 @explained
-async def film(request: Request) -> Response:
-    """`/report/{run}/film?step=`: a step, or the usual one, as a self-contained page."""
+async def page_of_step(request: Request) -> Response:
+    """`/report/{run}/{format}?step=`: a step, or the usual one, as a self-contained page."""
     folder = run_folder(state.lab().runs, request.path_params["run"])
+    name, pages = request.path_params["format"], exports.step_pages()
+    if name not in pages:
+        problem = f"No format {shown(name)} shows a step as a page"
+        raise SpecError(problem, advice=f"Those that do: {', '.join(pages) or 'none'}")
     step = _step_of(request)
-    return _own_page(await asyncio.to_thread(lambda: step_page(load(folder), step)))
+    return _own_page(await asyncio.to_thread(lambda: pages[name].make(load(folder), step)))
 
 
 def _step_of(request: Request) -> int | None:
@@ -123,7 +126,7 @@ def build_routes() -> list[BaseRoute]:
         WebSocketRoute(HERE, here),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
-        Route("/report/{run}/film", film),
+        Route("/report/{run}/{format}", page_of_step),
         *chart_library.ROUTES,
         *timeline_routes.ROUTES,
         *lecture_routes.ROUTES,

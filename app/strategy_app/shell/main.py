@@ -32,8 +32,6 @@ STYLE = """
 /* At 1280x720 the fields below the cards are in sight. */
 [class*=st-key-place_] {padding:0.5rem !important}
 [class*=st-key-place_] [data-testid=stMarkdownContainer] p {line-height:1.35}
-/* As tall as the film makes its frame, not as tall as it was before its layout. */
-.st-key-film [data-testid=stElementContainer] {height:auto !important}
 .st-key-form h1 {padding:0 0 0.25rem}
 /* So that the longest heading fits its column at 1280 px: else its fields begin lower. */
 .st-key-form h2 {font-size:1.25rem; padding:0.25rem 0}

@@ -6,13 +6,13 @@ here; pages that packages add come last in the place that they name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from strategy_app.added_pages import added_pages
+from strategy_app.added_pages import Page, added_pages
 from strategy_app.widgets.links import page_link
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
@@ -55,7 +55,7 @@ _RUN = Place(
     RUN,
     (
         WHY,
-        Entry("timeline", "Timeline", (("timeline", "All steps"), ("film", "Step film"))),
+        Entry("timeline", "Timeline", (("timeline", "All steps"),)),
         Entry("communication", "Communication"),
         Entry("placement", "Model", _MODEL),
     ),
@@ -71,14 +71,19 @@ _PLACES = (
 
 def places() -> tuple[Place, ...]:
     """The places by their order in the header."""
-    added = added_pages().items()
+    added = added_pages()
+    return tuple(_with_added(place, added) for place in _PLACES)
 
-    def entries(title: str) -> Iterator[Entry]:
-        return (Entry(address, page.title) for address, page in added if page.place == title)
 
-    return tuple(
-        replace(place, entries=(*place.entries, *entries(place.title))) for place in _PLACES
+def _with_added(place: Place, added: Mapping[str, Page]) -> Place:
+    more: dict[str | None, list[tuple[str, str]]] = {}
+    for address, page in added.items():
+        if page.place == place.title:
+            more.setdefault(page.beside, []).append((address, page.title))
+    own = (
+        replace(entry, modes=(*entry.modes, *more.get(entry.page, ()))) for entry in place.entries
     )
+    return replace(place, entries=(*own, *(Entry(*each) for each in more.get(None, ()))))
 
 
 def place_called(title: str) -> Place:

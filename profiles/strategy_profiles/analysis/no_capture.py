@@ -1,4 +1,4 @@
-"""Why a run has no captured step, as timeline, step film and replay say it."""
+"""Why a run has no captured step, as timeline and replay say it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 
 
 LOST = "the files of its captured steps are damaged or missing"
+ANNOTATE_STEPS = (
+    'Annotate steps with tf.profiler.experimental.Trace("train", step_num=...), or with '
+    'jax.profiler.StepTraceAnnotation("train", step_num=...); in PyTorch call step() of the '
+    "profiler after each. Then import a profile of them."
+)
 
 
 def capture_problems(profile: Profile, segment: int) -> tuple[str, ...]:

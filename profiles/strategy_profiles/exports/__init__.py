@@ -23,7 +23,7 @@ from pathlib import Path
 
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.destination import Destination
-from strategy_profiles.exports.format import Format
+from strategy_profiles.exports.format import Format, StepPage
 from strategy_profiles.exports.target import write_whole
 from strategy_profiles.registered import loaded
 from strategy_profiles.tables.store import Profile
@@ -32,10 +32,12 @@ __all__ = [
     "Destination",
     "Download",
     "Format",
+    "StepPage",
     "destinations",
     "download",
     "formats",
     "send",
+    "step_pages",
     "unusable",
     "write",
 ]
@@ -50,6 +52,11 @@ def formats() -> dict[str, Format]:
     added = [item for item in _added()[0].values() if isinstance(item, Format)]
     found = {item.name: item for item in (*added, *own)}
     return dict(sorted(found.items()))
+
+
+def step_pages() -> dict[str, StepPage]:
+    """Return the formats that show a step as a page, by name."""
+    return {name: each.step_page for name, each in formats().items() if each.step_page}
 
 
 @cache

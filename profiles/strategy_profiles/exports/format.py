@@ -10,6 +10,16 @@ from strategy_profiles.tables.store import Profile
 
 
 @dataclass(frozen=True, slots=True)
+class StepPage:
+    """Shows one step of a run as a self-contained HTML page."""
+
+    make: Callable[[Profile, int | None], str]
+    """The page of a step by its number, or of the usual one; raises LabError if there is none."""
+    script: Callable[[], str]
+    """The page's script, for the policy of a page that frames it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """An export format: a module of this package that defines `FORMAT` is found by it."""
 
@@ -24,6 +34,8 @@ class Format:
     """Media type of the file, or of the zip file for a folder."""
     write: Callable[[Profile, Path], None]
     """Writes a file, or creates and fills a folder, at a path that does not exist yet."""
+    step_page: StepPage | None = None
+    """If the file is a page about one step."""
 
     @property
     def is_folder(self) -> bool:

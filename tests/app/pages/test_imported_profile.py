@@ -30,7 +30,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("cores", "A profile does not say which cores are one replica"),
         ("what_if", "An imported profile has no graph of its program"),
         ("what_if", "lab trace SCRIPT"),
-        ("film", ""),
         ("timeline", ""),
         ("contexts", ""),
         ("runs", ""),
@@ -48,11 +47,8 @@ def other_links(shown: AppTest) -> list[str]:
     return labels[len(row) :]
 
 
-def test_a_profile_without_steps_offers_no_film_and_no_new_run(runs: Path) -> None:
-    for page in ("timeline", "film"):
-        shown = open_page(page, runs, run=WITHOUT_STEPS)
-        assert other_links(shown) == ["All steps", "Step film"]
-    assert "A film needs a step" in text_of(shown)
+def test_a_profile_without_steps_offers_no_new_run(runs: Path) -> None:
+    assert "New run" not in other_links(open_page("timeline", runs, run=WITHOUT_STEPS))
 
 
 def test_the_overview_of_a_profile_without_steps_says_how_to_get_them(runs: Path) -> None:

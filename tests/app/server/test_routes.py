@@ -7,7 +7,6 @@ import os
 import shutil
 import struct
 from pathlib import Path
-from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -236,22 +235,3 @@ def test_why_the_slack_of_an_op_is_not_known_is_an_answer(client: Client) -> Non
     answer = client.get(f"/api/runs/one/slack?row=0&start={start}")
     assert answer.status == 200
     assert answer.json()["reason"].startswith("The graph of segment 0 is missing")
-
-
-@pytest.mark.parametrize("step", ["x", "", "1.5", "-1", "%3Cb%3E", "9" * 30])
-def test_a_step_that_is_no_number_is_named_and_no_other_step_is_shown(
-    step: str, client: Client
-) -> None:
-    answer = client.get(f"/report/one/film?step={step}")
-    assert answer.status == 400
-    said = answer.json()["error"]
-    assert said.startswith(f"step={unquote(step)!r} is ")
-    assert "Name a captured step by its number" in said
-
-
-def test_the_film_of_a_step_or_of_the_usual_one(client: Client) -> None:
-    assert client.get("/report/one/film").status == 200
-    assert (
-        "Step 3000 of this run is not captured"
-        in client.get("/report/one/film?step=3000").json()["error"]
-    )

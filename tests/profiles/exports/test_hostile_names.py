@@ -12,8 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 import strategy_profiles
-from strategy_profiles.exports import download, write
-from strategy_profiles.exports.html import report
+from strategy_profiles.exports import download, formats, write
 from strategy_profiles.reporting.formulas import STARTS
 from strategy_profiles.reporting.markdown import as_text, code_block
 from strategy_profiles.run.manifest import change_run_file
@@ -85,11 +84,14 @@ def stepper(profile: Profile) -> str:
     )
 
 
-def film(profile: Profile) -> str:
-    return download(profile, "film").data.decode()
+def page_of(name: str) -> Callable[[Profile], str]:
+    return lambda profile: download(profile, name).data.decode()
 
 
-@pytest.mark.parametrize("page", [report, film, stepper])
+PAGES = {name: page_of(name) for name, each in formats().items() if each.media_type == "text/html"}
+
+
+@pytest.mark.parametrize("page", [stepper, *PAGES.values()], ids=["stepper", *PAGES])
 def test_a_page_has_no_element_that_it_would_not_have_with_another_name(
     hostile: Profile, harmless: Profile, page: Callable[[Profile], str]
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import strategy_profiles
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports import write
+from strategy_profiles.exports import step_pages, write
 from tests.event_records import read_records, write_records
 from tests.profiles.exports.trace_event_format import check_trace
 from tests.synthetic import write_run
@@ -50,8 +50,9 @@ def _check_exports(run: Path) -> None:
         json.loads(write(profile, "json", Path(folder) / "j").read_text(encoding="utf-8"))
         write(profile, "csv", Path(folder) / "csv")
         write(profile, "parquet", Path(folder) / "parquet")
-        with contextlib.suppress(LabError):  # no step is left to film
-            write(profile, "film", Path(folder) / "film.html")
+        for name in step_pages():
+            with contextlib.suppress(LabError):  # no step is left to show
+                write(profile, name, Path(folder) / name)
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from strategy_profiles.film.scene import Caption, Exchange, Node, SentTensor, Wait
+from strategy_film.scene import Caption, Exchange, Node, SentTensor, Wait
 from strategy_profiles.reporting import units
 
 _STRETCHES = 30

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from strategy_profiles.film.captions import Captions
-from strategy_profiles.film.poster import poster
-from strategy_profiles.film.scene import Exchange, Member, Node, State
+from strategy_film.captions import Captions
+from strategy_film.poster import poster
+from strategy_film.scene import Exchange, Member, Node, State
 
 MS = 1_000_000
 LENGTH = 30 * MS

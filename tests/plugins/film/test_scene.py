@@ -13,14 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
+from strategy_film import FilmStep, Scene, film_steps, make_scene, usual_step
 from strategy_profiles.capture.bandwidth import bus_factor
-from strategy_profiles.film import FilmStep, Scene, film_steps, make_scene, usual_step
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
+from tests.plugins.leaves import REPOSITORY
 from tests.profiles.served_run import PARTS_MS, write_served_run
 from tests.synthetic import TWO_HOSTS, write_run
 
-DATA = Path(__file__).parents[2] / "data"
+DATA = REPOSITORY / "tests" / "data"
 RECORDED = {
     "captured": DATA / "captured_step",
     "mirrored": DATA / "runs_of_0_1_0" / "mirrored",

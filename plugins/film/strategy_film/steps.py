@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from strategy_profiles.analysis.no_capture import why_no_capture
+from strategy_profiles.analysis.no_capture import ANNOTATE_STEPS, why_no_capture
 from strategy_profiles.analysis.steps import typical_captured_steps
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.columns import floats, ints
@@ -68,13 +68,6 @@ def usual_step(profile: Profile, steps: Sequence[FilmStep]) -> FilmStep:
     own = [item for item in steps if item.segment == last]
     among = sorted([item for item in own if item.step in typical] or own, key=lambda s: s.wall_ms)
     return among[(len(among) - 1) // 2]
-
-
-ANNOTATE_STEPS = (
-    'Annotate steps with tf.profiler.experimental.Trace("train", step_num=...), or with '
-    'jax.profiler.StepTraceAnnotation("train", step_num=...); in PyTorch call step() of the '
-    "profiler after each. Then import a profile of them."
-)
 
 
 def why_no_film(profile: Profile) -> tuple[str, str]:

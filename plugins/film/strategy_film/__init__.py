@@ -3,15 +3,14 @@
     steps = film_steps(profile)
     scene = make_scene(profile, usual_step(profile, steps))
 
-A scene holds recorded times only. `strategy_profiles.exports.film` shows it as a page.
+A scene holds recorded times only. `export` shows it as a page.
 """
 
 from __future__ import annotations
 
-from strategy_profiles.film.build import make_scene
-from strategy_profiles.film.scene import Scene
-from strategy_profiles.film.steps import (
-    ANNOTATE_STEPS,
+from strategy_film.build import make_scene
+from strategy_film.scene import Scene
+from strategy_film.steps import (
     FilmStep,
     film_steps,
     usual_step,
@@ -19,7 +18,6 @@ from strategy_profiles.film.steps import (
 )
 
 __all__ = [
-    "ANNOTATE_STEPS",
     "FilmStep",
     "Scene",
     "film_steps",

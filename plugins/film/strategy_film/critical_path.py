@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strategy_profiles.film.scene import Node, PathPiece, Wait
+from strategy_film.scene import Node, PathPiece, Wait
 
 _NEAR_NS = 2_000
 """A wait's length is recorded in ms as a float, and its other end by another clock."""

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from strategy_film.steps import FilmStep
 from strategy_profiles.errors import LabError
-from strategy_profiles.film.steps import FilmStep
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.topology import has_servers
 from strategy_profiles.tables.columns import floats, ints, of_segment, texts

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from strategy_profiles.film.captions import Stretch, is_noticeable, main_phase
-from strategy_profiles.film.scene import Caption, Exchange, Node
+from strategy_film.captions import Stretch, is_noticeable, main_phase
+from strategy_film.scene import Caption, Exchange, Node
 
 _MOMENTS = 64
 

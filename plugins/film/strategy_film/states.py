@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from strategy_film.scene import State
 from strategy_profiles.capture.intervals import Intervals
-from strategy_profiles.film.scene import State
 from strategy_profiles.tables.columns import sorted_distinct
 
 IDLE, OUTSIDE = "idle", "outside"

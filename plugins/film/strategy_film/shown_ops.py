@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from itertools import pairwise
 
-from strategy_profiles.film.scene import ShownOp
+from strategy_film.scene import ShownOp
 from strategy_profiles.tables.columns import Ints
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from strategy_film.names import Names
+from strategy_film.rows import Rows
+from strategy_film.scene import Exchange, Member, Ring, SentTensor, Wait
 from strategy_profiles.capture.bandwidth import bus_factor
-from strategy_profiles.film.names import Names
-from strategy_profiles.film.rows import Rows
-from strategy_profiles.film.scene import Exchange, Member, Ring, SentTensor, Wait
 
 RING = "collective-ring"
 _ROUNDS = {"all-reduce": 2, "reduce-scatter": 1, "all-gather": 1}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from strategy_film import Scene, film_steps, make_scene, usual_step, why_no_film
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.format import Format
-from strategy_profiles.film import Scene, film_steps, make_scene, usual_step, why_no_film
+from strategy_profiles.exports import Format, StepPage
 from strategy_profiles.reporting.document import content_policy, follow_theme, page
 from strategy_profiles.reporting.palette import PHASE_COLOURS, SERVING_COLOURS
 from strategy_profiles.tables.store import Profile
@@ -39,7 +39,7 @@ def film_page(scene: Scene) -> str:
 @cache
 def _assets() -> tuple[str, str]:
     """Return the style and the script; its files share one scope."""
-    here = files("strategy_profiles.film") / "assets"
+    here = files("strategy_film") / "assets"
     scripts = "\n".join((here / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     style = (here / "film.css").read_text(encoding="utf-8")
     return style, f'"use strict";\n(() => {{\n{scripts}\n}})();'
@@ -77,4 +77,5 @@ FORMAT = Format(
     suffix=".film.html",
     media_type="text/html",
     write=_write,
+    step_page=StepPage(step_page, film_script),
 )

@@ -11,9 +11,9 @@ from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.text import as_markdown
+from strategy_film import FilmStep, film_steps, make_scene, usual_step, why_no_film
+from strategy_film.export import film_page
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.film import film_page
-from strategy_profiles.film import FilmStep, film_steps, make_scene, usual_step, why_no_film
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.user_input.text import whole_or_none
 
@@ -22,10 +22,12 @@ SHOWN_RUN = "film_run"
 """In the session: the run whose film was shown last."""
 HEIGHT = 700
 """Until the film has been laid out: then the frame becomes as tall as it needs."""
+STYLE = "<style>.st-key-film [data-testid=stElementContainer] {height:auto !important}</style>"
+"""As tall as the film makes its frame, not as tall as it was before its layout."""
 ALT = "The step as a film: replicas, what they do, and what travels between them"
 
 
-def page() -> None:
+def show_page() -> None:
     left, middle, right = st.columns([3.4, 1.3, 1.6], vertical_alignment="center")
     opened = run_page(
         "film",
@@ -47,6 +49,7 @@ def page() -> None:
     address = f"report/{quote(name)}/film?step={step.step}"
     # Below the head at once: picture, controls and scrubber are in sight on a projector.
     film = st.container(key="film")
+    st.html(STYLE)
     left, right = st.columns(2)
     left.link_button("Open in its own tab", address, width="stretch")
     right.download_button(
@@ -102,6 +105,3 @@ def _named(steps: Sequence[FilmStep], text: str) -> FilmStep | None:
 
 def document(profile: Profile, step: FilmStep) -> str:
     return film_page(make_scene(profile, step))
-
-
-page()

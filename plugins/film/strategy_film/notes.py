@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strategy_profiles.film.rows import Rows
-from strategy_profiles.film.scene import Exchange
+from strategy_film.rows import Rows
+from strategy_film.scene import Exchange
 from strategy_profiles.reporting import units
 
 RING_SCHEDULE = (

@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 import strategy_profiles
 from strategy_core.lecture.recording import MIRRORED
+from strategy_film.export import step_page
 from strategy_profiles.exports import write
-from strategy_profiles.exports.film import step_page
 from strategy_profiles.tables.schema import CATEGORIES
 from tests.conftest import MAX_WAIT_MS
 from tests.e2e.conftest import Server
@@ -27,7 +27,19 @@ Open = Callable[..., Page]
 def filmed(server: Server) -> Server:
     server.write_run("filmed", steps=60, windows=2, straggler=(2, 30.0))
     server.write_run("unfilmed", steps=10, windows=0)
+    server.write_run("many", steps=40, windows=1, replicas=16, straggler=(5, 30.0))
     return server
+
+
+def test_a_film_of_many_replicas_is_in_sight_with_its_legend(
+    open_page: Open, filmed: Server
+) -> None:
+    projector = {"width": 1280, "height": 720}
+    page = open_page(filmed.address("film", run="many"), viewport=projector)
+    film = page.frame_locator("iframe")
+    expect(film.locator(".caption")).to_contain_text("Replica 5 is")
+    for part in (film.locator(".caption"), film.get_by_role("slider"), film.locator(".legend")):
+        expect(part).to_be_in_viewport(ratio=1)
 
 
 def time_of(film: Locator) -> int:

@@ -8,20 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from strategy_film.captions import Captions
+from strategy_film.critical_path import critical_path
+from strategy_film.names import Names
+from strategy_film.notes import notes
+from strategy_film.poster import poster
+from strategy_film.rows import OwnStep, Rows, rows_of
+from strategy_film.scene import Exchange, Layout, Node, Scene, SentTensor, ShownOp
+from strategy_film.served import served_phases, served_tensors, server_bytes
+from strategy_film.shown_ops import shown_ops
+from strategy_film.states import partition, with_wait_at_the_end
+from strategy_film.steps import FilmStep
+from strategy_film.traffic import exchanges, sent_tensors, waits
 from strategy_profiles.capture.graph import RECEIVES
 from strategy_profiles.capture.intervals import Intervals
-from strategy_profiles.film.captions import Captions
-from strategy_profiles.film.critical_path import critical_path
-from strategy_profiles.film.names import Names
-from strategy_profiles.film.notes import notes
-from strategy_profiles.film.poster import poster
-from strategy_profiles.film.rows import OwnStep, Rows, rows_of
-from strategy_profiles.film.scene import Exchange, Layout, Node, Scene, SentTensor, ShownOp
-from strategy_profiles.film.served import served_phases, served_tensors, server_bytes
-from strategy_profiles.film.shown_ops import shown_ops
-from strategy_profiles.film.states import partition, with_wait_at_the_end
-from strategy_profiles.film.steps import FilmStep
-from strategy_profiles.film.traffic import exchanges, sent_tensors, waits
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.run.topology import has_servers

@@ -31,7 +31,11 @@ from tests.attacks.victim import ANSWER_WITHIN_S, RUN, Answer, Victim
 PAGES = ("/", "/overview?run=" + RUN, "/contexts", "/runs")
 _OWN = [route for route in build_routes() if route.path != HEALTH]
 ROUTES = (
-    *(route.path.format(run=RUN, command="run") for route in _OWN if isinstance(route, Route)),
+    *(
+        route.path.format(run=RUN, command="run", format="film")
+        for route in _OWN
+        if isinstance(route, Route)
+    ),
     "/_stcore/health",
     "/_stcore/host-config",
     "/_stcore/metrics",

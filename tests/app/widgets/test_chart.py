@@ -13,6 +13,7 @@ from strategy_app import charts
 from tests.timeouts import MAX_WAIT_S
 
 APP = Path(charts.__file__).parents[1]
+PLUGINS = Path(__file__).parents[3] / "plugins"
 
 
 def test_one_function_draws_every_chart_of_the_pages() -> None:
@@ -24,7 +25,8 @@ def test_one_function_draws_every_chart_of_the_pages() -> None:
 def test_every_chart_has_a_text_for_those_who_cannot_see_it() -> None:
     calls = [
         (file.name, {keyword.arg for keyword in node.keywords})
-        for file in APP.rglob("*.py")
+        for folder in (APP, PLUGINS)
+        for file in folder.rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "draw_chart"
     ]

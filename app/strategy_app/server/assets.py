@@ -29,11 +29,11 @@ FIELDS = ("Button", "NumberInput", "TextInput")
 HELP = "WidgetLabelHelpIconInline"
 NEEDED = {
     "/": (*HEAD, *FIELDS, "ButtonGroup", "Checkbox", "Slider", COMPONENT),
-    "/overview": (*HEAD, "Button", COMPONENT),
+    "/overview": (*HEAD, "Button", TABLES, COMPONENT),
     "/communication": (*HEAD, "ButtonGroup", "TextInput", TABLES, COMPONENT),
     "/placement": (*HEAD, "TextInput", "Multiselect", TABLES, COMPONENT),
     "/cores": (*HEAD, TABLES, COMPONENT),
-    "/servers": (*HEAD, "ButtonGroup", HELP, TABLES, COMPONENT),
+    "/servers": (*HEAD, "ButtonGroup", "TextInput", HELP, TABLES, COMPONENT),
     "/compare": (*HEAD, "Multiselect", "Button", HELP, "Checkbox", COMPONENT),
     "/runs": (
         *(*HEAD, *FIELDS, "Multiselect", TABLES),

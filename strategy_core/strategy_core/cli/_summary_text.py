@@ -12,6 +12,7 @@ from rich.text import Text
 from strategy_core.cli._answer_text import print_parts
 from strategy_core.cli._plain import plain_text
 from strategy_profiles.analysis.facts import gather_facts
+from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.decoders import converted
 from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.communication import communication
@@ -62,7 +63,9 @@ def print_summary(
     _print_clocks(summary["clocks"], out)
     if not summary["segments"]:
         out.print("No step was recorded.")
-    for opened, segment in zip(profile.segments, summary["segments"], strict=True):
+    first = headline_segment(profile)
+    segments = zip(profile.segments, summary["segments"], strict=True)
+    for opened, segment in sorted(segments, key=lambda pair: pair[0] is not first):
         facts = gather_facts(profile, opened)
         _print_segment(segment, out)
         for question in _QUESTIONS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -205,3 +206,12 @@ def test_threads_are_named_if_the_program_set_them(
     out = io.StringIO()
     print_summary(profile, summary, Console(file=out, width=200))
     assert text in out.getvalue()
+
+
+def test_a_runs_summary_begins_with_the_segment_that_loses_most_time(tmp_path: Path) -> None:
+    segments = ({}, {"straggler": (2, 30.0)}, {})
+    profile = strategy_profiles.load(write_run(tmp_path / "run", steps=40, segments=segments))
+    out = io.StringIO()
+    print_summary(profile, summarize(profile), Console(file=out, width=120))
+    titles = re.findall(r"^Segment (\d): mirrored, ", out.getvalue(), re.MULTILINE)
+    assert titles == ["1", "0", "2"]

@@ -35,7 +35,7 @@ from strategy_profiles.analysis.findings import main_finding as _main
 from strategy_profiles.tables.store import Profile
 
 PROGRAMS = Path(__file__).parent / "field_programs"
-LONGEST_S = 300
+LONGEST_S = 900
 UNTRUE_FROM = 0.03
 """Share of the loop from which a finding is a claim: a kind is untrue if it has less."""
 STARTS_FROM = 0.15

@@ -108,7 +108,7 @@ def faster(reader: Reader) -> None:
     reader.open("Experiment")
     reader.open("Compare")
     # B is the newest other run, which may be one of another test.
-    answer = re.compile(r"in B than in A|equally long in A and B")
+    answer = re.compile(r"in B than in A|equally long (per step )?in A and B")
     expect(reader.page.locator(".lab-headline")).to_contain_text(answer)
 
 

@@ -317,3 +317,47 @@ def test_a_line_of_fit_that_names_its_validation_data_is_no_validation(tmp_path:
     found = _account(_run(tmp_path, gaps=_after_epochs(400.0, freed)))
     assert found.row("loop/between/validation") is None
     assert found.row("loop/between/epoch-start") is not None
+
+
+def test_a_line_that_keeps_pythons_lock_has_the_time_without_samples_if_it_was_seen_often(
+    tmp_path: Path,
+) -> None:
+    """A sample is taken when the line lets the lock go: it counts for the time before it."""
+    svd = place("call", 21, "np.linalg.svd(w)", within="callback", call="Spectrum")
+    gaps = [(step, 900.0, svd) for step in range(19, 119, 4)]
+    run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=1, gaps=gaps)
+    (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")
+    after_us, places, waited_us = [], [], 0
+    for number, which in enumerate(sampled["place"]):
+        waited_us += sampled["after_us"][number]
+        is_last_of_gap = which >= 2 and sampled["place"][number + 1 : number + 2] != [which]
+        if which < 2 or is_last_of_gap:
+            after_us.append(waited_us)
+            places.append(which)
+            waited_us = 0
+    write_records(stacks, [sampled | {"after_us": after_us, "place": places}])
+    told = _first(strategy_profiles.load(run))
+    assert (told.key, told.evidence["place"]) == ("callback", "train.py:21")
+
+
+def test_what_keras_does_within_a_step_is_beside_the_phases_of_the_replicas(
+    tmp_path: Path,
+) -> None:
+    """A step lasts from its batch to its last call: `predict` may be called in between."""
+    run = write_run(tmp_path / "run", replicas=2, steps=STEPS, windows=1, gaps=[])
+    (sampled,) = read_records(stacks := run / "worker-0-0/stacks.jsonl")
+    predicting = [1 if number % 4 else 0 for number in range(len(sampled["place"]))]
+    within = sampled["places"][0] | {"within": "predict", "call": "TensorFlowTrainer.predict"}
+    places = [*sampled["places"], within]
+    which = [
+        len(places) - 1 if is_predicting and place == 0 else place
+        for place, is_predicting in zip(sampled["place"], predicting, strict=True)
+    ]
+    write_records(stacks, [sampled | {"place": which, "places": places}])
+    profile = strategy_profiles.load(run)
+    found = _account(profile)
+    steps = found.row("loop/steps")
+    assert found.row("loop/steps/predict").total_ms == pytest.approx(0.75 * steps.total_ms, rel=0.1)
+    parts_ms = sum(each.total_ms for each in found.children("loop/steps"))
+    assert parts_ms == pytest.approx(steps.total_ms, rel=0.01)
+    assert _first(profile).key == "prediction"

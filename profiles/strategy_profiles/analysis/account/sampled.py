@@ -19,6 +19,8 @@ MOST_LINES = 6
 """Lines of the program that a kind of row is divided by; the others are one row."""
 LONGEST_INTERVAL_MS, LONG_MS, FEW = 125.0, 1000.0, 0.2
 """Mean time between two samples at most; a length in which a fifth of them must be there."""
+ENOUGH = 5
+"""Samples of one place from which on it has the time in which no sample could be taken."""
 SMALLEST = 0.002
 """Share of the loop below which a line has no row of its own."""
 _OWN = frozenset({"op", "call", "python"})
@@ -62,8 +64,11 @@ def _held_ms(found: Regions, parts: Sequence[Part], total_ms: float) -> float:
     """The part of a length in which the sampler could not run, 0 if it ran as it should.
 
     It needs Python's lock: where it is kept waiting, the program runs code that keeps the lock,
-    such as a garbage collection. At which line is not known.
+    such as a garbage collection. It gets the lock when that code returns, so if one place has
+    several samples, they have the time before them, too. Else the line is not known.
     """
+    if any(part.num_samples >= ENOUGH for part in parts):
+        return 0.0
     sampled_ms = sum(part.num_samples for part in parts) * LONGEST_INTERVAL_MS
     is_held = found.stacks.count and total_ms >= LONG_MS and sampled_ms < FEW * total_ms
     return total_ms - sampled_ms if is_held else 0.0

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 MOST_OPS = 10
-_ASIDE = ("tracing", "recording")
-"""What a replica's phases do not include."""
+_KERAS = ("validation", "predict", "checkpoint")
+_ASIDE = ("tracing", "recording", *_KERAS)
+"""What a replica's phases do not include. A step lasts from its batch to its last call, and a
+program may call Keras's `predict` between the two."""
 
 
 def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Iterator[Row]:
@@ -67,7 +69,7 @@ def _aside(place: StackPlace) -> str | None:
     """The row beside the phases that a sample belongs to; None if it is in the phases."""
     if place.doing == "recording" or (place.doing == "tracing" and not place.within):
         return place.doing
-    return None
+    return place.within if place.within in _KERAS else None
 
 
 def _compiling(steps: StepTimes, parts: Sequence[Part]) -> Row | None:

@@ -23,7 +23,7 @@ from strategy_profiles.analysis.advice.rows import rows_as_findings
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "checkpoint"
-ROWS = ("loop/between/checkpoint",)
+ROWS = ("loop/between/checkpoint", "loop/steps/checkpoint")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Save less often, save weights instead of the whole model, or save in another thread: "

@@ -22,7 +22,7 @@ from strategy_profiles.analysis.advice.rows import rows_as_findings
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "prediction"
-ROWS = ("loop/between/predict",)
+ROWS = ("loop/between/predict", "loop/steps/predict")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Predict less often. For one batch, call the model itself in a tf.function, or "

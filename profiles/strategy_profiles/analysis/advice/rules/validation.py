@@ -23,7 +23,7 @@ from strategy_profiles.analysis.advice.rows import rows_as_findings
 from strategy_profiles.analysis.facts import Facts, Finding
 
 KEY = "validation"
-ROWS = ("loop/between/validation",)
+ROWS = ("loop/between/validation", "loop/steps/validation")
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 ADVICE = (
     "Validate less often (validation_freq) or on fewer batches (validation_steps); cache() and "

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLES = 10
 _WAITS = ("input", "agreement")
+_MAKES = ("python", "op", "host-read")
+"""What the program's own Python does for a batch that no dataset makes."""
 
 
 def late_batches(profile: Profile, segment: int) -> pa.Table:
@@ -44,13 +46,15 @@ _COLUMNS = ("step", "worker", "replica", "wait_ms", "input_ms", "wall_ms")
 
 
 def batch_line(profile: Profile, worker: int) -> StackFrame | None:
-    """The line of the program at which a worker waits for its batches; None if none was sampled."""
+    """The line of the program at which a worker waits for its batches, or makes them; None if none
+    was sampled."""
     stacks = profile.stacks(worker)
+    waits = _WAITS if any(place.doing in _WAITS for place in stacks.places) else _MAKES
     counts = Counter(
         {
             number: count
             for number, count in enumerate(np.bincount(stacks.place).tolist())
-            if stacks.places[number].doing in _WAITS and stacks.places[number].frames
+            if stacks.places[number].doing in waits and stacks.places[number].frames
         }
     )
     return stacks.places[counts.most_common(1)[0][0]].frames[-1] if counts else None

@@ -4,11 +4,14 @@ TensorFlow's profiler runs only in the leader, and a program that the lab did no
 timestamps in its graph. Each worker still records when it asked for a batch and how long it waited
 for it. Workers of a synchronous strategy then do the same work, so one that has its batch later
 enters the step's first collective later by as much, and the others wait for it there.
+
+A program that takes no batches from a dataset has them when it calls the step. So has a step of
+`fit` seemingly, which takes its batch inside: only lateness of `TELLING` of a step is used then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -23,6 +26,11 @@ from strategy_profiles.tables.mark_rows import MarkRows
 from strategy_profiles.tables.marks_table import last_gradients_ns
 
 Ints = npt.NDArray[np.int64]
+
+
+TELLING = 0.2
+"""Share of the median step by which a worker is usually late, if only the begin of its steps is
+known: less may be the time in which a step takes its batch."""
 
 
 class Arrivals(Struct, frozen=True):
@@ -72,19 +80,36 @@ def read_arrivals(
         if len(block)
     ]
     rows = MarkRows.joined(blocks)
-    return Arrivals(rows, last_gradients_ns(rows, clocks, layout))
+    found = Arrivals(rows, last_gradients_ns(rows, clocks, layout))
+    return _telling(found, {each.segment for each in layout.values()})
+
+
+def _telling(found: Arrivals, segments: Collection[int]) -> Arrivals:
+    """Leave out segments whose steps begin at about the same time, if that is all that is known."""
+    kept = np.ones(len(found.rows), bool)
+    for segment in segments:
+        own = found.rows.segment == segment
+        if own.any() and not found.rows.input_ns[own].any():
+            workers = [own & (found.rows.worker == w) for w in np.unique(found.rows.worker[own])]
+            late_ms = max(float(np.median(found.late_ms[each])) for each in workers)
+            step_ms = max(float(np.median(found.rows.wall_ns[each])) / 1e6 for each in workers)
+            kept[own] = late_ms >= TELLING * step_ms
+    return Arrivals(found.rows.only(kept), found.last_ns[kept])
 
 
 def _arrived(source: EventSource, worker: int, segment: SegmentOpened, agreeing: float) -> MarkRows:
     steps = source.steps
-    chosen = (steps.segment == segment.segment) & np.isfinite(steps.input_ms)
+    chosen = steps.segment == segment.segment
+    takes_batches = chosen & np.isfinite(steps.input_ms)
+    chosen = takes_batches if takes_batches.any() else chosen
     replicas = np.array(replicas_of(segment, worker), np.int64)
     num_rows = int(chosen.sum()) * len(replicas)
 
     def each(values: npt.NDArray[np.generic]) -> Ints:
         return np.repeat(np.rint(values[chosen]).astype(np.int64), len(replicas))
 
-    input_ns, start_ns = each(steps.input_ms * 1e6 * (1 - agreeing)), each(steps.start_ns)
+    input_ms = np.nan_to_num(steps.input_ms)
+    input_ns, start_ns = each(input_ms * 1e6 * (1 - agreeing)), each(steps.start_ns)
     arrived_ns = start_ns + input_ns
     return MarkRows(
         segment=np.full(num_rows, segment.segment, np.int64),

@@ -20,10 +20,13 @@ LATE_MS = 30.0
 LINE = StackFrame("/home/me/train.py", 7, "main", "batch = next(batches)")
 
 
-def facts_of(folder: Path, *, agreeing: bool = False, late: bool = True) -> Facts:
+def facts_of(
+    folder: Path, *, agreeing: bool = False, late: bool = True, has_dataset: bool = True
+) -> Facts:
     """Replicas 2 and 3 are of worker 1, whose batch is late in each step.
 
-    Workers that are `agreeing` wait for each other before they have the batch.
+    Workers that are `agreeing` wait for each other before they have the batch. Without a dataset,
+    the program's own Python makes the batch before it calls the step.
     """
     options = {"steps": 120, "marks": False, "clock_ahead_ms": (0.0, -50.0)}
     options |= {"collective_bytes": (2_097_152,)}
@@ -38,8 +41,14 @@ def facts_of(folder: Path, *, agreeing: bool = False, late: bool = True) -> Fact
                 record["input_ms"] += LATE_MS
             if record["kind"] == "step" and agreeing:
                 record["wall_ms"] += LATE_MS
+            if record["kind"] == "step" and not has_dataset:
+                record["input_ms"] = None
+                if late and worker == 1:
+                    record["start_ns"] += int(LATE_MS * 1e6)
+                    record["wall_ms"] -= LATE_MS
         write_records(events, records)
-        write_stacks(run, worker, "agreement" if agreeing and worker == 0 else "input")
+        doing = "agreement" if agreeing and worker == 0 else "input"
+        write_stacks(run, worker, doing if has_dataset else "python")
     profile = strategy_profiles.load(run)
     return gather_facts(profile, profile.segments[0])
 
@@ -89,3 +98,20 @@ def test_among_workers_that_agree_on_a_batch_the_one_without_its_own_is_late(
     assert late is not None
     assert late.worker == 1
     assert late.late_ms == pytest.approx(LATE_MS, abs=2.0)
+
+
+def test_a_worker_that_makes_its_batches_in_python_is_late_where_it_calls_the_step(
+    tmp_path: Path,
+) -> None:
+    first = findings(facts_of(tmp_path, has_dataset=False))[0]
+    assert (first.key, first.evidence["worker"]) == ("straggler", 1)
+    assert first.evidence["late_ms"] == pytest.approx(LATE_MS, abs=1.0)
+    assert "train.py:7" in first.advice
+
+
+def test_steps_that_begin_together_do_not_say_that_each_worker_had_its_batch_then(
+    tmp_path: Path,
+) -> None:
+    found = facts_of(tmp_path, late=False, has_dataset=False)
+    assert found.stragglers.source != "derived"
+    assert found.stragglers.straggler is None

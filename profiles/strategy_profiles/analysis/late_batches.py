@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from strategy_profiles.tables.arrivals import read_arrivals
-
 if TYPE_CHECKING:
     from strategy_profiles.run.event_parts import StackFrame
     from strategy_profiles.run.stacks import Stacks
@@ -28,17 +26,17 @@ _MAKES = ("python", "op", "host-read")
 def late_batches(profile: Profile, segment: int) -> pa.Table:
     """The wait for the last worker's batch, by step and replica; no row if there are timestamps.
 
-    `input_ms` is the wait for the worker's own data.
+    `input_ms` is the wait for the worker's own data; where workers differ by what they compute, the
+    time of a step in which it does not wait for the others.
     """
     if not len(profile.arrivals.of_segment(segment).rows):
         return pa.table({name: [] for name in _COLUMNS})
     agreeing = {worker: _agreeing(profile.stacks(worker)) for worker in profile.workers}
-    found = read_arrivals(
-        profile.sources, profile.segments, profile.mark_rows, profile.clocks, agreeing
-    ).of_segment(segment)
+    found = profile.arrivals_with(agreeing).of_segment(segment)
     rows = found.rows
     values = (rows.step, rows.worker, rows.replica, found.late_ms)
-    lengths = (rows.input_ns / 1e6, rows.wall_ns / 1e6)
+    own_ms = rows.wall_ns / 1e6 - found.late_ms if segment in found.cores else rows.input_ns / 1e6
+    lengths = (own_ms, rows.wall_ns / 1e6)
     return pa.table(dict(zip(_COLUMNS, (*values, *lengths), strict=True)))
 
 

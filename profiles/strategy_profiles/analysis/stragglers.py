@@ -18,6 +18,7 @@ longest steps; its lateness is the difference to the median of the others' steps
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -97,6 +98,8 @@ class Stragglers(Struct, frozen=True):
     """Every replica that the others wait for, the latest first."""
     step_ms: float | None = None
     """Median length of the steps in which the replicas were compared."""
+    cores: Mapping[int, float] = MappingProxyType({})
+    """The cores that each worker uses within a step, where these tell which one is late."""
 
     @property
     def why_no_what_if(self) -> str | None:
@@ -136,6 +139,8 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
         walls_ms = {item.worker: item.wall_ms for item in workers if item.wall_ms is not None}
         return slowest_served(walls_ms, segment, titles)
     found = lateness(_gather(profile, segment), segment, titles)
+    if found.source == "derived" and segment in profile.arrivals.cores:
+        return replace(found, cores=profile.arrivals.cores[segment])
     if found.reason == ALONE:
         return replace(found, reason=profile.unknown.get("others", ALONE))
     return found

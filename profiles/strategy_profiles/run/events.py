@@ -429,6 +429,8 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     """The loops of the program's files that no event before had."""
     around: Annotated[list[SourceLine], Meta(max_length=MOST_ITEMS)] = []
     """The lines around the innermost ones of its places, that no event before had."""
+    cpu_us: Annotated[list[Count], Meta(max_length=MOST_ITEMS)] = []
+    """Processor time of the process between two samples, as `after_us`, in microseconds."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -15,6 +15,10 @@ from strategy_profiles.run.event_parts import Loop, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
 
+RUNNING = ("function", "op")
+FEWEST = 10
+"""Samples that must tell how many cores a process uses."""
+
 
 @dataclass(frozen=True)
 class Stacks:
@@ -28,6 +32,8 @@ class Stacks:
     """Time since the sample before, which the sample counts for."""
     place: npt.NDArray[np.int64]
     """Index into `places`."""
+    cpu_ms: npt.NDArray[np.float64]
+    """Processor time of the process in that time; NaN if it was not recorded."""
     places: Sequence[StackPlace] = ()
     loops: Sequence[Loop] = field(default=())
     around: Mapping[tuple[str, int], str] = field(default_factory=dict)
@@ -44,8 +50,17 @@ class Stacks:
             return 0.0
         return float(max(0.0, (self.at_ns[0] - self.program_ns) / 1e6 - self.for_ms[0]))
 
+    def cores_in_steps(self, begin_ns: int, end_ns: int) -> float | None:
+        """The mean of the cores that the process used while the thread ran functions or ops, of
+        the samples between two times of the wall clock; None of fewer than `FEWEST`."""
+        chosen = np.isin(self.place, [n for n, at in enumerate(self.places) if at.doing in RUNNING])
+        chosen &= (self.at_ns > begin_ns) & (self.at_ns <= end_ns) & np.isfinite(self.cpu_ms)
+        if chosen.sum() < FEWEST:
+            return None
+        return float(self.cpu_ms[chosen].sum() / self.for_ms[chosen].sum())
 
-NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+
+NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 
 
 def read_stacks(folder: WorkerFolder) -> Stacks:
@@ -57,7 +72,7 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
     events = [event for event in found if isinstance(event, StacksSampled)]
     known: dict[bytes, int] = {}
     places: list[StackPlace] = []
-    at_ns, for_ms, place = [], [], []
+    at_ns, for_ms, place, cpu_ms = [], [], [], []
     for event in events:
         numbers = []
         for each in event.places:
@@ -66,12 +81,14 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
                 known[key] = len(places)
                 places.append(each)
             numbers.append(known[key])
-        pairs = zip(event.after_us, event.place, strict=False)
-        valid = [(after, which) for after, which in pairs if which < len(numbers)]
-        after_us = np.array([after for after, _ in valid], np.int64)
+        used: list[float] = [*event.cpu_us] or [float("nan")] * len(event.place)
+        samples = zip(event.after_us, event.place, used, strict=False)
+        valid = [sample for sample in samples if sample[1] < len(numbers)]
+        after_us = np.array([after for after, _, _ in valid], np.int64)
         at_ns.append(event.since_ns + np.cumsum(after_us) * 1000)
         for_ms.append(after_us / 1e3)
-        place.append(np.array([numbers[which] for _, which in valid], np.int64))
+        place.append(np.array([numbers[which] for _, which, _ in valid], np.int64))
+        cpu_ms.append(np.array([cpu for _, _, cpu in valid]) / 1e3)
     if not at_ns:
         return NO_STACKS
     return Stacks(
@@ -79,6 +96,7 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         np.concatenate(at_ns),
         np.concatenate(for_ms),
         np.concatenate(place),
+        np.concatenate(cpu_ms),
         places,
         [loop for event in events for loop in event.loops],
         {(each.file, each.line): each.text for event in events for each in event.around},

@@ -7,11 +7,15 @@ enters the step's first collective later by as much, and the others wait for it 
 
 A program that takes no batches from a dataset has them when it calls the step. So has a step of
 `fit` seemingly, which takes its batch inside: only lateness of `TELLING` of a step is used then.
+
+Where no batch is late, the processor time of the workers within their steps may tell which of them
+has more to compute. On CPUs a worker that waits in a collective uses nearly none, so with equal
+cores while they compute, `1 - own / most` is the share of a step in which a worker waits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -30,7 +34,12 @@ Ints = npt.NDArray[np.int64]
 
 TELLING = 0.2
 """Share of the median step by which a worker is usually late, if only the begin of its steps is
-known: less may be the time in which a step takes its batch."""
+known: less may be the time in which a step takes its batch. Of processor time, too."""
+
+
+LEAST = 0.3
+"""Part of the cores of the worker that uses most of them, by which another must use fewer: the
+recorder and the profiler use some as well."""
 
 
 class Arrivals(Struct, frozen=True):
@@ -40,6 +49,10 @@ class Arrivals(Struct, frozen=True):
     """All three times are those at which the replica's worker had its batch."""
     last_ns: Ints
     """When the last worker of the step had its batch, on the clock of the row's worker."""
+    cores: Mapping[int, Mapping[int, float]] = MappingProxyType({})
+    """The segments in which a worker is late by what it computes, with the cores that each worker
+    uses within a step. There, `last_ns` is when the last one has computed, if `rows` have nothing
+    to compute."""
 
     @property
     def late_ms(self) -> npt.NDArray[np.float64]:
@@ -48,7 +61,11 @@ class Arrivals(Struct, frozen=True):
 
     def of_segment(self, segment: int) -> Arrivals:
         chosen = self.rows.segment == segment
-        return Arrivals(self.rows.only(chosen), self.last_ns[chosen])
+        return Arrivals(self.rows.only(chosen), self.last_ns[chosen], self.cores)
+
+
+def _no_cores(_worker: int, _segment: int) -> float | None:
+    return None
 
 
 def read_arrivals(
@@ -57,11 +74,13 @@ def read_arrivals(
     marked: MarkRows,
     clocks: Clocks,
     agreeing: Mapping[int, float] = MappingProxyType({}),
+    cores: Callable[[int, int], float | None] = _no_cores,
 ) -> Arrivals:
     """Return the arrivals in synchronous segments of several workers that have no marks.
 
     `agreeing` is the share of the wait for a batch in which a worker has its own and waits to hear
-    whether the others have theirs, by worker. With it, a batch arrives before that.
+    whether the others have theirs, by worker. With it, a batch arrives before that. `cores` returns
+    how many cores a worker uses within the steps of a segment; None if that is not known.
     """
     has_marks = set(np.unique(marked.segment).tolist())
     layout = {
@@ -81,20 +100,42 @@ def read_arrivals(
     ]
     rows = MarkRows.joined(blocks)
     found = Arrivals(rows, last_gradients_ns(rows, clocks, layout))
-    return _telling(found, {each.segment for each in layout.values()})
+    return _telling(found, layout.values(), cores)
 
 
-def _telling(found: Arrivals, segments: Collection[int]) -> Arrivals:
-    """Leave out segments whose steps begin at about the same time, if that is all that is known."""
-    kept = np.ones(len(found.rows), bool)
+def _telling(
+    found: Arrivals,
+    segments: Iterable[SegmentOpened],
+    cores: Callable[[int, int], float | None],
+) -> Arrivals:
+    """Leave out segments whose steps begin at about the same time, if that is all that is known;
+    where a worker has more to compute, it is late by that."""
+    kept, last_ns = np.ones(len(found.rows), bool), found.last_ns.copy()
+    computing: dict[int, Mapping[int, float]] = {}
     for segment in segments:
-        own = found.rows.segment == segment
-        if own.any() and not found.rows.input_ns[own].any():
-            workers = [own & (found.rows.worker == w) for w in np.unique(found.rows.worker[own])]
-            late_ms = max(float(np.median(found.late_ms[each])) for each in workers)
-            step_ms = max(float(np.median(found.rows.wall_ns[each])) / 1e6 for each in workers)
-            kept[own] = late_ms >= TELLING * step_ms
-    return Arrivals(found.rows.only(kept), found.last_ns[kept])
+        own = found.rows.segment == segment.segment
+        if not own.any():
+            continue
+        rows = {int(w): own & (found.rows.worker == w) for w in np.unique(found.rows.worker[own])}
+        late_ms = max(float(np.median(found.late_ms[each])) for each in rows.values())
+        step_ms = max(float(np.median(found.rows.wall_ns[each])) / 1e6 for each in rows.values())
+        if late_ms >= TELLING * step_ms:
+            continue
+        kept[own] = found.rows.input_ns[own].any()
+        used = {w: each for w in rows if (each := cores(w, segment.segment)) is not None}
+        if len(used) == len(rows) and _differ(segment, used.values()):
+            kept[own] = True
+            computing[segment.segment] = used
+            for worker, each in rows.items():
+                waited = found.rows.wall_ns[each] * (1 - used[worker] / max(used.values()))
+                last_ns[each] = found.rows.inputs_ns[each] + waited.astype(np.int64)
+    return Arrivals(found.rows.only(kept), last_ns[kept], computing)
+
+
+def _differ(segment: SegmentOpened, cores: Collection[float]) -> bool:
+    """Whether the cores that workers use within a step say that one of them has more to compute."""
+    on_cpus = all("CPU" in device for device in segment.replica_devices)
+    return on_cpus and max(cores) - min(cores) >= max(TELLING, LEAST * max(cores))
 
 
 def _arrived(source: EventSource, worker: int, segment: SegmentOpened, agreeing: float) -> MarkRows:

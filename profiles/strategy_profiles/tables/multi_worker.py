@@ -62,7 +62,7 @@ def wait_for_batches(found: Mapping[str, pa.Table], arrivals: Arrivals) -> dict[
     """Return the tables named in `COMPLETED`, for segments without marks.
 
     The first collective after a replica has its batch waits for the last worker; after it, all
-    workers go on together.
+    workers go on together. What is longer than that collective passes in the next ones.
     """
     replica_steps, collectives = (found[name] for name in COMPLETED)
     own = _places(collectives, arrivals.rows)
@@ -72,12 +72,12 @@ def wait_for_batches(found: Mapping[str, pa.Table], arrivals: Arrivals) -> dict[
     after = np.flatnonzero(own >= 0)
     after = after[ended[after] > arrivals.rows.inputs_ns[own[after]]]
     after = after[np.argsort(start_ns[after], kind="stable")]
-    _, first = np.unique(own[after], return_index=True)
-    first = after[first]
     waited = np.zeros(collectives.num_rows)
-    waited[first] = np.clip(
-        arrivals.late_ms[own[first]], 0.0, np.nan_to_num(floats(collectives, "transfer_ms")[first])
-    )
+    left_ms = arrivals.late_ms.clip(min=0.0)
+    most_ms = np.nan_to_num(floats(collectives, "transfer_ms"))
+    for row in after.tolist():
+        waited[row] = min(left_ms[own[row]], most_ms[row])
+        left_ms[own[row]] -= waited[row]
     return {
         "replica_steps": _moved_to_wait(replica_steps, _sums(collectives, waited, replica_steps)),
         "collectives": _moved_to_wait(collectives, waited),

@@ -223,7 +223,22 @@ class Profile:
     @cached_property
     def arrivals(self) -> Arrivals:
         """When each worker had its batch, in segments of several workers without marks."""
-        return read_arrivals(self.sources, self.segments, self.mark_rows, self.clocks)
+        return self.arrivals_with({})
+
+    def arrivals_with(self, agreeing: Mapping[int, float]) -> Arrivals:
+        """`arrivals`, with the shares of each worker's wait in which it has its own batch."""
+        return read_arrivals(
+            self.sources, self.segments, self.mark_rows, self.clocks, agreeing, self._cores_in_steps
+        )
+
+    def _cores_in_steps(self, worker: int, segment: int) -> float | None:
+        found = [source.steps for source in self.sources if source.worker == worker]
+        ends_ns = np.concatenate(
+            [(s.start_ns + s.wall_ms * 1e6)[s.segment == segment] for s in found] or [np.zeros(0)]
+        )
+        if not ends_ns.size:
+            return None
+        return self.stacks(worker).cores_in_steps(int(ends_ns.min()), int(ends_ns.max()))
 
     def _read(self, name: str, noted: Callable[[str], None]) -> pa.Table:
         return read_table(name, self.files[name], noted, self._recorded)

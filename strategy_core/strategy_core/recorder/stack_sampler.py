@@ -95,6 +95,7 @@ class StackSampler:
         *,
         every_s: float = EVERY_S,
         now_ns: Callable[[], int] = time.time_ns,
+        cpu_ns: Callable[[], int] = time.process_time_ns,
         failed: Callable[[Exception], None] = lambda _error: None,
     ) -> None:
         """`program_ns` is when the process started, by the wall clock; `failed` is called with an
@@ -103,6 +104,7 @@ class StackSampler:
         self._every_s = every_s
         self._program_ns = program_ns
         self._now_ns = now_ns
+        self._cpu_ns = cpu_ns
         self._thread = threading.get_ident()
         self._path: Path | None = None
         self._num_recorded = 0
@@ -110,7 +112,9 @@ class StackSampler:
         self._stopping = threading.Event()
         self._sampler = threading.Thread(target=self._run, daemon=True, name="stack-sampler")
         self._last_ns = self._since_ns = now_ns()
+        self._last_cpu_ns = cpu_ns()
         self._after_us: list[int] = []
+        self._used_us: list[int] = []
         self._place: list[int] = []
         self._stacks: dict[Stack, int] = {}
         self._roles: dict[CodeType, Role] = {}
@@ -185,14 +189,18 @@ class StackSampler:
         place = self._stacks.setdefault(stack, len(self._stacks))
         self._after_us.append(max(0, (now_ns - self._last_ns) // 1000))
         self._last_ns += self._after_us[-1] * 1000
+        self._used_us.append(max(0, (self._cpu_ns() - self._last_cpu_ns) // 1000))
+        self._last_cpu_ns += self._used_us[-1] * 1000
         self._place.append(place)
         if len(self._place) >= _MOST_UNWRITTEN:  # a program that does not train, or not yet
             self._thin()
 
     def _thin(self) -> None:
         """Keep every second sample, which then counts for the time of the one before as well."""
-        pairs = zip(self._after_us[::2], self._after_us[1::2], strict=True)
-        self._after_us = [first + second for first, second in pairs]
+        self._after_us, self._used_us = (
+            [first + second for first, second in zip(values[::2], values[1::2], strict=True)]
+            for values in (self._after_us, self._used_us)
+        )
         self._place = self._place[1::2]
 
     def _reduced(self, frame: FrameType) -> Stack:
@@ -246,8 +254,9 @@ class StackSampler:
             places=[_place(stack) for stack in stacks],
             loops=[loop for file in files for loop in outermost_loops(file)],
             around=self._new_lines(stacks, files),
+            cpu_us=self._used_us,
         )
-        self._since_ns, self._after_us, self._place = self._last_ns, [], []
+        self._since_ns, self._after_us, self._used_us, self._place = self._last_ns, [], [], []
         self._log.write(event)
 
     def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:

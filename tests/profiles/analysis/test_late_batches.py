@@ -21,12 +21,18 @@ LINE = StackFrame("/home/me/train.py", 7, "main", "batch = next(batches)")
 
 
 def facts_of(
-    folder: Path, *, agreeing: bool = False, late: bool = True, has_dataset: bool = True
+    folder: Path,
+    *,
+    agreeing: bool = False,
+    late: bool = True,
+    has_dataset: bool = True,
+    cores: tuple[float, float] | None = None,
 ) -> Facts:
     """Replicas 2 and 3 are of worker 1, whose batch is late in each step.
 
     Workers that are `agreeing` wait for each other before they have the batch. Without a dataset,
-    the program's own Python makes the batch before it calls the step.
+    the program's own Python makes the batch before it calls the step. With `cores`, which each
+    worker uses within its steps, no batch is late.
     """
     options = {"steps": 120, "marks": False, "clock_ahead_ms": (0.0, -50.0)}
     options |= {"collective_bytes": (2_097_152,)}
@@ -37,7 +43,8 @@ def facts_of(
         events = run / f"worker-{worker}-0" / "events.jsonl"
         records = read_records(events)
         for record in records:
-            if record["kind"] == "step" and late and (agreeing or worker == 1):
+            slow = late and (agreeing or worker == 1) and cores is None
+            if record["kind"] == "step" and slow:
                 record["input_ms"] += LATE_MS
             if record["kind"] == "step" and agreeing:
                 record["wall_ms"] += LATE_MS
@@ -48,15 +55,19 @@ def facts_of(
                     record["wall_ms"] -= LATE_MS
         write_records(events, records)
         doing = "agreement" if agreeing and worker == 0 else "input"
-        write_stacks(run, worker, doing if has_dataset else "python")
+        if cores is None:
+            write_stacks(run, worker, doing if has_dataset else "python")
+        else:
+            write_stacks(run, worker, "function", int(cores[worker] * 200_000))
     profile = strategy_profiles.load(run)
     return gather_facts(profile, profile.segments[0])
 
 
-def write_stacks(run: Path, worker: int, doing: str) -> None:
+def write_stacks(run: Path, worker: int, doing: str, cpu_us: int = 0) -> None:
     place = StackPlace(doing, "", "DistributedIterator.__next__", [LINE])
     log = EventLog(run / f"worker-{worker}-0" / "stacks.jsonl")
-    log.write(StacksSampled(EPOCH_NS, EPOCH_NS, [1000] * 20, [0] * 20, [place], []))
+    samples = ([200_000] * 20, [0] * 20, [place], [], [], [cpu_us] * 20)
+    log.write(StacksSampled(EPOCH_NS, EPOCH_NS, *samples))
     log.close()
 
 
@@ -114,4 +125,18 @@ def test_steps_that_begin_together_do_not_say_that_each_worker_had_its_batch_the
 ) -> None:
     found = facts_of(tmp_path, late=False, has_dataset=False)
     assert found.stragglers.source != "derived"
+    assert found.stragglers.straggler is None
+
+
+def test_a_worker_that_uses_more_processor_time_within_its_steps_is_late(tmp_path: Path) -> None:
+    found = facts_of(tmp_path, cores=(0.4, 1.0))
+    first = findings(found)[0]
+    assert (first.key, first.evidence["worker"]) == ("straggler", 1)
+    assert "1.0 cores, another worker 0.4" in first.advice
+    leader = [item for item in found.breakdown.replicas if item.worker == 0]
+    assert [item.wait_ms for item in leader] == pytest.approx([LATE_MS] * 2, rel=0.1)
+
+
+def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:
+    found = facts_of(tmp_path, cores=(0.8, 1.0), late=False)
     assert found.stragglers.straggler is None

@@ -3,7 +3,8 @@
 ## What it does
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
-otherwise of the captured ones; of workers with neither, when they have their batches. Names every
+otherwise of the captured ones; of workers with neither, when they have their batches, or how much
+processor time they use within a step. Names every
 late replica, the delay that the lab injected, and whether its own work takes longer or it begins
 later, unless a loop's ops were too short to be recorded. If another finding makes it late
 (`detour`, `variable-off-device`, `inter-op-threads`), names that, and comes after it.
@@ -163,6 +164,14 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     longer_ms = _input_behind(facts, worst)
     if longer_ms is not None:
         return lead + late_batch(facts, worst.worker, longer_ms)
+    if cores := facts.stragglers.cores:
+        usual = min(cores.values())
+        return (
+            f"{lead}It computes longer than the others: within a step it uses "
+            f"{cores[worst.worker]:.1f} cores, another worker {usual:.1f}. Compare what they "
+            "compute: the sizes of their batches, the lengths of their sequences, and code that "
+            "only one of them runs."
+        )
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
     loop = facts.held_up.unrecorded_loop
     if loop is not None:
@@ -187,6 +196,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
 
 def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     """How much longer its batch takes than those on time; None if that does not make it late."""
+    if facts.stragglers.cores:
+        return None
     if facts.stragglers.source == "derived":  # it is late by its batch
         return late.late_ms
     all_late = {item.replica for item in facts.stragglers.late}

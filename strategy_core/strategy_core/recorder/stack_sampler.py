@@ -289,7 +289,10 @@ def _changeable_lines(file: str) -> list[int]:
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
     """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
     within = next((role.within for role in roles if role.within), "")
-    strong = next((role.does for role in roles if role.does in _STRONG), "")
+    found = [role.does for role in roles if role.does in _STRONG]
+    # The recorder takes no batch of its own: `recorder.dataset` passes the program's on.
+    taken = [does for does in found if does in ("input", "epoch-start")]
+    strong = (taken if taken and found[0] == "recording" else found or [""])[0]
     if strong == "input" and any(role.does == "reduce" for role in roles):
         strong = "agreement"  # workers tell each other whether one of them has a batch left
     innermost = next((role for role in roles[::-1] if role.name), None)

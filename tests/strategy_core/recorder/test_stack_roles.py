@@ -120,3 +120,22 @@ def test_a_step_of_fit_with_the_recorders_callback_is_not_the_recorders_time(
     found = _stacks_of(lambda: model.fit(x, y, verbose=0, callbacks=[recorder]))
     assert ("function", "") in found
     assert ("recording", "callback") in found
+
+
+def test_a_batch_that_the_recorder_passes_on_is_a_wait_for_input(
+    tmp_path: pytest.TempPathFactory,
+) -> None:
+    import tensorflow as tf
+
+    import strategy_core as lab
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    data = strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(2))
+
+    def train() -> None:
+        with lab.record(f"{tmp_path}/run", strategy) as recorder:
+            for _ in recorder.dataset(data):
+                with recorder.step():
+                    pass
+
+    assert ("input", "") in _stacks_of(train)

@@ -2,15 +2,16 @@
 
 ## What it does
 
-Takes tracing, Python, calls and the runtime's start of ops off the time of a typical captured step
-in which no replica runs anything, and the time by which the step is longer than the median step
+Takes tracing, Python, calls and, if there are many ops, the runtime's start of each off the time of
+a typical captured step in which no replica runs anything, and the time by which the step is longer than the median step
 without a capture, which is the capture's own: 30 % of the rest of the step or more is left. Without
 captures, the mean of the replicas' idle times counts instead. The rule `short-steps` covers steps
 below 4 ms, twice the interval of the samples of Python.
 
 ## Why is this slow
 
-The devices wait for something that the run does not record.
+The devices wait for something that the run does not record. If the function of the step has been
+called, its next op waits for a core, or for another op that was not recorded.
 
 ## What to do
 
@@ -53,7 +54,9 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if captures_are_unlike(facts) or (wall < SAMPLED_MS and not facts.is_imported):
         return
-    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call", "between-ops")
+    known_ms = facts.held_up.held_ms("tracing", "python", "read-back", "call")
+    between_ms = facts.held_up.held_ms("between-ops")
+    known_ms += between_ms if facts.held_up.has_many_ops else 0.0  # `small-ops` tells it
     known_ms = max(known_ms, facts.held_up.launch_ms)  # Python is a reason for late launches
     wall -= (extra_ms := _only_when_captured_ms(facts, wall))
     if (idle_ms - known_ms - extra_ms) / wall < IDLE_SHARE:
@@ -67,11 +70,18 @@ def find(facts: Facts) -> Iterator[Finding]:
     if all_idle_ms is None and len(facts.breakdown.replicas) > 1:
         none_runs = "a replica on average runs no op"
     who = "the profile does not tell" if facts.is_imported else RECORDS_NO
+    why, advice = f", for a reason that {who}", _record_next(facts)
+    if between_ms >= left_ms / 2 and not facts.held_up.has_many_ops:
+        why = " although the function of the step has been called: the next one waits for a core"
+        advice = (
+            "Leave more cores to the step: end other programs, and move the work of the program's "
+            "other threads and processes to before the training, or to another machine."
+        )
     yield finding(
         facts,
         KEY,
-        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}, for a reason that {who}.",
-        _record_next(facts),
+        f"For {of_a_step(facts, left_ms, wall)}, {none_runs}{why}.",
+        advice,
         per_step(facts, left_ms, wall, "derived"),
         idle_ms=idle_ms,
         unknown_ms=left_ms,

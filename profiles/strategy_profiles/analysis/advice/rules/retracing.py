@@ -41,6 +41,11 @@ KEY = "retracing"
 ROWS = ("loop/steps/tracing", "loop/steps", "loop/between/tracing")
 NO_GAIN = "Steps that trace are left out of a replay."
 FEWEST_RETRACES = 2
+GATHER = "Strategy.gather"
+_GATHER_INSIDE = (
+    "Call strategy.gather within the tf.function of the step: outside of one, TensorFlow makes a "
+    "new function for each value that it gathers, and traces it."
+)
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -51,9 +56,10 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     argument = facts.retracing.argument if in_steps else None
     said, name, cost, building_ms = in_steps or ("", "", None, None)
-    place = None
+    place, is_gather = None, False
     if between is not None:
-        place = main_line(facts, between).place
+        line = main_line(facts, between)
+        place, is_gather = line.place, in_steps is None and line.call == GATHER
         subject = (
             "Tracing between steps" if in_steps else "Functions are traced again between steps: it"
         )
@@ -65,7 +71,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         facts,
         KEY,
         said,
-        _about_tracing(argument, is_known=in_steps is not None),
+        _GATHER_INSIDE if is_gather else _about_tracing(argument, is_known=in_steps is not None),
         cost,
         place=place,
         function=name or None,

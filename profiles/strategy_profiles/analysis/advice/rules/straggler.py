@@ -224,7 +224,8 @@ def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
         if item.compute_ms is not None
     }
     on_time = [ms for replica, ms in work_ms.items() if replica not in all_late]
-    if late.replica not in work_ms or not on_time or facts.held_up.unrecorded_loop is not None:
+    # Between the recorded ops of a loop are some that were too short: its work looks idle.
+    if late.replica not in work_ms or not on_time or facts.held_up.loop is not None:
         return True
     longer_ms = work_ms[late.replica] - float(np.median(on_time))
     return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)

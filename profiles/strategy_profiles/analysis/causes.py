@@ -30,8 +30,8 @@ apart, which is not due to their number."""
 
 
 UNRECORDED = 5
-"""Ops of a loop for each recorded one, at least: TensorFlow records those that may take long, such
-as a MatMul. Of the loop that `tf.map_fn` makes, ops were 0.047 ms apart beside other programs."""
+"""Ops of a loop for each recorded one, an assumption: TensorFlow records only those that may
+take long, such as a MatMul. Of a loop that `tf.map_fn` made, 226 were recorded, 0.047 ms apart."""
 
 
 class Cause(Struct, frozen=True):

@@ -64,17 +64,13 @@ class Arrivals(Struct, frozen=True):
         return Arrivals(self.rows.only(chosen), self.last_ns[chosen], self.cores)
 
 
-def _no_cores(_worker: int, _segment: int) -> float | None:
-    return None
-
-
 def read_arrivals(
     sources: Sequence[EventSource],
     segments: Sequence[SegmentOpened],
     marked: MarkRows,
     clocks: Clocks,
-    agreeing: Mapping[int, float] = MappingProxyType({}),
-    cores: Callable[[int, int], float | None] = _no_cores,
+    agreeing: Mapping[int, float],
+    cores: Callable[[int, int], float | None],
 ) -> Arrivals:
     """Return the arrivals in synchronous segments of several workers that have no marks.
 

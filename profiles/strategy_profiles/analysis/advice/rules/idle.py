@@ -16,7 +16,7 @@ called, its next op waits for a core, or for another op that was not recorded.
 ## What to do
 
 Record full captures; look at the ops before and after the gap on the Timeline page; run the
-program under py-spy.
+program under py-spy. If the function has been called, leave more cores to the step.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     who = "the profile does not tell" if facts.is_imported else RECORDS_NO
     why, advice = f", for a reason that {who}", _record_next(facts)
     if between_ms >= left_ms / 2 and not facts.held_up.has_many_ops:
-        why = " although the function of the step has been called: the next one waits for a core"
+        why = (
+            " although the function of the step has been called: the next one waits for a core, or "
+            "for an op that was not recorded"
+        )
         advice = (
             "Leave more cores to the step: end other programs, and move the work of the program's "
             "other threads and processes to before the training, or to another machine."

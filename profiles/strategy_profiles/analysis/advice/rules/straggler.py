@@ -4,10 +4,10 @@
 
 Compares when the replicas enter the collectives of a step: of all steps if they have timestamps,
 otherwise of the captured ones; of workers with neither, when they have their batches, or how much
-processor time they use within a step. Names every
-late replica, the delay that the lab injected, and whether its own work takes longer or it begins
-later, unless a loop's ops were too short to be recorded. If another finding makes it late
-(`detour`, `variable-off-device`, `inter-op-threads`), names that, and comes after it.
+processor time they use within a step. Names every late replica, the delay that the lab injected,
+and whether its own work takes longer or it begins later, unless a loop's ops were too short to be
+recorded. If another finding makes it late (`detour`, `variable-off-device`, `inter-op-threads`),
+names that, and comes after it.
 
 ## Why is this slow
 
@@ -196,10 +196,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
 
 def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
     """How much longer its batch takes than those on time; None if that does not make it late."""
-    if facts.stragglers.cores:
-        return None
-    if facts.stragglers.source == "derived":  # it is late by its batch
-        return late.late_ms
+    if facts.stragglers.source == "derived":  # it is late by its batch, or by what it computes
+        return None if facts.stragglers.cores else late.late_ms
     all_late = {item.replica for item in facts.stragglers.late}
     waits_ms = {item.replica: item.input_ms for item in facts.breakdown.replicas}
     own_ms = waits_ms.get(late.replica)

@@ -60,7 +60,7 @@ def test_trace_refuses_it_in_one_line_and_leaves_no_folder(
 def test_a_process_below_a_traced_one_gets_its_own_and_is_not_recorded(
     tmp_path: Path, own: Path, program: list[str]
 ) -> None:
-    environment = environment_of(with_own_code(os.environ), Settings(str(tmp_path / "run"), 0))
+    environment = environment_of(with_own_code(os.environ), Settings(str(tmp_path / "run"), 0, {}))
     done = python(tmp_path, *program, environment=environment)
     assert (done.returncode, done.stdout) == (0, "user\n")
     assert done.stderr == (
@@ -83,7 +83,7 @@ def test_a_folder_of_that_name_without_code_hides_nothing(tmp_path: Path) -> Non
     """As the repository's root has one, in which the package is."""
     (tmp_path / "strategy_core").mkdir()
     assert own_package(str(tmp_path)) is None
-    settings = Settings(str(tmp_path / "run"), 0)
+    settings = Settings(str(tmp_path / "run"), 0, {})
     code = "import strategy_core as lab; print(lab.__file__)"
     environment = environment_of(with_own_code(os.environ), settings)
     done = python(tmp_path, "-c", code, environment=environment)

@@ -38,7 +38,7 @@ class Program:
         monkeypatch.setattr(time, "monotonic_ns", lambda: self.now_ns)
         monkeypatch.setattr(time, "time_ns", lambda: self.now_ns)
         monkeypatch.delenv(STRICT_VARIABLE, raising=False)
-        self.session = Session(Settings(str(run), os.getpid()), Faults())
+        self.session = Session(Settings(str(run), os.getpid(), {}), Faults())
         self.session.profiler_begins()  # so nothing is captured
         self._run = run
         self._strategy = tf.distribute.get_strategy()

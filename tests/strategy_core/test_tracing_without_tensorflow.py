@@ -212,7 +212,7 @@ def test_a_line_that_the_program_was_writing_when_it_was_killed_is_cut(tmp_path:
 def test_a_child_that_ends_before_its_first_step_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(str(recorded(tmp_path)), os.getpid())
+    settings = Settings(str(recorded(tmp_path)), os.getpid(), {})
     monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
     report_without_steps(settings, None)  # without TensorFlow it cannot train
     assert without_steps(settings) == []

@@ -8,11 +8,11 @@ as its unit, as `compare` has.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from strategy_gate.exact import GROUPS, ExactFacts, exact_facts, is_imported
 from strategy_gate.times import parts_of_step
@@ -82,8 +82,7 @@ class Baseline(msgspec.Struct, frozen=True):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRun:
+class CheckedRun(Struct, frozen=True):
     """What a gate reads of one run."""
 
     workload: str | None

@@ -6,8 +6,9 @@ No interval: one run that differs is enough. A gate of several runs reports the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from strategy_gate.baseline import Baseline, CheckedRun
 from strategy_gate.exact import GROUPS, LESS_IS_BETTER, Value
@@ -16,8 +17,7 @@ Outcome = Literal["within", "better", "beyond", "unknown"]
 NOT_RECORDED = "the run does not know it"
 
 
-@dataclass(frozen=True, slots=True)
-class ExactCheck:
+class ExactCheck(Struct, frozen=True):
     """One fact of the runs against the accepted one."""
 
     group: str

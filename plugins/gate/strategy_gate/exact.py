@@ -7,11 +7,11 @@ others, any difference counts. A fact that a group does not name is 0 if the gro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.analysis.placement import placement
 from strategy_profiles.analysis.retracing import retracing
@@ -34,8 +34,7 @@ _TOPICS = {"memory": "variables", "retraces": "causes", "detours": "causes"}
 _NO_CAPTURE = "no step was captured in full"
 
 
-@dataclass(frozen=True, slots=True)
-class ExactFacts:
+class ExactFacts(Struct, frozen=True):
     """The facts of one segment."""
 
     facts: dict[str, dict[str, Value]]

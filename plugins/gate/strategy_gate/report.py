@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from strategy_gate.baseline import Baseline, CheckedRun, check_one_source, check_same
 from strategy_gate.checks import ExactCheck, exact_checks
@@ -16,8 +17,7 @@ Outcome = Literal["within", "beyond", "undecided"]
 EXIT_CODES: dict[Outcome, int] = {"within": 0, "beyond": 1, "undecided": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class GateReport:
+class GateReport(Struct, frozen=True):
     """What a gate found. The step decides about times, and so does a part that is beyond."""
 
     runs: tuple[str, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from strategy_gate.checks import ExactCheck
 from strategy_gate.exact import Value
@@ -24,8 +25,7 @@ _HEADS = {
 _SHOWN_FIRST = ("beyond", "better", "unknown", "undecided", "within")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One check as cells of text."""
 
     name: str

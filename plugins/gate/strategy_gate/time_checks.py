@@ -13,10 +13,10 @@ part is measured in shares of the accepted step, so that an op of 0.1 ms cannot 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_gate.baseline import GatedRun
 from strategy_profiles.analysis.compare.comparison import (
@@ -47,8 +47,7 @@ LEAST_PART = 0.02
 STEP = "step"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeCheck:
+class TimeCheck(Struct, frozen=True):
     """One time of the runs against the accepted one, in ms per step."""
 
     name: str
@@ -70,8 +69,7 @@ class TimeCheck:
     """Why it is undecided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """All time checks: the step first, then its parts."""
 
     checks: tuple[TimeCheck, ...]

@@ -6,11 +6,11 @@ which the recorder began or ended a capture window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.window_edges import has_window_edge
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True)
-class EpochEnds:
+class EpochEnds(Struct, frozen=True, dict=True):
     """The ends of a segment's epochs, in order."""
 
     ends: tuple[EpochEnded, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,8 +81,7 @@ class Gain(Struct, frozen=True):
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One finding. `cost` is None if it is not known."""
 
     key: str
@@ -94,7 +92,7 @@ class Finding:
     evidence: dict[str, Any]
     caused_by: str | None = None
     """Key of the finding that this one follows from; None if it has a cause of its own."""
-    edits: dict[str, Any] = field(default_factory=dict)
+    edits: dict[str, Any] = {}
     """Changes of the RunSpec that would help, by dotted path; empty if the lab knows none."""
     removal: Removal | str = ""
     """The change of a step that a replay predicts the gain from; a reason if there is none."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.advice.changed_line import changed_line

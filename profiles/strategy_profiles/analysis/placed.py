@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,13 +38,12 @@ class PlacedVariable(Struct, frozen=True):
     bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedVariables:
+class CopiedVariables(Struct, frozen=True):
     """Large variables that replicas copy from another device; empty if there are none."""
 
     variables: tuple[PlacedVariable, ...] = ()
     """The largest first."""
-    ms_of: Mapping[int, float] = field(default_factory=dict)
+    ms_of: Mapping[int, float] = {}
     """By replica, the mean time per captured step in which it is sent them; empty if no copy was
     captured."""
 
@@ -68,16 +66,15 @@ class DenseGradient(Struct, frozen=True):
     and what the optimizer keeps for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """Empty tuples also if no placement was recorded."""
 
-    off_device: CopiedVariables = field(default_factory=CopiedVariables)
+    off_device: CopiedVariables = CopiedVariables()
     """On a device that no replica has."""
-    lent: CopiedVariables = field(default_factory=CopiedVariables)
+    lent: CopiedVariables = CopiedVariables()
     """On the device of one replica, and read by another one. Each has the name of the op that reads
     it: the program may have made it outside of the strategy, which then does not know it."""
-    taken: CopiedVariables = field(default_factory=CopiedVariables)
+    taken: CopiedVariables = CopiedVariables()
     """Tensors that the step takes from outside, as an argument or because its function captures
     them, on the device of one replica, and copied to that of another one."""
     dense_gradients: tuple[DenseGradient, ...] = ()

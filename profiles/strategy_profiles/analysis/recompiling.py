@@ -7,10 +7,11 @@ long as the captured ones that do, and much longer than those that do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.tables.columns import Bools, Floats, Ints, floats, ints, of_segment, texts
 
@@ -24,8 +25,7 @@ SHORTEST, LONGER = 0.5, 3.0
 as those that do not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recompiling:
+class Recompiling(Struct, frozen=True):
     """The steps of a segment, the first ones left out, in which XLA compiles."""
 
     compiles: Bools

@@ -9,12 +9,12 @@ leaves too few (a run that captures or retraces every step), those that the prog
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from strategy_profiles.analysis.recompiling import Recompiling, recompiling
 from strategy_profiles.run.events import OWN_PROFILER, Note, WindowCaptured
@@ -43,8 +43,7 @@ NO_STEP = "no step was recorded"
 FIRST_STEP_ALONE = "only its first step was recorded, which is traced and compiled"
 
 
-@dataclass(frozen=True)
-class StepTimes:
+class StepTimes(Struct, frozen=True, dict=True):
     """The steps of a segment in order, arrays of one length; a missing value is NaN."""
 
     segment: int
@@ -68,7 +67,7 @@ class StepTimes:
     synced_ms: float | None = None
     """Mean step between moments at which no device had work left, on GPUs. There a step that reads
     no result ends before its kernels do."""
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = {}
     """Why an imported run lacks something, by topic."""
 
     @property

@@ -7,7 +7,6 @@ counts every step; times are of the `steps.timed` ones (see `steps`).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -460,7 +459,7 @@ def _findings(facts: Facts, predict: Predict | None) -> list[Json]:
 
 
 def _finding(item: Finding) -> Json:
-    document = dataclasses.asdict(item)
+    document = asdict(item)
     del document["removal"], document["why_no_gain"]
     gain = asdict(item.gain) if item.gain else None
     change = asdict(item.change) | {"difference": item.change.difference} if item.change else None

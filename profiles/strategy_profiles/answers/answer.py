@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
 
@@ -23,8 +24,7 @@ class Bold(str):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KeyNumber:
+class KeyNumber(Struct, frozen=True):
     """A number with its text, and a note beside it that explains it or says why it is missing."""
 
     key: str
@@ -43,8 +43,7 @@ class KeyNumber:
         return ": ".join(filter(None, (self.of, DEFINITIONS[self.key].label)))
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table."""
 
     key: str
@@ -70,17 +69,19 @@ class Column:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class _Remarks(Struct, frozen=True, kw_only=True):
+    definition: str = ""
+    """Itself, or a key of `DEFINITIONS`."""
+    notes: tuple[str, ...] = ()
+    is_detail: bool = False
+    """Narrow places, such as a terminal, leave it out."""
+
+
+class Part(_Remarks, frozen=True):
     """A part of an answer, with its heading."""
 
     key: str
     title: str
-    definition: str = field(default="", kw_only=True)
-    """Itself, or a key of `DEFINITIONS`."""
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
-    is_detail: bool = field(default=False, kw_only=True)
-    """Narrow places, such as a terminal, leave it out."""
 
     @property
     def hint(self) -> str:
@@ -88,8 +89,7 @@ class Part:
         return hint(self.definition)
 
 
-@dataclass(frozen=True, slots=True)
-class Bars(Part):
+class Bars(Part, frozen=True):
     """A bar per name, of parts that add up; `parts` has each part's length by name's place."""
 
     names: tuple[str, ...]
@@ -119,8 +119,7 @@ class Bars(Part):
         return max((sum(each or 0.0 for each in bar) for bar in self.bars), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of a chart."""
 
     name: str
@@ -130,8 +129,7 @@ class Line:
     """`#RRGGBB`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lines(Part):
+class Lines(Part, frozen=True):
     """Lines over one axis."""
 
     lines: tuple[Line, ...]
@@ -145,8 +143,7 @@ class Lines(Part):
     """A value holds until the next one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Matrix(Part):
+class Matrix(Part, frozen=True):
     """Bytes per step from each row's name to each column's."""
 
     names: tuple[str, ...]
@@ -160,16 +157,14 @@ class Matrix(Part):
         return max((value or 0.0 for row in self.num_bytes for value in row), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Alternatives(Part):
+class Alternatives(Part, frozen=True):
     """Matrices of different sources, which are never added up: one at a time where that is
     possible, the first by default."""
 
     options: tuple[Matrix, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLine:
+class CodeLine(Struct, frozen=True):
     """A line of the program, and its part of the time; None if it is shown for its neighbour."""
 
     line: int
@@ -180,8 +175,7 @@ class CodeLine:
     """A captured step that the line calls, whose spans a timeline has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code(Part):
+class Code(Part, frozen=True):
     """Lines of the program's files with the time that passes at them; lines may be left out."""
 
     files: tuple[tuple[str, tuple[CodeLine, ...]], ...]
@@ -193,8 +187,7 @@ class Code(Part):
         return max((each.share or 0.0 for _, lines in self.files for each in lines), default=0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """A part of a whole."""
 
     title: str
@@ -204,15 +197,13 @@ class Share:
     """`#RRGGBB`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shares(Part):
+class Shares(Part, frozen=True):
     """A whole and its parts, which add up to it."""
 
     parts: tuple[Share, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Part):
+class Table(Part, frozen=True):
     """A table; without rows, `empty` is said instead of it."""
 
     columns: tuple[Column, ...]
@@ -239,8 +230,7 @@ class Table(Part):
         return bool(self.depths or self.groups)
 
 
-@dataclass(frozen=True, slots=True)
-class Missing(Part):
+class Missing(Part, frozen=True):
     """A part that is not there: why, and what to do."""
 
     reason: str
@@ -249,8 +239,7 @@ class Missing(Part):
     """The remedy is another run in the lab."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What is said of a question about one segment."""
 
     key: str

@@ -15,7 +15,6 @@ reductions that are already counted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -30,12 +29,11 @@ _SAME_VALUE = frozenset({"Identity", "IdentityN", "Mul", "RealDiv", "Reshape", "
 """Ops whose output still counts as the result (a mean is a scaled sum)."""
 
 
-@dataclass(slots=True)
-class Contribution:
+class Contribution(Struct):
     """The contribution of one device: the sends of it, or the ops that produce it in place."""
 
-    sends: list[int] = field(default_factory=list)
-    producers: list[int] = field(default_factory=list)
+    sends: list[int] = []
+    producers: list[int] = []
 
 
 class Reduction(Struct, frozen=True):

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum, auto
+
+from msgspec import Struct
 
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import (
@@ -58,8 +59,7 @@ ENDED_EARLY = frozenset({ProcessState.LOST, ProcessState.ENDED})
 """States of a process that has ended before its work was done."""
 
 
-@dataclass(slots=True)
-class Process:
+class Process(Struct):
     """What the events record about one process."""
 
     worker: int

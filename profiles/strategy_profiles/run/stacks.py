@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from strategy_profiles.guards import RefusedFileError
 from strategy_profiles.run.event_log import read_events
@@ -20,8 +20,7 @@ FEWEST = 10
 """Samples that must tell how many cores a process uses."""
 
 
-@dataclass(frozen=True)
-class Stacks:
+class Stacks(Struct, frozen=True):
     """Samples in order, arrays of one length."""
 
     program_ns: int | None
@@ -35,8 +34,8 @@ class Stacks:
     cpu_ms: npt.NDArray[np.float64]
     """Processor time of the process in that time; NaN if it was not recorded."""
     places: Sequence[StackPlace] = ()
-    loops: Sequence[Loop] = field(default=())
-    around: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    loops: Sequence[Loop] = ()
+    around: Mapping[tuple[str, int], str] = {}
     """Text by file and line number, of lines that were sampled and of those around them."""
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
 import errno
 import gc
 import os
@@ -70,8 +71,9 @@ def _start_quickly() -> None:
     """Leave out what a short run's answer does not need and would take half of its time."""
     # PyArrow imports pandas for its first array, where it is installed.
     sys.meta_path.insert(0, _NoPandas)
-    # What is imported stays: there is nothing to collect.
-    gc.set_threshold(50_000)
+    # What is imported stays: there is nothing to collect, neither meanwhile nor as Python ends.
+    gc.set_threshold(200_000)
+    atexit.register(gc.freeze)
     # NumPy's library of linear algebra starts a thread per core otherwise.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -35,7 +35,7 @@ Shell = Any
 @cache
 def session() -> Session:
     """The session of this process; its hooks stay until the process ends."""
-    made = Session(Settings("", os.getpid()), Faults())
+    made = Session(Settings("", os.getpid(), {}), Faults())
     made.idle()
     watch(made)
     return made

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 WAIT_VARIABLE = "STRATEGY_LAB"
 """If set, a program waits for `strategy-lab attach`: 1, or the folder for its runs."""
@@ -15,15 +14,14 @@ STRICT_VARIABLE = "STRATEGY_LAB_TRACE_STRICT"
 """If set, an error of the lab's own ends the program, as its tests need."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """The run of a traced program. Its child processes inherit it."""
 
     run: str
     """Absolute path of the run folder."""
     pid: int
     """The program's first process."""
-    capture: dict[str, Any] = field(default_factory=dict)
+    capture: dict[str, Any]
     """The RunSpec's `capture`."""
     waits: bool = False
     """Whether the program waits for `strategy-lab attach`, and is not recorded before."""
@@ -31,7 +29,7 @@ class Settings:
     """Number of the first process among those of its cluster; None if TF_CONFIG names none."""
 
     def environment(self) -> dict[str, str]:
-        return {VARIABLE: json.dumps(asdict(self))}
+        return {VARIABLE: json.dumps(self._asdict())}
 
     @property
     def is_child(self) -> bool:
@@ -44,7 +42,7 @@ def read_settings() -> Settings | None:
     text = os.environ.get(VARIABLE)
     if text:
         return Settings(**json.loads(text))
-    return Settings("", os.getpid(), waits=True) if os.environ.get(WAIT_VARIABLE) else None
+    return Settings("", os.getpid(), {}, waits=True) if os.environ.get(WAIT_VARIABLE) else None
 
 
 def runs_of_environment() -> Path:

@@ -14,8 +14,9 @@ earlier versions, it is the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import Regions, regions_of
 from strategy_profiles.analysis.account.row import Row
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
 
 
-@dataclass(frozen=True)
-class Account:
+class Account(Struct, frozen=True):
     """The rows of a segment; empty without a step."""
 
     segment: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from strategy_profiles.analysis.model_graph.scopes import layer_of, models, scoped
 from strategy_profiles.analysis.steps import typical_captured_steps
@@ -23,8 +23,7 @@ _Of = tuple[str | None, bool, str | None]
 """Line, whether it is trained, and loop of an op."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpTime:
+class OpTime(Struct, frozen=True):
     """What one type of op takes in one layer."""
 
     layer: str | None

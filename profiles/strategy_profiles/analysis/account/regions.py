@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.set_clock import (
     by_first_clock,
@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 Line = tuple[str, int]
 
 
-@dataclass(frozen=True)
-class Regions:
+class Regions(Struct, frozen=True):
     """Begin and end of the loop, and which samples are where. Times are in ms."""
 
     stacks: Stacks

@@ -7,10 +7,11 @@ no sample between them, is an hour long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.run.events import Note
@@ -23,8 +24,7 @@ _SAME_NS = 1_000_000_000
 """The recorder notes no smaller change."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetClock:
+class SetClock(Struct, frozen=True):
     """One change of the wall clock."""
 
     step: int

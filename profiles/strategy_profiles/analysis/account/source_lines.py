@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.account.regions import Line, Regions, regions_of, split
 from strategy_profiles.analysis.steps import step_times
@@ -25,8 +26,7 @@ AROUND = 1
 """Lines before and after such a line that are shown with it; the recording has more."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopLine:
+class LoopLine(Struct, frozen=True):
     """A line of the program; one that is shown for its neighbour has no time."""
 
     file: str

@@ -10,9 +10,10 @@ import contextlib
 import io
 import tokenize
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from tokenize import NAME, OP, TokenInfo
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.changed_line import ChangedLine
 from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
@@ -27,8 +28,7 @@ _KERAS_ARGUMENTS = ("optimizer", "loss")
 _MAPS = ("Map", "MapAndBatch")
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """A call that begins and ends on one line: where its arguments are."""
 
     source: SourceLine

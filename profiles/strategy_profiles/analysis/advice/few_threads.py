@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from strategy_profiles.analysis.facts import Facts
 
@@ -10,8 +10,7 @@ KEY = "inter-op-threads"
 """Of the rule that reports it, and that late replicas refer to."""
 
 
-@dataclass(frozen=True, slots=True)
-class FewThreads:
+class FewThreads(Struct, frozen=True):
     """Of one process."""
 
     num_threads: int

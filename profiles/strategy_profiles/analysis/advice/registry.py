@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice import rules
 from strategy_profiles.analysis.facts import Facts, Finding
@@ -17,8 +19,7 @@ Edits = Callable[[Facts, Finding], dict[str, Any]]
 Removes = Callable[[Facts, Finding], Removal | str]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One reason for slowness: what finds it, and what the lab can do about it."""
 
     key: str

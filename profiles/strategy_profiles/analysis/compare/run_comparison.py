@@ -6,9 +6,10 @@ Of each run one segment is compared: the one asked for, else the one with the mo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.breakdown import StepBreakdown, step_breakdown
 from strategy_profiles.analysis.compare.comparison import (
@@ -55,8 +56,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
+class ComparedRun(Struct, frozen=True):
     """What the chosen segment of a run brings to a comparison; its tables are not kept."""
 
     name: str
@@ -68,19 +68,18 @@ class ComparedRun:
     workload: str | None
     machine: Machine
     global_batch_size: int | None
-    spec: Mapping[str, Any] | None = field(repr=False)
+    spec: Mapping[str, Any] | None
     """Of the segment, or that the run began with; None for a run of another program."""
     num_compiled: int | None
     """Functions that XLA compiles; None if that is not recorded."""
     load: MachineLoad | None
     """How busy the machine was; None if that was not sampled."""
     breakdown: StepBreakdown
-    numbers: dict[str, Any] = field(repr=False)
+    numbers: dict[str, Any]
     """The segment's summary, or the entries of it that hold the numbers with short names."""
 
 
-@dataclass(frozen=True)
-class RunComparison:
+class RunComparison(Struct, frozen=True):
     """The chosen segments of both sides, and what differs."""
 
     a: tuple[ComparedRun, ...]

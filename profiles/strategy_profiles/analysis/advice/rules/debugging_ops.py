@@ -25,7 +25,8 @@ once the first NaN is found, or check the loss alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
@@ -54,8 +55,7 @@ convolutional network, which they made twice as long."""
 NOT_FUSED = "Without the checks, TensorFlow would fuse ops, and run others than the recorded ones."
 
 
-@dataclass(frozen=True, slots=True)
-class _Purpose:
+class _Purpose(Struct, frozen=True):
     ops: frozenset[str]
     title: str
     """The subject of a sentence."""

@@ -22,7 +22,8 @@ in one `tf.function` (`steps_per_execution`), or give each step more work.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls

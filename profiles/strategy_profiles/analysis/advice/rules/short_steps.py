@@ -20,8 +20,9 @@ Run several steps in one call: `compile(steps_per_execution=...)` in Keras, a lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls

@@ -22,8 +22,9 @@ every few steps, or together with another tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.rules.many_small_collectives import MANY_CALLS

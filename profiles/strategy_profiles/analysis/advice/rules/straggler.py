@@ -24,10 +24,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from strategy_profiles.analysis.advice import few_threads
 from strategy_profiles.analysis.advice.late_because import (

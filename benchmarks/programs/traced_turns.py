@@ -47,7 +47,7 @@ def main(loop: str, wanted_ms: float, seconds: float, run: Path) -> None:
     train = {"custom": _custom_loop, "fit": _fit}[loop]
     batch, step_ms = _batch_for(train, wanted_ms)
     create_run_file(run, recorded_by="record")
-    session = Session(Settings(str(run), os.getpid()), Faults())
+    session = Session(Settings(str(run), os.getpid(), {}), Faults())
     hooks.install(session)
     keras_hooks.install(session)
     measured: HookTurns | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 import strategy_profiles
 from strategy_core.cli._commands import print_command

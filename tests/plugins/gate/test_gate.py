@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from strategy_profiles.analysis.compare.run_comparison import compare_sets
 from strategy_profiles.analysis.compare.run_time import RunTime
 from strategy_profiles.errors import LabError
 from tests.plugins.leaves import REPOSITORY
+from tests.replaced import replace
 from tests.synthetic import HOSTILE, write_run
 
 IMPORTED = REPOSITORY / "tests" / "data" / "imported" / "tpu_psum"

@@ -25,9 +25,10 @@ from strategy_profiles.exports.trace.flows import Flows
 from strategy_profiles.exports.trace.replicas import ReplicaSlices
 from strategy_profiles.exports.trace.slices import Row, Slice, in_sequence
 from strategy_profiles.exports.trace.tracks import TraceEvent, Tracks
+from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.schema import SCHEMA_VERSION
 from strategy_profiles.tables.store import Profile
-from strategy_profiles.timeline.one_clock import table_on_one_clock
+from strategy_profiles.timeline.one_clock import set_ahead_ns, table_on_one_clock
 
 _json = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 """Writes non-ASCII text unescaped: Perfetto does not decode escapes in a track's name."""
@@ -40,7 +41,7 @@ def trace_events(profile: Profile) -> Iterator[TraceEvent]:
     origin_ns = origin(profile)
     tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=profile.process_titles)
     flows = Flows()
-    steps = profile.table("steps").to_pylist()
+    steps = table_on_one_clock(profile, "steps").to_pylist()
     yield from _events(_run_slices(profile, steps, tracks, origin_ns))
     replicas = ReplicaSlices(profile, tracks, origin_ns)
     yield from _events(replicas.steps())
@@ -64,15 +65,23 @@ def origin(profile: Profile) -> int:
     Segments and steps need no conversion: the reference worker recorded them.
     """
     columns = [
-        profile.table("segments")["started_ns"],
-        profile.table("steps")["start_ns"],
+        _segments(profile)["started_ns"],
         *(
             table_on_one_clock(profile, name)["start_ns"]
-            for name in ("spans", "replica_steps", "transfers")
+            for name in ("steps", "spans", "replica_steps", "transfers")
         ),
     ]
     times = [_least(column) for column in columns]
     return min((time for time in times if time is not None), default=0)
+
+
+def _segments(profile: Profile) -> pa.Table:
+    table = profile.table("segments")
+    started_ns = ints(table, "started_ns")
+    ahead_ns = set_ahead_ns(profile, ints(table, "first_step"), started_ns)
+    known = pa.array(started_ns - ahead_ns, mask=started_ns < 0)
+    place = table.schema.get_field_index("started_ns")
+    return table.set_column(place, "started_ns", known)
 
 
 def _least(column: pa.ChunkedArray) -> int | None:
@@ -96,7 +105,7 @@ def _run_slices(
             max(end_ns, row["started_ns"] - origin_ns),
             {name: row[name] for name in _SEGMENT_ARGS},
         )
-        for row in profile.table("segments").to_pylist()
+        for row in _segments(profile).to_pylist()
         if row["started_ns"] is not None
     )
     track = tracks.of_run(1, "steps")

@@ -11,7 +11,7 @@ from strategy_profiles.replay.build import StepBuilder
 from strategy_profiles.replay.critical_path import GAPS, Piece, critical_path
 from strategy_profiles.replay.recording import Recording, ReplayError, read_recording, read_rows
 from strategy_profiles.tables.store import Profile
-from strategy_profiles.timeline.layout import Timeline
+from strategy_profiles.timeline.layout import Timeline, since_origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def path_of_step(profile: Profile, timeline: Timeline, step: int) -> list[PathPa
     Raises ReplayError if the step is not captured or its segment cannot be replayed.
     """
     recording = recording_of_step(profile, timeline, step)
-    begin = recording.bounds[step][0] - timeline.origin_ns
+    begin = since_origin(profile, timeline, step, recording.bounds[step][0])
     rows_of: dict[tuple[int | None, str], list[int]] = defaultdict(list)
     for track in timeline.tracks:
         rows_of[track.replica, track.device] += track.rows

@@ -6,7 +6,7 @@ from typing import Any
 
 from strategy_profiles.analysis.epoch_ends import describe_end, recorded_ends
 from strategy_profiles.tables.store import Profile
-from strategy_profiles.timeline.layout import Timeline
+from strategy_profiles.timeline.layout import Timeline, since_origin
 
 
 def epoch_ends_of(profile: Profile, timeline: Timeline) -> list[dict[str, Any]]:
@@ -17,7 +17,7 @@ def epoch_ends_of(profile: Profile, timeline: Timeline) -> list[dict[str, Any]]:
     found = []
     for segment in profile.segments:
         for end in recorded_ends(profile, segment.segment):
-            start = end.start_ns - timeline.origin_ns
+            start = since_origin(profile, timeline, end.step, end.start_ns)
             if 0 <= start < timeline.length_ns:
                 ended = start + round(end.wall_ms * 1e6)
                 found.append({"start": start, "end": ended, "text": describe_end(end)})

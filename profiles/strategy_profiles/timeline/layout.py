@@ -29,6 +29,7 @@ from strategy_profiles.timeline.lanes import assign_lanes
 from strategy_profiles.timeline.one_clock import (
     MARKED,
     parts_on_one_clock,
+    set_ahead_ns,
     table_on_one_clock,
     uncaptured_steps,
 )
@@ -214,9 +215,15 @@ def origin_of(profile: Profile, start: Ints) -> int:
 
     The timeline may show only later steps.
     """
-    first = pc.min(profile.table("steps")["start_ns"]).as_py()
+    first = pc.min(table_on_one_clock(profile, "steps")["start_ns"]).as_py()
     known = [] if first is None else [int(first)]
     return min([*known, *([int(start.min())] if len(start) else [])], default=0)
+
+
+def since_origin(profile: Profile, timeline: Timeline, step: int, recorded_ns: int) -> int:
+    """Return a time as it was recorded at a step, in ns since the timeline's origin."""
+    ahead_ns = set_ahead_ns(profile, np.array([step]), np.array([recorded_ns]))
+    return recorded_ns - int(ahead_ns[0]) - timeline.origin_ns
 
 
 def _clock_texts(profile: Profile, keys: Sequence[Key], clocks: Sequence[str]) -> list[str]:
@@ -267,8 +274,8 @@ def _sort_by_lane(columns: dict[str, npt.NDArray[Any]], track: slice) -> Ints:
 
 
 def captured_steps(profile: Profile, only: Collection[int] | None = None) -> dict[str, list[Any]]:
-    """Return the steps with spans as `Timeline.steps`, but with times as recorded."""
-    table = of_steps(profile.table("steps"), only)
+    """Return the steps with spans as `Timeline.steps`, but with times since 1970."""
+    table = of_steps(table_on_one_clock(profile, "steps"), only)
     only_marked = uncaptured_steps(profile)
     is_shown = np.isin(int_values(table["step"]), only_marked) if len(only_marked) else None
     shown = table["captured"] if is_shown is None else pa.array(is_shown)

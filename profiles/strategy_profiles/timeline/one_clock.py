@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from msgspec.structs import replace
 
+from strategy_profiles.analysis.account.set_clock import set_clocks, starts_by_first_clock
 from strategy_profiles.run.injected_delay import OP
 from strategy_profiles.tables.columns import (
     Ints,
@@ -50,25 +51,29 @@ def parts_on_one_clock(
 
     With `only`, of the rows of these steps alone.
     """
-    if len(profile.clocks.workers) < 2:
+    if _is_as_recorded(profile):
         return profile.parts(name, columns, convert, only)
     return [convert(of_steps(table_on_one_clock(profile, name), only).select(list(columns)))]
 
 
 def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
-    """Return a table with `start_ns` on the reference clock.
+    """Return a table with `start_ns` on the reference clock, as it was at the first step.
 
-    `name` is `spans`, `collectives`, `replica_steps` or `transfers`. Spans and collectives include
-    those of ranks without a capture.
+    `name` is `steps`, `spans`, `collectives`, `replica_steps` or `transfers`. Spans and collectives
+    include those of ranks without a capture.
     """
     table = profile.table(name)
-    if len(profile.clocks.workers) < 2:
+    if _is_as_recorded(profile):
         return table
-    starts = profile.clocks.all_to_reference(ints(table, "worker"), ints(table, "start_ns"))
+    starts = ints(table, "start_ns")
+    ahead_ns = set_ahead_ns(profile, ints(table, "step"), starts)
+    if name != "steps":
+        starts = profile.clocks.all_to_reference(ints(table, "worker"), starts)
+    starts = starts - ahead_ns
     place = table.schema.get_field_index("start_ns")
     known = pa.array(starts, mask=table["start_ns"].is_null().to_numpy(zero_copy_only=False))
     table = table.set_column(place, table.schema.field(place), known)
-    if name in ("spans", "collectives"):
+    if name in ("spans", "collectives") and len(profile.clocks.workers) > 1:
         rows, last_ns = uncaptured_ranks(profile)
         added = (_spans if name == "spans" else _ranks)(profile, rows, last_ns)
         table = pa.concat_tables([table, added])
@@ -77,6 +82,30 @@ def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
             table = pa.concat_tables([table, served])
         table = table.unify_dictionaries()
     return table
+
+
+def _is_as_recorded(profile: Profile) -> bool:
+    return len(profile.clocks.workers) < 2 and not set_clocks(profile)
+
+
+def set_ahead_ns(profile: Profile, step: Ints, at_ns: Ints) -> Ints:
+    """Return how far the wall clock was ahead, at these times, of what it was at the first step.
+
+    It is 0 unless the clock was set during the run; a time without a step (-1) has the clock of the
+    step nearest to it. Where offsets were measured, their uncertainty has the change instead, and
+    with parameter servers it is not known.
+    """
+    changes, steps = set_clocks(profile), profile.table("steps")
+    is_unknown = profile.clocks.has_offsets or profile.table("closures").num_rows
+    if not changes or is_unknown or not steps.num_rows:
+        return np.zeros_like(at_ns)
+    number, began_ns = ints(steps, "step"), ints(steps, "start_ns")
+    first_ns = starts_by_first_clock(number, began_ns, floats(steps, "wall_ms"), changes)
+    order = np.argsort(began_ns)
+    ordered = began_ns[order]
+    nearest = order[np.searchsorted((ordered[1:] + ordered[:-1]) // 2, at_ns)]
+    own = np.searchsorted(number, step, side="right") - 1
+    return (began_ns - first_ns)[np.where(step < 0, nearest, np.maximum(own, 0))]
 
 
 def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
@@ -98,6 +127,7 @@ def uncaptured_ranks(profile: Profile) -> tuple[MarkRows, Ints]:
     rows, last_ns = rows.only(chosen), last_ns[chosen]
     # One offset for all times of a row, so that the durations between them do not change.
     ahead = profile.clocks.all_to_reference(rows.worker, rows.gradients_ns) - rows.gradients_ns
+    ahead = ahead - set_ahead_ns(profile, rows.step, rows.gradients_ns)
     moved = {
         name: getattr(rows, name) + ahead for name in ("inputs_ns", "gradients_ns", "reduced_ns")
     }

@@ -25,7 +25,7 @@ from strategy_profiles.replay.step_graph import END, ENTER, HOST, StepGraph
 from strategy_profiles.replay.what_if import WhatIf, edited_schedule, predict
 from strategy_profiles.reporting import units
 from strategy_profiles.tables.store import Profile
-from strategy_profiles.timeline.layout import TRANSFER, WAIT, Timeline
+from strategy_profiles.timeline.layout import TRANSFER, WAIT, Timeline, since_origin
 
 MOST_NODES = 40_000
 """A step with more nodes is not drawn: it would be some 3 MB of JSON."""
@@ -152,10 +152,11 @@ def predicted_step(
         )
     prediction = predict(known, edits)
     schedule = edited_schedule(replay, edits)
-    begin = known.recording.bounds[replay.graph.step][0] - timeline.origin_ns
+    step = replay.graph.step
+    begin = since_origin(profile, timeline, step, known.recording.bounds[step][0])
     tracks, spans = _lay_out(timeline, replay, schedule, begin)
     return PredictedStep(
-        step=replay.graph.step,
+        step=step,
         start_ns=begin,
         measured_ns=round(replay.graph.wall_ns),
         replayed_ns=round(replay.schedule.length_ns),

@@ -22,7 +22,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.tables.columns import Floats
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.critical_path import recording_of_step
-from strategy_profiles.timeline.layout import Timeline
+from strategy_profiles.timeline.layout import Timeline, since_origin
 from strategy_profiles.timeline.same_op import span_at
 
 _LEAST_NS = 500
@@ -69,7 +69,7 @@ def step_slack(profile: Profile, timeline: Timeline, step: int) -> StepSlack:
         by_start[round(start)].append(at)
     return StepSlack(
         graph,
-        recording.bounds[step][0] - timeline.origin_ns,
+        since_origin(profile, timeline, step, recording.bounds[step][0]),
         slack_ns(graph),
         frozenset(piece.node for piece in critical_path(graph)),
         replays(profile, segment).error,

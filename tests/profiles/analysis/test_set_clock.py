@@ -17,7 +17,7 @@ SET_AFTER, NOTED_AT = 40, 55
 """The recorder compares the clocks once a second, so that some steps lie between."""
 
 
-def _set_clock(run: Path, jump_ns: int) -> None:
+def set_clock(run: Path, jump_ns: int) -> None:
     events = run / "worker-0-0" / "events.jsonl"
     records, changed = read_records(events), []
     for record in records:
@@ -37,7 +37,7 @@ def _set_clock(run: Path, jump_ns: int) -> None:
 def test_the_pace_of_the_loop_has_no_hour_in_it(jump_ns: int, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=120, windows=0)
     usual = loop_pace(strategy_profiles.load(run), 0)
-    _set_clock(run, jump_ns)
+    set_clock(run, jump_ns)
     profile = strategy_profiles.load(run)
     pace, found = loop_pace(profile, 0), regions_of(profile, 0)
     assert pace.ms_per_step == pytest.approx(usual.ms_per_step, rel=0.05)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from strategy_profiles.analysis.steps import StepTimes
 from strategy_profiles.run.events import Note
 from strategy_profiles.run.stacks import Stacks
+from strategy_profiles.tables.columns import Floats, Ints
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -53,18 +54,26 @@ def steps_by_first_clock(steps: StepTimes, changes: list[SetClock]) -> StepTimes
     """Return the steps with their starts by the clock of the first one."""
     if not changes or steps.count < 2:
         return steps
-    start_ns = steps.start_ns.copy()
+    found = starts_by_first_clock(steps.step, steps.start_ns, steps.wall_ms, changes)
+    return replace(steps, start_ns=found)
+
+
+def starts_by_first_clock(
+    step: Ints, recorded_ns: Ints, wall_ms: Floats, changes: list[SetClock]
+) -> Ints:
+    """The same of the starts of steps in order."""
+    start_ns = recorded_ns.copy()
     for change in changes:
         # The recorder compares the clocks about once a second: the change is between earlier steps.
-        until = int(np.searchsorted(steps.step, change.step, side="right"))
+        until = int(np.searchsorted(step, change.step, side="right"))
         if until < 2:
             continue
-        over_ns = start_ns[:until] + (steps.wall_ms[:until] * 1e6).astype(np.int64)
+        over_ns = start_ns[:until] + (wall_ms[:until] * 1e6).astype(np.int64)
         odd_ns = np.abs(start_ns[1:until] - over_ns[:-1] - change.jump_ns)
         nearest = int(np.argmin(odd_ns))
         if odd_ns[nearest] < _SAME_NS:
             start_ns[nearest + 1 :] -= change.jump_ns
-    return replace(steps, start_ns=start_ns)
+    return start_ns
 
 
 def stacks_by_first_clock(stacks: Stacks, changes: list[SetClock]) -> Stacks:

@@ -52,13 +52,14 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
                 link="New run",
             )
             return
+        why = why_no_other(runs, a)
         empty(
-            "A and B are the same.",
+            "There is no other run to compare with." if why else "A and B are the same.",
             "Choose another run for B, or another segment of this one."
             if len(a.opened.profile.segments) > 1
             else "Choose another run for B.",
         )
-        st.caption(as_markdown(why_no_other(runs, a), 400))
+        st.caption(as_markdown(why, 400))
         return
     compared = _compare(a, b, runs)
     if compared:

@@ -229,6 +229,7 @@ def test_without_a_run_to_compare_with_the_page_says_why(tmp_path: Path) -> None
     write_run(tmp_path / "failed", steps=60, windows=0, ending="failed")
     write_run(tmp_path / "short", steps=9, windows=0)
     text = text_of(open_page("compare", tmp_path, a="good")).replace("\\", "")
+    assert "There is no other run to compare with." in text
     assert "failed: it failed" in text
     assert "short: it has 8 steady steps, and 16 are the least" in text
 

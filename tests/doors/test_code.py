@@ -73,7 +73,7 @@ OPENS = {
     "strategy_profiles/exports/json.py": WRITES,
     "strategy_profiles/exports/report/page.py": OWN,
     "strategy_profiles/guards.py": GUARD,
-    "strategy_profiles/packed_files.py": GUARD,
+    "strategy_profiles/importers.py": GUARD,
     "strategy_profiles/prediction/link.py": BOUNDED,
     "strategy_profiles/registered.py": "the metadata of an installed package",
     "strategy_profiles/reporting/document.py": OWN,

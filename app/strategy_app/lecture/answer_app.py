@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import wraps
 
@@ -20,9 +22,34 @@ from starlette.routing import Route
 
 from strategy_app.lecture.lecture import Lecture
 from strategy_app.lecture.pages import document
-from strategy_app.lecture.rate_limit import RateLimit
 from strategy_app.lecture.room import RoomError
 from strategy_profiles.user_input.text import whole_or_none
+
+MAX_CLIENTS = 2000
+"""Buckets that are kept; the one unused for longest goes first."""
+
+
+class RateLimit:
+    """Allows `burst` requests at once and `per_second` from then on, for each client."""
+
+    def __init__(
+        self, burst: float, per_second: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._burst, self._per_second, self._clock = burst, per_second, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Tokens of each client, and when they were counted."""
+
+    def allows(self, client: str) -> bool:
+        """Take a token of a client; False if it has none left."""
+        now = self._clock()
+        left, counted_s = self._buckets.pop(client, (self._burst, now))
+        left = min(self._burst, left + (now - counted_s) * self._per_second)
+        is_allowed = left >= 1
+        self._buckets[client] = (left - is_allowed, now)
+        while len(self._buckets) > MAX_CLIENTS:
+            self._buckets.popitem(last=False)
+        return is_allowed
+
 
 COOKIE = "strategy-lab-answers"
 _DEVICE = re.compile(r"[A-Za-z0-9_-]{22}")

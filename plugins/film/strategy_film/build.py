@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +12,10 @@ import pyarrow.compute as pc
 
 from strategy_film.captions import Captions
 from strategy_film.critical_path import critical_path
-from strategy_film.names import Names
-from strategy_film.notes import notes
 from strategy_film.poster import poster
 from strategy_film.rows import OwnStep, Rows, rows_of
-from strategy_film.scene import Exchange, Layout, Node, Scene, SentTensor, ShownOp
+from strategy_film.scene import Exchange, Layout, Names, Node, Scene, SentTensor, ShownOp
 from strategy_film.served import served_phases, served_tensors, server_bytes
-from strategy_film.shown_ops import shown_ops
 from strategy_film.states import partition, with_wait_at_the_end
 from strategy_film.steps import FilmStep
 from strategy_film.traffic import exchanges, sent_tensors, waits
@@ -25,9 +24,77 @@ from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import short_names
 from strategy_profiles.run.topology import has_servers
-from strategy_profiles.tables.columns import Bools, Floats, floats, ints, is_one_of
+from strategy_profiles.tables.columns import Bools, Floats, Ints, floats, ints, is_one_of
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.one_clock import MARKED
+
+RING_SCHEDULE = (
+    "Pulses around the ring: schedule derived from the algorithm, times measured at both ends."
+)
+UNKNOWN_SCHEDULE = (
+    "How {algorithm} passes the pieces on inside a collective is not recorded: the members are "
+    "drawn as one group."
+)
+
+
+def notes(rows: Rows, joined: Sequence[Exchange], is_served: bool) -> tuple[str, ...]:
+    """Return what a viewer must know of this film's sources."""
+    found = []
+    if any(exchange.ring for exchange in joined):
+        found.append(RING_SCHEDULE)
+    if any(exchange.ring is None and exchange.source != "derived" for exchange in joined):
+        algorithm = rows.segment.cross_device_ops or "the runtime"
+        found.append(UNKNOWN_SCHEDULE.format(algorithm=algorithm))
+    if rows.transfers.num_rows:
+        found.append(
+            "Tensors sent between devices: times measured at both ends. The edge of one that is "
+            "too short to see lights up for a moment."
+        )
+    marked = [replica for replica, own in rows.own.items() if own.source == "marks"]
+    if is_served:
+        found.append(
+            "Workers of parameter servers do not share a step: the film shows what all of them "
+            "do during one step of one worker, from its timestamps. Bytes are derived from the "
+            "variables' sizes."
+        )
+    elif marked:
+        which = (
+            "all replicas"
+            if len(marked) == len(rows.own)
+            else units.listed([f"replica {replica}" for replica in marked])
+        )
+        found.append(f"From in-graph timestamps, not from a capture: {which}.")
+    return tuple(found)
+
+
+def shown_ops(start: Ints, end: Ints, name: Ints, length_ns: int) -> tuple[ShownOp, ...]:
+    """Return disjoint ops within the film, from spans that may overlap."""
+    order = sorted(range(len(start)), key=lambda at: start[at])
+    spans = [(int(start[at]), int(end[at]), int(name[at])) for at in order]
+    found: list[ShownOp] = []
+    running: list[tuple[int, int, int]] = []  # the longest first: (-length, end, name)
+    edges = sorted({edge for begun, ended, _ in spans for edge in (begun, ended)})
+    following = 0
+    for at, until in pairwise(edges):
+        while following < len(spans) and spans[following][0] <= at:
+            begun, ended, which = spans[following]
+            heapq.heappush(running, (begun - ended, ended, which))
+            following += 1
+        while running and running[0][1] <= at:
+            heapq.heappop(running)
+        if running:
+            _append(found, max(at, 0), min(until, length_ns), running[0][2])
+    return tuple(found)
+
+
+def _append(found: list[ShownOp], start: int, end: int, name: int) -> None:
+    if end <= start:
+        return
+    if found and found[-1].name == name and found[-1].end_ns == start:
+        found[-1] = ShownOp(found[-1].start_ns, end, name)
+    else:
+        found.append(ShownOp(start, end, name))
+
 
 _WORK = ("delay", "compute", "transfer", "collective", "input", "other")
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from strategy_film.names import Names
 from strategy_film.rows import Rows
-from strategy_film.scene import SentTensor
+from strategy_film.scene import Names, SentTensor
 from strategy_profiles.capture.intervals import Intervals
 from strategy_profiles.tables.columns import Bools, ints, is_one_of, of_segment
 from strategy_profiles.tables.served_tables import SERVED_PARTS

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strategy_film.names import Names
 from strategy_film.rows import Rows
-from strategy_film.scene import Exchange, Member, Ring, SentTensor, Wait
+from strategy_film.scene import Exchange, Member, Names, Ring, SentTensor, Wait
 from strategy_profiles.capture.bandwidth import bus_factor
 
 RING = "collective-ring"

@@ -17,7 +17,7 @@ import numpy as np
 
 from strategy_imports.chrome_events import CompleteEvent, interpret
 from strategy_imports.event_names import is_left_out
-from strategy_imports.host_names import readable
+from strategy_imports.host_spans import readable
 from strategy_imports.recording import (
     BOOKKEEPING,
     CATEGORY,

@@ -6,18 +6,117 @@ constant of it. Only instructions that a device ran are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from strategy_imports.hlo_message import hlo_class
-from strategy_imports.hlo_shapes import bytes_of, collective_bytes
 from strategy_imports.proto_fields import BYTES, VARINT, Buffer, DamagedError, fields
 from strategy_imports.recording import HloOp
+from strategy_profiles.capture.kernel_names import collective_of
+from strategy_profiles.capture.xplane_message import classes_of
 from strategy_profiles.spec.limits import LONGEST_NAME
+
+_BITS = {
+    **dict.fromkeys((1, 2, 6, 19, 20, 23, 24, 25, 28, 29, 33), 8),
+    **dict.fromkeys((3, 7, 10, 16), 16),
+    **dict.fromkeys((4, 8, 11), 32),
+    **dict.fromkeys((5, 9, 12, 15), 64),
+    18: 128,
+    **dict.fromkeys((21, 22, 32), 4),
+    **dict.fromkeys((26, 27), 2),
+    **dict.fromkeys((30, 31), 1),
+}
+"""By `PrimitiveType` of xla_data.proto. Tuples, tokens and opaque types have no size of their own.
+"""
+_LARGEST = 2**61
+_MOST_PARTS = 10_000
+
+
+def bytes_of(shape: Any) -> int:
+    """Return the size of a tensor, or of all tensors of a tuple; -1 if there is none."""
+    sizes = [size for size in _sizes(shape) if size >= 0]
+    return min(sum(sizes), _LARGEST) if sizes else -1
+
+
+def collective_bytes(opcode: str, shape: Any, operands: Sequence[int]) -> int:
+    """Return the size S of a collective as nccl-tests counts it; -1 if it is not a collective.
+
+    `operands` are the sizes of what it takes.
+
+    S of a reduce-scatter is its operand, S of the others their result. The start of an all-gather
+    or a permutation returns operand and result.
+    """
+    op = collective_of(opcode)
+    if op is None or opcode.endswith("-done"):
+        return -1
+    if op == "reduce-scatter":
+        return min(sum(operands), _LARGEST) if min(operands, default=-1) >= 0 else -1
+    is_pair = opcode in ("all-gather-start", "collective-permute-start")
+    if is_pair and len(shape.tuple_shapes) > 1:
+        return bytes_of(shape.tuple_shapes[1])
+    return bytes_of(shape)
+
+
+def _sizes(shape: Any) -> list[int]:
+    parts = [shape]
+    sizes: list[int] = []
+    while parts and len(sizes) < _MOST_PARTS:
+        part = parts.pop()
+        parts += part.tuple_shapes
+        if not part.tuple_shapes:
+            sizes.append(_size(part.element_type, part.dimensions))
+    return sizes
+
+
+def _size(element_type: int, dimensions: Sequence[int]) -> int:
+    bits = _BITS.get(element_type)
+    if bits is None:
+        return -1
+    count = 1
+    for size in dimensions:
+        if size < 0:
+            return -1
+        count = min(count * size, _LARGEST)
+    return min((count * bits + 7) // 8, _LARGEST)
+
+
+# Declared here, so that reading them needs no TensorFlow. Field numbers are those of
+# xla/service/hlo.proto and xla/xla_data.proto.
+hlo_class = classes_of(
+    {
+        "HloInstructionProto": [
+            ("name", 1, "bytes"),
+            ("opcode", 2, "bytes"),
+            ("shape", 3, "ShapeProto"),
+            ("metadata", 7, "OpMetadata"),
+            ("id", 35, "int64"),
+            ("operand_ids", 36, "*int64"),
+            ("called_computation_ids", 38, "*int64"),
+        ],
+        "OpMetadata": [
+            ("op_name", 2, "bytes"),
+            ("source_file", 3, "bytes"),
+            ("source_line", 4, "int64"),
+            ("stack_frame_id", 15, "int64"),
+        ],
+        "ShapeProto": [
+            ("element_type", 2, "int64"),
+            ("dimensions", 3, "*int64"),
+            ("tuple_shapes", 4, "*ShapeProto"),
+        ],
+        "StackFrameIndexProto": [
+            ("file_names", 1, "*bytes"),
+            ("file_locations", 3, "*FileLocation"),
+            ("stack_frames", 4, "*StackFrame"),
+        ],
+        "FileLocation": [("file_name_id", 1, "int64"), ("line", 3, "int64")],
+        "StackFrame": [("file_location_id", 1, "int64")],
+    }
+)
+
 
 _MODULE = 1
 _COMPUTATIONS, _STACK_FRAMES = 3, 17

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from strategy_imports.chrome_file import looks_like_chrome_trace, read_chrome_trace
 from strategy_imports.found_files import FoundFiles, find_files, host_of
-from strategy_imports.host_names import distinct_names
 from strategy_imports.host_profile import read_host
+from strategy_imports.host_spans import distinct_names
 from strategy_imports.notes import what_is_known
 from strategy_imports.recording import Recording
 from strategy_imports.unpacked import is_packed, unpacked

@@ -9,13 +9,16 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from strategy_imports import tables
 from strategy_imports.found_files import FoundFiles
 from strategy_imports.host_profile import HostProfile
 from strategy_imports.notes import ImportNotes
-from strategy_imports.ran_ops import ran_ops
+from strategy_imports.recording import HloOp
+from strategy_imports.spans import OTHER
 from strategy_profiles.capture.convert import write_tables
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.xplane import PLUGIN_FOLDER
@@ -24,6 +27,30 @@ from strategy_profiles.run.event_log import EventLog, line_of
 from strategy_profiles.run.layout import WorkerFolder, worker_folder
 from strategy_profiles.run.manifest import create_run_file
 from strategy_profiles.spec.limits import LARGEST, MOST_REPLICAS
+from strategy_profiles.tables.columns import first_of_each
+
+
+def ran_ops(host: HostProfile, worker: int, first_replica: int, devices: Sequence[str]) -> pa.Table:
+    """Return each op once per device and replica that ran it. Variables are not in a profile."""
+    spans = host.spans
+    at = np.flatnonzero((spans.category != OTHER) & ((spans.device >= 0) | (spans.replica >= 0)))
+    device, replica = spans.device[at] + 1, spans.replica[at] + 1
+    key = (device.astype(np.int64) * (int(replica.max(initial=0)) + 1) + replica) * (
+        len(host.texts.all) + 1
+    ) + spans.name[at]
+    rows = spans.take(at[first_of_each(key)])
+    where = tables.device_of_rows(host, rows)
+    ops = [host.hlo[number] if number >= 0 else HloOp() for number in rows.hlo.tolist()]
+    columns = {
+        "kind": pa.array(["op"] * len(rows), pa.string()),
+        "name": tables.texts(rows.name, host.texts.all),
+        "op": tables.texts(rows.op, host.texts.all),
+        "device": tables.texts(where, tables.devices_with_replicas(host, devices)),
+        "replica": tables.replica_numbers(rows, first_replica),
+        "bytes": pa.array([op.bytes if op.bytes >= 0 else None for op in ops], pa.int64()),
+        "source_line": pa.array([op.source_line or None for op in ops], pa.string()),
+    }
+    return tables.table("placement", columns, worker)
 
 
 def write_run(

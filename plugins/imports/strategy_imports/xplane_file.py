@@ -7,18 +7,19 @@ above 2 GB, and refuses a whole file where one byte is wrong.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from strategy_imports.event_columns import EventDecoder
 from strategy_imports.event_names import is_left_out
 from strategy_imports.event_shapes import Shapes
 from strategy_imports.file_pieces import FilePieces
-from strategy_imports.host_names import readable
+from strategy_imports.host_spans import readable
 from strategy_imports.inline_texts import InlineTexts
-from strategy_imports.kind_table import KindTable
 from strategy_imports.program_plane import read_programs
 from strategy_imports.proto_fields import BYTES, Buffer, DamagedError, fields
 from strategy_imports.recording import (
@@ -37,7 +38,35 @@ from strategy_imports.recording import (
 )
 from strategy_imports.xplane_line import LATEST_NS, LineReader
 from strategy_imports.xplane_names import Place, PlaneNames, read_names
+from strategy_profiles.capture.wire import Ints
 from strategy_profiles.guards import open_file
+
+_MOST_DIRECT = 1 << 20
+
+
+class KindTable:
+    """Looks up many ids at once; ids may be any number."""
+
+    def __init__(self, ids: Sequence[int], is_dropped: Sequence[bool]) -> None:
+        """`ids` ascend; events of kinds that are dropped count as those of unknown ones."""
+        self._ids = np.asarray(ids, np.int64)
+        kinds = np.where(np.asarray(is_dropped, bool), -1, np.arange(len(ids)))
+        self._kinds = np.append(kinds, -1)
+        self._direct: Ints | None = None
+        if not ids or (ids[0] >= 0 and ids[-1] < _MOST_DIRECT):
+            self._direct = np.full(max(ids, default=0) + 2, -1)  # the last is for larger ids
+            self._direct[self._ids] = kinds
+
+    def find(self, ids: Ints) -> Ints:
+        """Return the index of each id's kind, -1 if it is unknown or dropped."""
+        if self._direct is not None:
+            last = np.uint64(len(self._direct) - 1)
+            # As unsigned numbers, negative ids are large.
+            return self._direct[np.minimum(ids.view(np.uint64), last).view(np.int64)]
+        place = np.searchsorted(self._ids, ids)
+        is_known = self._ids[np.minimum(place, len(self._ids) - 1)] == ids
+        return np.where(is_known, self._kinds[place], -1)
+
 
 MOST_EVENTS = 10_000_000
 """Events that are kept of one file: as many as a run's table of spans may have.

@@ -14,9 +14,26 @@ from msgspec.structs import replace
 
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.advice.changed_line import changed_line
-from strategy_profiles.analysis.advice.pytorch import REMEDIES
 from strategy_profiles.analysis.advice.registry import RULES
 from strategy_profiles.analysis.facts import Facts, Finding, Gain, gather_facts
+
+REMEDIES = {
+    "input-bound": (
+        "Prepare batches ahead in other processes: DataLoader(num_workers=..., "
+        "prefetch_factor=..., pin_memory=True), or do less for each example."
+    ),
+    "idle": (
+        "Open a captured step on the Timeline page and look at the ops before and after the gap, "
+        "and at the host's threads meanwhile. If they launch kernels all the time, launch fewer "
+        "and larger ones (torch.compile, CUDA graphs)."
+    ),
+    "many-small-collectives": (
+        "Reduce larger tensors at a time: raise bucket_cap_mb of DistributedDataParallel, or give "
+        "each step more work."
+    ),
+    "small-ops": "Launch fewer and larger kernels: torch.compile, CUDA graphs, or a larger batch.",
+}
+
 
 __all__ = ["Facts", "Finding", "findings", "gather_facts", "main_finding"]
 

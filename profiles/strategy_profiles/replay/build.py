@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from strategy_profiles.capture.graph import INPUT_OPS, SENDS, Node
+from strategy_profiles.capture.graph import INPUT_OPS, RECEIVES, SENDS, Graph, Node
 from strategy_profiles.capture.intervals import Intervals
-from strategy_profiles.replay.dependencies import dependencies
 from strategy_profiles.replay.host_events import (
     Returned,
     input_times,
@@ -41,6 +40,42 @@ from strategy_profiles.replay.step_graph import (
 from strategy_profiles.replay.timed_events import mean_demand, phases_ns, timed_events
 from strategy_profiles.tables.columns import floats, ints, texts
 from strategy_profiles.tables.schema import ESTIMATED
+
+_BACK_EDGE = "NextIteration"
+"""Ends an iteration of a loop: what it feeds belongs to the next one."""
+
+
+def dependencies(graph: Graph, with_events: Collection[int]) -> dict[int, tuple[int, ...]]:
+    """Return the nodes each node with events waits for, by index; receives count as having events.
+
+    A receive waits for its send on the other device.
+    """
+    known = set(with_events)
+    found: dict[int, tuple[int, ...]] = {}
+    for node in graph.nodes:
+        if node.op in RECEIVES:
+            send = graph.peer(node)
+            found[node.index] = () if send is None else (send.index,)
+        elif node.index in known:
+            found[node.index] = _through(graph, node, known)
+    return found
+
+
+def _through(graph: Graph, node: Node, known: set[int]) -> tuple[int, ...]:
+    """Return the nearest ancestors with events."""
+    before: list[int] = []
+    seen, stack = {node.index}, [node]
+    while stack:
+        for producer in graph.producers(stack.pop()):
+            if producer.index in seen or producer.op == _BACK_EDGE:
+                continue
+            seen.add(producer.index)
+            if producer.index in known or producer.op in RECEIVES:
+                before.append(producer.index)
+            else:
+                stack.append(producer)
+    return tuple(before)
+
 
 _TIMED_BY = ("measured", ESTIMATED)
 """Sources of a collective that is an op of its own; a derived one consists of other ops."""

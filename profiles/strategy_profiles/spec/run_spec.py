@@ -7,7 +7,7 @@ and what the machine has to have in `strategy_core.planning.validation`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,10 +23,38 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 from strategy_profiles.errors import SpecError
-from strategy_profiles.spec.errors import spec_error
 from strategy_profiles.user_input.files import read_text
 from strategy_profiles.user_input.text import TextError, parse_json, shown
+from strategy_profiles.user_input.wrong_field import what_it_takes
 from strategy_profiles.user_input.yaml_text import parse_yaml
+
+
+def spec_error(error: ValidationError, spec: type[BaseModel]) -> SpecError:
+    """Return the first error as a SpecError; `spec` is the model that was validated."""
+    first: Mapping[str, Any] = error.errors(include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        group = ".".join(str(part) for part in first["loc"][:-1])
+        known = ", ".join(sorted(_fields(spec, first["loc"][:-1])))
+        where = f" of {group}" if group else ""
+        return SpecError(
+            f"A run has no field '{path}'", advice=f"Fields{where}: {known}", field=path
+        )
+    if first["type"] == "missing":
+        return SpecError(f"{path} is missing: it has no default", field=path)
+    said = f"{path}={shown(first['input'])}" if path else shown(first["input"])
+    return SpecError(f"{said} is not valid: {what_it_takes(first)}", field=path)
+
+
+def _fields(spec: type[BaseModel], groups: Sequence[int | str]) -> Iterable[str]:
+    """The names of the fields of a group, or of an item of a list, within a model."""
+    for name in groups:
+        if isinstance(name, int):
+            continue
+        inner = spec.model_fields[name].annotation
+        spec = next(each for each in (inner, *get_args(inner)) if hasattr(each, "model_fields"))
+    return spec.model_fields
+
 
 MAX_TIMEOUT_S = 1e7
 """About four months: longer ones overflow the clocks of Python's waits."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from strategy_core.doctor.check import Check, broken, missing, present
-from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
+from strategy_core.planning.inventory import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.runtime.nvml import NOT_INSTALLED, Card, cards, state_of
 from strategy_profiles.extras import EXTRAS

@@ -8,15 +8,37 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import subprocess
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from strategy_core.planning.gpu_reason import LOG_ALL, why_no_gpu
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.errors import LabError
 from strategy_profiles.extras import require
 from strategy_profiles.spec.run_spec import MAX_DEVICES
+
+_PREFIX = re.compile(r"^(?:[IWEF]\d{4} [\d:.]+ +\d+ |[\d\-]+ [\d:.]+: [IWEF] )?\S+\.cc:\d+\] ?")
+_SAID = (
+    "Cannot dlopen some GPU libraries",
+    "failed call to cuInit",
+    "Could not find cuda drivers",
+    "not built with CUDA kernel binaries",
+)
+"""The most telling one first."""
+LOG_ALL = {"TF_CPP_MIN_LOG_LEVEL": "0"}
+"""A process that asks for the reason must not have silenced it."""
+
+
+def why_no_gpu(stderr: str) -> str | None:
+    """Return TensorFlow's own line on GPUs that it cannot use; None if it wrote none."""
+    lines = [line.strip() for line in stderr.splitlines()]
+    for words in _SAID:
+        for line in lines:
+            if words in line:
+                return _PREFIX.sub("", line)[:400]
+    return None
+
 
 _PROBE_TIMEOUT_S = 120
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from strategy_core.private_tf import engine as private_tf
 from strategy_core.runtime.tensor_format import described
 from strategy_core.runtime.user_errors import explained
-from strategy_core.training.parameter_server.serialized_dataset import as_graph
+from strategy_core.training.parameter_server.worker_input import as_graph
 from strategy_core.training.step_errors import FINITE
 from strategy_core.training.workload import Workload
 from strategy_profiles.errors import SpecError

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import pytest
 
 from strategy_app.lecture import answer_app
+from strategy_app.lecture.answer_app import RateLimit
 from strategy_app.lecture.host import LectureHost
 from strategy_app.lecture.lecture import Lecture
-from strategy_app.lecture.rate_limit import RateLimit
 from strategy_profiles.errors import LabError
 from tests.timeouts import MAX_WAIT_S
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strategy_app.lecture.rate_limit import MAX_CLIENTS, RateLimit
+from strategy_app.lecture.answer_app import MAX_CLIENTS, RateLimit
 from strategy_app.lecture.room import (
     CODE_ALPHABET,
     CODE_LENGTH,

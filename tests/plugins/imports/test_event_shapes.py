@@ -12,7 +12,7 @@ from strategy_imports.event_chain import PADDING
 from strategy_imports.event_columns import EventColumns, EventDecoder
 from strategy_imports.event_shapes import Shapes
 from strategy_imports.inline_texts import InlineTexts
-from strategy_imports.kind_table import KindTable
+from strategy_imports.xplane_file import KindTable
 from tests.profiles.capture.xspace_builder import varint
 
 WANTED = {1: "correlation_id", 2: "tf_op", 300: "name"}

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import strategy_profiles
-from strategy_profiles.analysis.compare.other_load import busier_for_one_side
-from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.analysis.compare.run_comparison import busier_for_one_side, compare_runs
 from strategy_profiles.analysis.machine_load import MachineLoad
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.event_parts import ProcessUse

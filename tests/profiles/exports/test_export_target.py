@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.target import write_whole
+from strategy_profiles.exports import write_whole
 
 
 def test_a_file_is_renamed_into_place(target: Path) -> None:
@@ -76,7 +76,7 @@ _TOO_LARGE = """
 import resource, signal, sys
 from pathlib import Path
 from strategy_profiles.errors import LabError
-from strategy_profiles.exports.target import write_whole
+from strategy_profiles.exports import write_whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

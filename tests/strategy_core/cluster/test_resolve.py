@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from strategy_core.cluster.discovery.own_host import own_index
-from strategy_core.cluster.discovery.resolve import RequestedCluster, resolve
+from strategy_core.cluster.discovery.resolve import RequestedCluster, own_index, resolve
 from strategy_core.cluster.discovery.task_address import OwnTask
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.spec.run_spec import RunSpec

@@ -21,7 +21,7 @@ from strategy_core.doctor.tensorflow_check import (
     shared_memory_check,
     tensorflow_checks,
 )
-from strategy_core.planning.gpu_reason import why_no_gpu
+from strategy_core.planning.inventory import why_no_gpu
 from strategy_core.runtime.nvml import NOT_INSTALLED
 from strategy_profiles.extras import extras
 

@@ -5,6 +5,7 @@ Of each run one segment is compared: the one asked for, else the one with the mo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,10 @@ from strategy_profiles.analysis.compare.metrics import (
     MetricChange,
     changed_metric,
 )
-from strategy_profiles.analysis.compare.other_load import busier_for_one_side
 from strategy_profiles.analysis.compare.partner import COMPLETE
 from strategy_profiles.analysis.compare.run_spread import RunSpread, known_spread
 from strategy_profiles.analysis.compare.run_time import MIN_STEPS, time_of_segment
-from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
+from strategy_profiles.analysis.machine_load import NOTABLE_SHARE, MachineLoad, machine_load, takers
 from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.summary import segment_numbers, summarize_segment
 from strategy_profiles.analysis.xla import compiled_on_one_side, num_compiled
@@ -42,6 +42,35 @@ from strategy_profiles.reporting.spec_changes import describe
 if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
+
+
+def busier_for_one_side(
+    a: Sequence[MachineLoad | None], b: Sequence[MachineLoad | None]
+) -> str | None:
+    """Return a warning if others used clearly more cores during one side.
+
+    Others are programs outside of the run, and other virtual machines. None also if a run was not
+    sampled.
+    """
+    loads = [load for load in (*a, *b) if load is not None]
+    if len(loads) < len(a) + len(b):
+        return None
+    ours, theirs = _mean_cores(a), _mean_cores(b)
+    num_cores = max(load.num_cores for load in loads)
+    if abs(ours - theirs) < NOTABLE_SHARE * num_cores:
+        return None
+    (busy, name), (quiet, other) = sorted(((ours, "A"), (theirs, "B")), reverse=True)
+    return (
+        f"{takers(loads)} used {busy:.1f} of the machine's {num_cores} CPU cores while {name} "
+        f"trained, and {quiet:.1f} while {other} did: part of the difference may be theirs. Record "
+        "both again in turns (strategy-lab run --interleave, --repeat auto)."
+    )
+
+
+def _mean_cores(side: Sequence[MachineLoad | None]) -> float:
+    known = [load.taken_cores for load in side if load is not None]
+    return math.fsum(known) / len(known)
+
 
 __all__ = [
     "METRICS",

@@ -16,23 +16,61 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strategy_core.cluster.discovery.own_host import own_index
+import psutil
+
 from strategy_core.cluster.discovery.task_address import (
     OwnTask,
     at_process,
     own_task_from_addresses,
     own_task_from_roles,
+    split_address,
 )
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.user_input.files import read_text
 from strategy_profiles.user_input.text import TextError, parse_json, shown
+
+
+def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:
+    """Return the index of this host's address among `addresses` (`host:port`).
+
+    `own` are this host's IP addresses; by default those of its interfaces. Raises SpecError unless
+    exactly one address is this host's.
+    """
+    here = set(own_addresses() if own is None else own)
+    found = [index for index, address in enumerate(addresses) if here & _ip_addresses_of(address)]
+    if len(found) == 1:
+        return found[0]
+    what = "none is" if not found else f"{len(found)} are"
+    raise SpecError(
+        "Exactly one of the cluster's addresses must be this host's; of "
+        f"{', '.join(addresses)} {what}",
+        advice="Name this task with --index N",
+        field="index",
+    )
+
+
+def own_addresses() -> set[str]:
+    """The IP addresses of this host's interfaces."""
+    interfaces = psutil.net_if_addrs().values()
+    return {found.address.partition("%")[0] for every in interfaces for found in every}
+
+
+def _ip_addresses_of(address: str) -> set[str]:
+    """The IP addresses of the host of `host:port`; empty if its name cannot be resolved (yet)."""
+    host, port = split_address(address)
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, port)}
+    except OSError:
+        return set()
+
 
 ENGINES = {"slurm": "Slurm", "kubernetes": "Kubernetes", "gce": "Compute Engine"}
 FORMS = "auto, TF_CONFIG, slurm, kubernetes, gce, tpu, a JSON file, or host:port,host:port"

@@ -23,7 +23,7 @@ OTHER_MEANINGS = {
     ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
     ("strategy_core/strategy_core/contexts/trace.py", "default"): "context",
-    ("strategy_core/strategy_core/lecture/scenes/merge_call.py", "default"): "context",
+    ("plugins/lecture/strategy_lecture/scenes/merge_call.py", "default"): "context",
 }
 
 

@@ -1,7 +1,7 @@
 """`python -m strategy_app`: serve the lab. `strategy-lab ui` becomes this program.
 
 python -m strategy_app [--port N] [--host H] [--runs DIR] [--allow-host NAME[:PORT]]...
-                       [--no-token] [--open-browser] [--lecture-port N] [--run NAME]
+                       [--no-token] [--open-browser] [--run NAME]
                        [--beside PID]
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from strategy_profiles.errors import LabError
+from strategy_profiles.ui_options import add_ui_options, given
 from strategy_profiles.user_input.arguments import address, whole
 
 DEFAULT_PORT = 8501
@@ -27,9 +28,9 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--open-browser", action="store_true", help="show the lab in a browser")
     parser.add_argument("--no-token", action="store_true", help="let everyone in")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME[:PORT]")
-    parser.add_argument("--lecture-port", type=whole, help="for the answers to a lecture")
     parser.add_argument("--run", metavar="NAME", help="the run that the browser shows first")
     parser.add_argument("--beside", type=whole, metavar="PID", help="end some time after a process")
+    add_ui_options(parser)
     return parser.parse_args(argv)
 
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.runs,
             open_browser=arguments.open_browser,
             middleware=ahead,
-            lecture_port=arguments.lecture_port,
+            options=given(arguments),
             run=arguments.run,
             beside=arguments.beside,
         )

@@ -7,7 +7,6 @@ test_access_in_browser.py.
 
 from __future__ import annotations
 
-import json
 import os
 import pwd
 import re
@@ -15,11 +14,9 @@ import resource
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from contextlib import ExitStack, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.routing import Route, WebSocketRoute
 
@@ -277,43 +274,6 @@ def every_address_without_a_token(lab: Victim) -> None:
         assert lab.listen(path, {"Origin": "http://127.0.0.1:9"}) == "HTTP 403"
 
 
-def code_of_a_lecture(lab: Victim) -> None:
-    """A person in a lecture's room tries its code on the lab, and the lab on its port."""
-    with open_room(lab) as (room, code):
-        given = [
-            {"Authorization": f"Bearer {code}"},
-            {"Cookie": f"strategy-lab-{lab.port}={code}; strategy-lab-answers={'x' * 22}"},
-        ]
-        for target in (*PAGES, *ROUTES, "/api/lecture/picture"):
-            joined = "&" if "?" in target else "?"
-            refuse(lab.ask(f"{target}{joined}token={code}"), 401)
-            for headers in given:
-                refuse(lab.ask(target, headers), 401)
-            refuse(room.ask(target, lab.cookie | {"Authorization": f"Bearer {lab.token}"}), 404)
-        for command in ("forward", "back", "run", "open", "close"):
-            for headers in given:
-                refuse(lab.ask(f"/api/lecture/{command}", headers, method="POST"), 401)
-        for path in (*SOCKETS, "/", f"/{code}", f"/{code}/question"):
-            assert lab.listen(path, given[0]) in ("HTTP 403", "closed 4401"), path
-            assert room.listen(path).startswith(("HTTP 4", "HTTP 200")), path
-
-
-def answers_of_others(lab: Victim) -> None:
-    """Someone without the code, or a page of another site, answers a lecture's question."""
-    with open_room(lab) as (room, code):
-        phone = {"Cookie": f"strategy-lab-answers={'x' * 22}"}
-        own = phone | {"Origin": f"http://{room.host}"}
-        target = f"/{code}/answers/0/0"
-        for origin in ("https://evil.example", f"http://{lab.host}", "null", ""):
-            refuse(room.ask(target, phone | {"Origin": origin}, method="POST"), 403)
-        for wrong in ("XXXXXX", code[:-1], f"{code}X", "", "..", "%00", "%2e%2e%2fsecret"):
-            assert room.ask(f"/{wrong}/answers/0/0", own, method="POST").status in (403, 404)
-            refuse(room.ask(f"/{wrong}"), 404)
-        assert room.ask(target, own, method="POST").status == 200
-        assert answered(room, f"/{code}", {"X": "y" * 200_000}) in (None, 400), "large headers"
-    assert answered(room, f"/{code}", {}) is None, "the room is over"
-
-
 def odd_requests(lab: Victim) -> None:
     """Methods and addresses that no browser sends, as a way around the token."""
     methods = ("TRACE", "CONNECT", "OPTIONS", "HEAD", "PUT", "PROPFIND", "get", "A" * 5000)
@@ -395,20 +355,6 @@ def answered(room: Victim, target: str, headers: dict[str, str]) -> int | None:
         return None
 
 
-@contextmanager
-def open_room(lab: Victim) -> Iterator[tuple[Victim, str]]:
-    """A lecture's room: its own port, and its code."""
-    owner = lab.cookie | {"Origin": f"http://{lab.host}"}
-    opened = lab.ask("/api/lecture/open", owner, method="POST")
-    assert opened.status == 200, opened
-    link = urlsplit(json.loads(opened.body)["links"][0])
-    assert link.port is not None
-    try:
-        yield replace(lab, port=link.port), link.path.strip("/")
-    finally:
-        assert lab.ask("/api/lecture/close", owner, method="POST").status == 200
-
-
 Attack = Callable[[Victim], None]
 BY_USER: tuple[Attack, ...] = (
     (another_user, cookie_of_another_user) if sys.platform == "linux" else ()
@@ -425,8 +371,6 @@ ON_LOOPBACK: tuple[Attack, ...] = (
     odd_requests,
     smuggled_requests,
     requests_without_an_end,
-    code_of_a_lecture,
-    answers_of_others,
     *BY_USER,
 )
 EVERYWHERE: tuple[Attack, ...] = (every_address, *ON_LOOPBACK)
@@ -436,6 +380,5 @@ WITHOUT_TOKEN: tuple[Attack, ...] = (
     cross_port_websockets,
     dns_rebinding,
     path_traversal,
-    answers_of_others,
     every_address_without_a_token,
 )

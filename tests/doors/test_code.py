@@ -16,7 +16,6 @@ LOCKS = "it is locked, not read"
 
 OPENS = {
     "strategy_app/access/pages.py": OWN,
-    "strategy_app/lecture/pages.py": OWN,
     "strategy_app/live/live_run.py": SELF,
     "strategy_app/server/assets.py": OWN,
     "strategy_app/server/browser.py": WRITES,
@@ -45,8 +44,6 @@ OPENS = {
     "strategy_core/doctor/tensorflow_check.py": SYSTEM,
     "strategy_core/launcher/last_captures.py": WRITES,
     "strategy_core/launcher/runs_lock.py": LOCKS,
-    "strategy_core/lecture/recording.py": OWN,
-    "strategy_core/lecture/ship.py": SELF,
     "strategy_core/planning/inventory.py": CHILD,
     "strategy_core/planning/workload_catalog.py": OWN,
     "strategy_core/processes/fork_client.py": CHILD,

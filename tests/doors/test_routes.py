@@ -1,9 +1,10 @@
-"""Every route and WebSocket of the lab and of a lecture's room, with a stranger's values."""
+"""Every route and WebSocket of the lab, with a stranger's values."""
 
 from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,16 +12,14 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Route, WebSocketRoute
 
-from strategy_app.lecture.answer_app import COOKIE, AnswerApp
-from strategy_app.lecture.lecture import Lecture
-from strategy_app.lecture.room import Room
 from strategy_app.server import chart_library, state
 from strategy_app.server.routes import build_routes
 from strategy_profiles.exports import step_pages
+from strategy_profiles.registered import registered
 from tests.app.asgi import Answer, Client
-from tests.app.lecture.conftest import SCENES, no_live, recorded
 from tests.doors.code import PACKAGES
 from tests.doors.hostile import TEXTS, make_files, no_hang
+from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -42,19 +41,12 @@ ROUTES: dict[str, dict[str, str]] = {
     "/api/runs/{run}/slack": {"row": "0", "start": "0"},
     "/api/runs/{run}/predicted": {"segment": "0", "edit": "packs=100"},
     f"/{chart_library.ADDRESS}": {},
-    "/lecture": {},
-    "/api/lecture": {"seen": "0"},
-    "/api/lecture/picture": {},
-    "/api/lecture/{command}": {},
 }
+for routes in asked("ROUTES"):
+    ROUTES |= routes
 SOCKETS: dict[str, dict[str, str]] = {
     "/api/here": {},
     "/api/runs/{run}/stream": {"cursor": "launcher.jsonl:1"},
-}
-ROOM: dict[str, dict[str, str]] = {
-    "/{code}": {},
-    "/{code}/question": {"seen": "0"},
-    "/{code}/answers/{scene:bounded}/{choice:bounded}": {},
 }
 GOOD = {
     "run": "one",
@@ -65,7 +57,7 @@ GOOD = {
     "choice": "1",
 }
 GOOD["format"] = next(iter(step_pages()), "none")
-WAITS = {"/api/lecture": "seen", "/{code}/question": "seen"}
+WAITS = {path: place for waits in asked("WAITS") for path, place in waits.items()}
 """Answered when there is something new; a small number would wait for that."""
 PREFIXES = ("packs=", "link=", "batch=", "algorithm=", "faster=")
 """Of the texts of an edit."""
@@ -86,17 +78,15 @@ def test_every_route_is_listed() -> None:
     routes = build_routes()
     assert {each.path for each in routes if isinstance(each, Route)} == set(ROUTES)
     assert {each.path for each in routes if isinstance(each, WebSocketRoute)} == set(SOCKETS)
-    lecture = Lecture(SCENES, recorded, no_live)
-    assert {each.path for each in AnswerApp(lecture).app().routes} == set(ROOM)  # type: ignore[attr-defined]
 
 
 def test_every_parameter_is_listed() -> None:
     """What the code takes out of an address."""
     found: set[str] = set()
-    for folder in ("server", "lecture"):
-        for path in (PACKAGES[0] / folder).glob("*.py"):
-            found |= _parameters(path)
-    listed = {name for each in (ROUTES, SOCKETS, ROOM) for query in each.values() for name in query}
+    added = [import_module(item.value.partition(":")[0]) for item in registered("routes").values()]
+    for path in ((PACKAGES[0] / "server").glob("*.py"), (Path(str(m.__file__)) for m in added)):
+        found |= {name for each in path for name in _parameters(each)}
+    listed = {name for each in (ROUTES, SOCKETS) for query in each.values() for name in query}
     assert found == listed - {"run"}  # it is passed on
 
 
@@ -136,19 +126,6 @@ def test_a_socket_answers_a_hostile_address(path: str, app: Starlette) -> None:
             with no_hang(f"{path} {place} {what}"):
                 answer = Client(app).listen(address, says=["x" * 100_000, b"\xff" * 100_000])
             assert answer.closed in (None, 1000, 4404), (path, place, what)
-
-
-@pytest.mark.parametrize("path", ROOM)
-def test_a_room_answers_a_hostile_address(path: str) -> None:
-    lecture = Lecture(SCENES, recorded, no_live)
-    lecture.room = Room("CODE23")
-    host = "192.0.2.2:8600"
-    own = {"origin": f"http://{host}", "cookie": f"{COOKIE}=abcdefghijklmnopqrstuv"}
-    client = Client(AnswerApp(lecture).app(), host, "POST" if "answers" in path else "GET")
-    for place in places(path, ROOM[path]):
-        for what, address in addresses(path, ROOM[path], place):
-            with no_hang(f"{path} {place} {what}"):
-                check(client.get(address, own), f"{path} {place} {what}")
 
 
 def addresses(path: str, query: dict[str, str], place: str) -> list[tuple[str, str]]:

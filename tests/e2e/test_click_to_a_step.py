@@ -66,12 +66,3 @@ def test_the_lab_page_of_a_run_offers_its_configuration(
     wait_until_drawn(page)
     page.get_by_test_id("stSidebar").get_by_role("button", name="Copy as …").click()
     expect(page.get_by_text(re.compile("strategy-lab run .*--strategy", re.DOTALL))).to_be_visible()
-
-
-def test_the_lecture_says_how_many_questions_it_has(
-    open_page: Callable[..., Page], runs: Server
-) -> None:
-    page = open_page(runs.address("contexts"))
-    wait_until_drawn(page)
-    page.get_by_role("link", name="Give a lecture").hover()
-    expect(page.get_by_text("11 questions for a projector")).to_be_visible()

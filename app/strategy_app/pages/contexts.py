@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from strategy_app.added_routes import links_on
 from strategy_app.forms.strategy_cards import DEFAULT
 from strategy_app.server.context_recordings import (
     KEPT,
@@ -20,7 +21,6 @@ from strategy_app.widgets.places import show_head
 from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.traced_runs import pick_recording
 from strategy_core.contexts import child, course
-from strategy_core.lecture.course import ORDER as SCENE_NAMES
 from strategy_core.planning import strategy_catalog
 from strategy_core.processes.limits import of_this_machine
 from strategy_profiles.stepper import page
@@ -28,7 +28,6 @@ from strategy_profiles.user_input.text import whole_or_none
 
 SHOWN = ("Demonstrations", "The first step of a run")
 ALT = "The program, its contexts and values, step by step"
-LECTURE = f"{len(SCENE_NAMES)} questions for a projector; the room answers on its phones."
 # The stepper has what the header and one row of controls leave of the window.
 LAYOUT = """<style>
 [data-testid=stMainBlockContainer] {padding: 3.8rem 1.5rem 0}
@@ -176,7 +175,8 @@ def show_course(controls: DeltaGenerator) -> None:
         lab().recordings.look(current_viewer(), keys)
         if len(keys) == 1:
             buttons(keys[0])
-        st.link_button("Give a lecture", "lecture", help=LECTURE)
+        for link in links_on("contexts"):
+            st.link_button(link.title, link.address, help=link.help)
     if len(keys) > 1:
         st.html(LAYOUT_OF_TWO)
     for place, key in zip(st.columns(len(keys)), keys, strict=True):

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -140,7 +140,6 @@ async def _lifespan(
         # Here, since the server ends itself with the signal that it got.
         if opening is not None:
             opening.close()
-        await lab.end_lecture()
         await _close(lab)
 
 
@@ -168,7 +167,7 @@ def serve(
     *,
     open_browser: bool = False,
     middleware: Sequence[Middleware] = (),
-    lecture_port: int | None = None,
+    options: Mapping[str, Any] | None = None,
     run: str | None = None,
     beside: int | None = None,
 ) -> None:
@@ -181,7 +180,7 @@ def serve(
     access = replace(access, port=free_port(access.host, access.port))
     runs = runs.absolute()
     _make_folder(runs)
-    state.configure(runs, access=access, spare=beside is None, lecture_port=lecture_port)
+    state.configure(runs, access=access, spare=beside is None, options=options)
     if beside is not None:
         end_after(beside)
     opening = Opening(addresses(replace(access, token=None))[0], _first_page(access, run))

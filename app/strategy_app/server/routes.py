@@ -11,8 +11,9 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from strategy_app.access.gate import HEALTH
+from strategy_app.added_routes import added_routes
 from strategy_app.live.hub import run_folder
-from strategy_app.server import chart_library, lecture_routes, state, timeline_routes
+from strategy_app.server import chart_library, state, timeline_routes
 from strategy_app.server.lost_server import HERE, here
 from strategy_app.server.route_errors import explained
 from strategy_profiles import exports
@@ -129,5 +130,5 @@ def build_routes() -> list[BaseRoute]:
         Route("/report/{run}/{format}", page_of_step),
         *chart_library.ROUTES,
         *timeline_routes.ROUTES,
-        *lecture_routes.ROUTES,
+        *added_routes(),
     ]

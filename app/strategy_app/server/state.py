@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
 from strategy_app.access.policy import Access
-from strategy_app.lecture.host import LectureHost
-from strategy_app.lecture.lecture import Lecture
-from strategy_app.lecture.shown import as_recorded, recorded_live
 from strategy_app.live.hub import Hub
 from strategy_app.live.live_run import LiveRun
 from strategy_app.server.context_recordings import ContextRecordings, Key
@@ -23,8 +19,6 @@ from strategy_app.server.viewers import is_connected
 from strategy_core.contexts import child, scratch
 from strategy_core.contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
-from strategy_core.lecture.course import scenes
-from strategy_core.lecture.recording import remove_unpacked
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
 from strategy_profiles.run.remove import finish_removals
@@ -71,8 +65,8 @@ class Lab:
     access: Access = LOCAL
     """Who may use it, and from where."""
     spare: bool = False
-    lecture_port: int | None = None
-    """Where a lecture's room listens; None: the first free one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The values of the options that packages add to `strategy-lab ui`, by name."""
     recordings: ContextRecordings = field(default_factory=_make_recordings)
     tried: TriedChanges = field(default_factory=TriedChanges)
     handles: dict[str, RunHandle] = field(default_factory=dict)
@@ -120,18 +114,6 @@ class Lab:
                 self._launcher = Launcher(spare=self.spare, nice=WORKER_NICE)
             return self._launcher
 
-    @cached_property
-    def lectures(self) -> LectureHost:
-        """The lecture of this lab, at its first scene when it is first used."""
-        live = partial(recorded_live, launch=self.launch, runs=self.runs)
-        return LectureHost(Lecture(scenes(), as_recorded, live), self.lecture_port)
-
-    async def end_lecture(self) -> None:
-        """Close the lecture's room, if there was a lecture, and remove its files."""
-        if "lectures" in vars(self):
-            await self.lectures.close()
-            remove_unpacked()
-
     def inventory(self) -> Inventory | None:
         """The devices of this machine; None until TensorFlow has named them."""
         return self.launcher.inventory()
@@ -164,7 +146,7 @@ def configure(
     access: Access = LOCAL,
     spare: bool = False,
     launcher: Launcher | None = None,
-    lecture_port: int | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Lab:
     """Make the lab of this process; called by the server before anything else."""
     runs = runs.resolve()
@@ -174,7 +156,7 @@ def configure(
         Timelines(runs),
         access=access,
         spare=spare,
-        lecture_port=lecture_port,
+        options=options or {},
         _launcher=launcher,
     )
     # On `sys`, not in this module: a second import of this module must find the same lab.

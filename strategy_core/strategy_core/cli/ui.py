@@ -11,6 +11,7 @@ from strategy_core.cli._options import add_runs
 from strategy_core.processes.free_port import FIRST_PORT, free_port
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.extras import require
+from strategy_profiles.ui_options import add_ui_options, as_arguments, given
 from strategy_profiles.user_input.arguments import address, whole
 
 HELP = "open the lab in the browser"
@@ -43,12 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="another address of the lab in browsers: of a proxy, a tunnel or a mapped port "
         "(repeatable)",
     )
-    parser.add_argument(
-        "--lecture-port",
-        type=whole,
-        help="port on which phones answer a lecture's questions, on every interface while its room "
-        "is open (default: the first free one from 8600)",
-    )
+    add_ui_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,8 +59,7 @@ def run(args: argparse.Namespace) -> int:
         command.append("--no-token")
     for name in args.allow_host:
         command += ["--allow-host", name]
-    if args.lecture_port is not None:
-        command += ["--lecture-port", str(args.lecture_port)]
+    command += as_arguments(given(args))
     os.execve(sys.executable, [*command, "--runs", str(args.runs)], with_own_code(os.environ))
 
 

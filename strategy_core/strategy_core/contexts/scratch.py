@@ -20,8 +20,8 @@ from strategy_profiles.guards import read_file
 
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
-LECTURE_PREFIX = "strategy-lab-lecture-"
-"""Prefix of a lecture's unpacked runs, in a folder with an owner, too."""
+UNPACKED_PREFIX = "strategy-lab-unpacked-"
+"""Prefix of unpacked recordings, in a folder with an owner, too."""
 EXPORT_PREFIX = "strategy-lab-export-"
 """Prefix of `strategy_profiles.exports`, which deletes its folders itself unless it is killed."""
 IMPORT_PREFIX = "strategy-lab-import-"
@@ -58,7 +58,7 @@ def remove_abandoned(parent: Path | None = None, *, now: float | None = None) ->
     removed = []
     parent = parent or Path(tempfile.gettempdir())
     now = time.time() if now is None else now
-    prefixes = (PREFIX, LECTURE_PREFIX, EXPORT_PREFIX, IMPORT_PREFIX)
+    prefixes = (PREFIX, UNPACKED_PREFIX, EXPORT_PREFIX, IMPORT_PREFIX)
     for path in (path for prefix in prefixes for path in parent.glob(f"{prefix}*")):
         with contextlib.suppress(OSError):
             if not _is_abandoned(path, now):

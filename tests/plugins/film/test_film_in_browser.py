@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect
 
 import strategy_profiles
-from strategy_core.lecture.recording import MIRRORED
 from strategy_film.export import step_page
 from strategy_profiles.exports import write
 from strategy_profiles.tables.schema import CATEGORIES
@@ -21,6 +20,7 @@ from tests.synthetic import HOSTILE, write_run
 
 pytestmark = pytest.mark.browser
 Open = Callable[..., Page]
+CAPTURED = Path(__file__).parents[2] / "data" / "captured_step"
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_the_name_of_an_op_ends_before_what_is_said_of_the_collective(
     browser: Browser, tmp_path: Path
 ) -> None:
     film = tmp_path / "film.html"
-    film.write_text(step_page(MIRRORED.recorded()))
+    film.write_text(step_page(strategy_profiles.load(CAPTURED)))
     page = browser.new_page(viewport={"width": 1280, "height": 665}, reduced_motion="reduce")
     page.add_init_script(NOTE_TEXTS)
     page.goto(film.as_uri())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from strategy_core.contexts import scratch
-from strategy_core.lecture.recording import RUNS, remove_unpacked
 from strategy_core.processes import descendants
 
 LATER_S = 3600.0
@@ -60,21 +58,6 @@ def test_the_folder_of_a_killed_export_is_removed_after_the_longest_export_time(
     folder.mkdir()
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 600) == []
     assert scratch.remove_abandoned(tmp_path, now=time.time() + 2 * LATER_S) == [folder]
-
-
-def test_the_runs_of_a_lecture_stay_until_its_lab_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    remove_unpacked()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    unpacked_run = RUNS[0].recorded().path
-    assert remove_abandoned(tmp_path) == []
-    shutil.copytree(unpacked_run.parent, left := tmp_path / f"{scratch.LECTURE_PREFIX}killed")
-    os.utime(left)
-    assert remove_abandoned(tmp_path) == [left]
-    assert unpacked_run.is_dir()
-    remove_unpacked()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_the_labs_own_folders_are_removed(tmp_path: Path) -> None:

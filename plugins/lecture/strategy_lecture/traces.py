@@ -1,0 +1,37 @@
+"""What scenes read out of a recording of contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from strategy_lecture.recording import Trace
+from strategy_profiles.errors import AnalysisError
+from strategy_profiles.stepper.story import steps
+
+Entry = Mapping[str, Any]
+
+
+def entries(trace: Trace, call: str) -> list[Entry]:
+    """Return the entries of a call, in order; raises AnalysisError if there is none."""
+    found = [entry for entry in trace["trace"]["entries"] if entry["call"] == call]
+    if not found:
+        raise AnalysisError(f"The recording has no call of {call}")
+    return found
+
+
+def line_with(trace: Trace, text: str) -> int:
+    """Return the number of the program's first line that contains `text`."""
+    lines = str(trace["source"]).splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def step_of(trace: Trace, entry: Entry, kind: str = "enter") -> int:
+    """Return the step of the viewer at which control enters or leaves an entry, from 1."""
+    shown = steps(trace)
+    at = (number for number, step in enumerate(shown, 1) if _is_at(step, entry["seq"], kind))
+    return next(at, 1)
+
+
+def _is_at(step: Mapping[str, Any], seq: int, kind: str) -> bool:
+    return bool(step["entry"] == seq and step["kind"] == kind)

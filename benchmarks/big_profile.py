@@ -4,8 +4,8 @@
         [--spans-per-step 400]
 
 Each analysis is a fresh process, interpreter start and printing included: `summary`, self times of
-ops by SQL, the report, a comparison with itself, a baseline of it, the film of a step, and the
-timeline (layout, then the whole run cut to 1,400 pixels, one capture window cut likewise, and a
+ops by SQL, the report, a comparison with itself, the analyses of leaves, and the timeline (layout,
+then the whole run cut to 1,400 pixels, one capture window cut likewise, and a
 search). Of the replay: a what-if with the critical path, what differences between replicas cost,
 the gains of the findings, and the slack of a step's ops. The graph that it needs is made from the
 first captured step: each op waits for the one before it on its device. A capture window has 10
@@ -32,6 +32,7 @@ from strategy_profiles.capture.graph import Node, write_graph
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import WorkerFolder
 from strategy_profiles.tables.store import Profile
+from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
 SPANS = ("step", "device", "name", "op", "start_ns")
@@ -102,8 +103,6 @@ def main() -> None:
             "ops by SQL": [*lab, "sql", str(run), BY_OP],
             "report": [*lab, "export", str(run), "--format", "html", "-o", f"{scratch}/a.html"],
             "compare": [*lab, "compare", str(run), str(run)],
-            "baseline": [*lab, "baseline", str(run), "-o", f"{scratch}/a.json"],
-            "film": [*lab, "export", str(run), "--format", "film", "-o", f"{scratch}/film.html"],
             "timeline": [sys.executable, "-c", TIMELINE, str(run)],
             "what-if": [*lab, "what-if", str(run), "--faster", "compute=2", "--critical-path"],
             "slowdowns": [*lab, "what-if", str(run), "--slowdowns"],
@@ -111,11 +110,15 @@ def main() -> None:
             "slack": [sys.executable, "-c", SLACK, str(run), str(captured_step)],
             "floor": [sys.executable, "-c", FLOOR, str(run)],
         }
+        paths = {"RUN": str(run), "NEW": f"{scratch}/new"}
+        for commands in asked("OF_A_LARGE_RUN"):
+            for name, command in commands.items():
+                analyses[name] = [*lab, *(paths.get(part, part) for part in command)]
         for name in options.only or analyses:
             command = analyses[name]
             measured = []
             for _ in range(rounds):
-                for made in ("a.html", "film.html"):  # an export overwrites no file
+                for made in ("a.html", "new"):  # an export overwrites no file
                     Path(scratch, made).unlink(missing_ok=True)
                 measured.append(_measure(command))
             _report(name, measured)

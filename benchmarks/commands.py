@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
 LAB = str(Path(sys.executable).with_name("strategy-lab"))
@@ -28,10 +29,10 @@ LIMITS_S = {
     "summary --help": 0.15,
     "summary of a run of 60 steps": 0.5,
     "compare of two of them": 0.5,
-    "gate of one of them": 0.5,
-    "gate --help": 0.15,
     TRACED: 0.3,
 }
+OF_LEAVES = {name: timed for verbs in asked("TIMED") for name, timed in verbs.items()}
+"""By name the limit and the command, of a run `a` and another, `b`."""
 
 
 def main() -> None:
@@ -43,7 +44,8 @@ def main() -> None:
         write_run(folder / "a", steps=60)
         write_run(folder / "b", steps=60, seed=5)
         (folder / "program.py").write_text(PROGRAM)
-        subprocess.run([LAB, "baseline", "a", "-o", "base.json"], cwd=folder, check=True)
+        for command in asked("BEFORE_TIMING"):
+            subprocess.run([LAB, *command], cwd=folder, check=True)
         took: dict[str, list[float]] = {}
         for turn in range(rounds + 1):
             for name, command in _commands().items():
@@ -57,7 +59,7 @@ def main() -> None:
         median = statistics.median(times)
         if name == TRACED:
             median -= statistics.median(took[BARE])
-        limit = LIMITS_S.get(name)
+        limit = OF_LEAVES[name][0] if name in OF_LEAVES else LIMITS_S.get(name)
         told = "" if limit is None else f"  {limit} s {'kept' if median <= limit else 'missed'}"
         print(
             f"{name:<36}{median:>7.3f} s{min(times):>8.3f}{max(times):>8.3f}"
@@ -73,8 +75,7 @@ def _commands() -> dict[str, list[str]]:
         "summary --help": [LAB, "summary", "--help"],
         "summary of a run of 60 steps": [LAB, "summary", "a"],
         "compare of two of them": [LAB, "compare", "a", "b"],
-        "gate of one of them": [LAB, "gate", "b", "--baseline", "base.json", "--only", "exact"],
-        "gate --help": [LAB, "gate", "--help"],
+        **{name: [LAB, *command] for name, (_, command) in OF_LEAVES.items()},
         BARE: [sys.executable, "program.py"],
         TRACED: [LAB, "trace", "-o", "traced", "program.py"],
     }

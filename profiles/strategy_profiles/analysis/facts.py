@@ -53,10 +53,25 @@ from strategy_profiles.run.events import (
 )
 
 if TYPE_CHECKING:
-    from strategy_profiles.analysis.changed_line import ChangedLine
     from strategy_profiles.run.event_parts import SourceLine, StackFrame
     from strategy_profiles.run.events import SegmentOpened
     from strategy_profiles.tables.store import Profile
+
+
+class ChangedLine(Struct, frozen=True):
+    """A line of a traced program as it is, and as a remedy would have it."""
+
+    file: str
+    """Its path, as it was recorded."""
+    line: int
+    before: str
+    after: str
+
+    @property
+    def difference(self) -> str:
+        """The change as a diff to read and copy."""
+        name = f"{self.file.rpartition('/')[2]}:{self.line}"
+        return f"{name}\n- {self.before.strip()}\n+ {self.after.strip()}"
 
 
 class Gain(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 OPENS = {"strategy_film/export.py": "a file that comes with the lab"}
 READING = ("export a --format film -o film.html",)
+OF_A_LARGE_RUN = {"film": ["export", "RUN", "--format", "film", "-o", "NEW"]}
 PAGES = {
     "a run": [("film", {"run": "axe-a"})],
     "a running run, a captured step, and cores": [("film", {"run": "axe-captured"})],

@@ -24,6 +24,12 @@ NEEDED = {
 }
 ENVIRONMENT = {"'GITHUB_ACTIONS'": "whether it is set, or equal to a word"}
 READING = ("baseline a -o base.json && gate b --baseline base.json --only exact",)
+BEFORE_TIMING = ("baseline", "a", "-o", "base.json")
+TIMED = {
+    "gate of one of them": (0.5, ["gate", "b", "--baseline", "base.json", "--only", "exact"]),
+    "gate --help": (0.15, ["gate", "--help"]),
+}
+OF_A_LARGE_RUN = {"baseline": ["baseline", "RUN", "-o", "NEW"]}
 OF_A_RUN = (["baseline", "RUN", "-o", "OWN/baseline.json"],)
 WRITING = (
     ["baseline", "OPEN", "-o", "RUNS/baseline.json"],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from strategy_profiles.analysis.changed_line import ChangedLine
+from strategy_profiles.analysis.facts import ChangedLine
 from strategy_profiles.run.event_parts import LONGEST_LINE, SourceLine
 
 if TYPE_CHECKING:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from strategy_profiles.registered import loaded
+
+_DEST = "added_"
 
 
 class UiOption(Struct, frozen=True):
@@ -27,14 +30,21 @@ class UiOption(Struct, frozen=True):
 
 
 def add_ui_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of packages to a parser; one that cannot be loaded is left out."""
+    """Add the options of packages; one that cannot be loaded, or is the lab's own, is left out."""
     for option in _added():
-        parser.add_argument(option.flag, type=option.parse, help=option.help)
+        with contextlib.suppress(argparse.ArgumentError):
+            parser.add_argument(
+                option.flag,
+                type=option.parse,
+                help=option.help,
+                dest=_DEST + option.name,
+                metavar=option.name.upper(),
+            )
 
 
 def given(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of packages that have a value, by name."""
-    values = {option.name: getattr(arguments, option.name) for option in _added()}
+    values = {option.name: getattr(arguments, _DEST + option.name, None) for option in _added()}
     return {name: value for name, value in values.items() if value is not None}
 
 

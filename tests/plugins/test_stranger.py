@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -202,6 +204,43 @@ def test_what_is_read_is_what_importlib_reads() -> None:
     found = {(f"strategy_lab.{it.group}", it.name, it.value) for it in every_entry(tuple(sys.path))}
     assert found == expected
     assert ("strategy_lab.exports", "otlp", "strategy_otlp.export:DESTINATION") in found
+
+
+ROUTES = """
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from strategy_app.added_routes import Routes
+from strategy_app.server.state import lab
+from strategy_profiles.ui_options import UiOption
+ROUTES = Routes((
+    Route("/shelf", lambda request: PlainTextResponse(str(lab().options))),
+    Route("/healthz", lambda request: PlainTextResponse("replaced")),
+))
+SIZE = UiOption("--shelf-size", int, "how many books")
+PORT = UiOption("--port", int, "another port")
+"""
+
+
+@pytest.mark.run
+def test_routes_are_behind_the_gate_and_know_the_options(
+    packages: Packages, tmp_path: Path
+) -> None:
+    entries = "[strategy_lab.routes]\nshelf = stranger.routes:ROUTES\nlost = stranger.gone\n"
+    entries += (
+        "[strategy_lab.ui_options]\nsize = stranger.routes:SIZE\nport = stranger.routes:PORT\n"
+    )
+    packages.add("stranger", entries, routes=ROUTES)
+    assert "how many books" in packages.lab("ui", "--help").stdout
+    environment = packages.environment(lab_access.environment())
+    arguments = ("--runs", str(tmp_path / "runs"), "--shelf-size", "7")
+    with server_process(tmp_path / "log", *arguments, environment=environment) as server:
+        asked = urllib.request.Request(f"{server.url}/shelf", headers=lab_access.HEADERS)
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.read() == b"{'shelf_size': 7}"
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{server.url}/shelf")
+        with urllib.request.urlopen(f"{server.url}/healthz") as answer:
+            assert answer.read() != b"replaced"
 
 
 PAGES = """

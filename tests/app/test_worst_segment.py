@@ -37,6 +37,18 @@ def test_the_segment_with_the_fault_is_the_worst(
     assert found.segment == worst
 
 
+@pytest.mark.parametrize(("is_of_lab", "shown"), [(True, 0), (False, 1)])
+def test_of_a_traced_program_the_segment_that_takes_most_time_is_shown(
+    is_of_lab: bool, shown: int, tmp_path: Path
+) -> None:
+    """Its segments are models that it trains, and no tries of one step."""
+    long = {"tracing_ms": 60_000.0}
+    run = write_run(tmp_path, steps=60, segments=(LATE, long, USUAL), is_of_lab=is_of_lab)
+    found = headline_segment(strategy_profiles.load(run))
+    assert found is not None
+    assert found.segment == shown
+
+
 def test_its_longest_typical_captured_step_is_shown(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs" / "run", steps=60, segments=(USUAL, LATE, USUAL))
     shown = Timelines(run.parent).describe(run.name)["opens_at"]

@@ -51,6 +51,8 @@ class Recipe:
     """Another one."""
     inject: Sequence[dict[str, Any]] = ()
     """Delays that the spec says the lab injected."""
+    is_of_lab: bool = True
+    """Whether segments have the spec; those of a traced program have none."""
     causes: Sequence[dict[str, Any]] = ()
     """Rows of the table `causes` of every captured step."""
     retraced: Sequence[dict[str, Any]] = ()

@@ -171,7 +171,7 @@ def _opened(
         replica_devices=[replica_device(recipe, i) for i in range(recipe.replicas)],
         cross_device_ops="collective-ring",
         core_devices=core_devices(recipe),
-        spec=spec_of(recipe).to_json(),
+        spec=spec_of(recipe).to_json() if recipe.is_of_lab else {},
         parameter_bytes=sum(recipe.collective_bytes),
         state_checksum_before=checksum if segment else None,
         state_checksum_after=checksum if segment else None,

@@ -26,6 +26,7 @@ from strategy_profiles.analysis.element_types import (
 )
 from strategy_profiles.analysis.epoch_ends import EpochEnds, epoch_ends
 from strategy_profiles.analysis.failures.of_run import failed_in
+from strategy_profiles.analysis.headline_segment import num_alike
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
@@ -168,6 +169,9 @@ class Facts(Struct, frozen=True):
     """Lines of the program at which the recorder saw something, by the field of its note."""
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
+    num_trained: int
+    """Segments of this strategy, size and batch in a recorded program: models that it trains one
+    after the other, each with a first step. 1 in the lab's own runs."""
     failure: str | None = None
     """Why the run failed, of its last segment; None if it did not."""
     failed: Failed | None = None
@@ -277,6 +281,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         is_one_of_several=len(profile.segments) > 1,
+        num_trained=1 if segment.is_of_lab else num_alike(profile, segment),
         failure=(failure := _failure(profile, segment)),
         failed=None if failure is None else failed_in(profile),
         lacks_ranks=(profile.num_ranks or 0) > len(segment.replica_devices),

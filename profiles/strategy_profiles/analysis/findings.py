@@ -168,15 +168,20 @@ def _rank(item: Finding) -> float:
     trained: the program is there for these, while another finding of that size can be mended."""
     if item.cost is None or item.key in ASIDE:
         return -1.0
-    is_half = item.key in ONCE or (item.key == LEFT_OVER and item.evidence.get("trains"))
+    is_half = _is_once(item) or (item.key == LEFT_OVER and item.evidence.get("trains"))
     return item.cost.share / 2 if is_half else item.cost.share
+
+
+def _is_once(item: Finding) -> bool:
+    """Whether it is about what happens once, and not for each of several models."""
+    return item.key in ONCE and not item.evidence.get("comes_back")
 
 
 def is_worth_saying(item: Finding) -> bool:
     """Whether it explains so much of the loop that it may be the headline."""
     if item.cost is None or item.key in ASIDE:
         return False
-    if item.key in ONCE:
+    if _is_once(item):
         if item.evidence.get("waits"):
             return item.cost.share >= LONG_WAIT
         is_long = item.evidence.get("once_ms", 0.0) >= LONG_ONCE_MS

@@ -27,17 +27,46 @@ LEAST_LOSS = 0.1
 
 
 def headline_segment(profile: Profile) -> SegmentOpened | None:
-    """The segment that loses most time; else the last one that recorded a step, or the last one.
+    """The segment that loses most time; of a recorded program, the one that takes most time; else
+    the last one that recorded a step, or the last one.
 
     None if there is none. A run that goes on, or failed, has its last one.
     """
     segments = profile.segments
     if len(segments) < 2:
         return segments[0] if segments else None
+    told = _with_steps(profile)
+    last = (told or segments)[-1]
+    if profile.status.state not in _WHOLE:
+        return last
+    if not last.is_of_lab:  # its segments are parts of the program, and no tries
+        return max(told, key=lambda each: _took_ms(profile, each), default=last)
+    return _slowed(profile, told) or last
+
+
+def num_alike(profile: Profile, segment: SegmentOpened) -> int:
+    """Segments with a recorded step that have a segment's strategy, size and batch."""
+    return sum(_kind(each) == _kind(segment) for each in _with_steps(profile))
+
+
+def _with_steps(profile: Profile) -> list[SegmentOpened]:
     with_steps = set(np.unique(ints(profile.table("steps"), "segment")).tolist())
-    told = [segment for segment in segments if segment.segment in with_steps]
-    slowed = _slowed(profile, told) if profile.status.state in _WHOLE else None
-    return slowed or (told or segments)[-1]
+    return [segment for segment in profile.segments if segment.segment in with_steps]
+
+
+def _kind(segment: SegmentOpened) -> tuple[object, ...]:
+    return (
+        segment.strategy,
+        segment.num_replicas,
+        segment.num_workers,
+        segment.global_batch_size,
+    )
+
+
+def _took_ms(profile: Profile, segment: SegmentOpened) -> float:
+    """From the start of its first step to the end of its last one."""
+    steps = step_times(profile, segment.segment)
+    return float(steps.start_ns[-1] - steps.start_ns[0]) / 1e6 + float(steps.wall_ms[-1])
 
 
 def _slowed(profile: Profile, segments: Sequence[SegmentOpened]) -> SegmentOpened | None:
@@ -50,8 +79,7 @@ def _slowed(profile: Profile, segments: Sequence[SegmentOpened]) -> SegmentOpene
     for each in segments:
         steps = step_times(profile, each.segment)
         if steps.median_ms is not None:
-            kind = (each.strategy, each.num_replicas, each.num_workers, each.global_batch_size)
-            alike[kind].append((each, steps.median_ms, steps.count))
+            alike[_kind(each)].append((each, steps.median_ms, steps.count))
     for group in alike.values():
         best_ms = min(ms for _, ms, _ in group)
         for each, ms, count in group:

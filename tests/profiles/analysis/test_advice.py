@@ -405,6 +405,28 @@ def test_an_iterator_for_each_step_is_made_once_before_the_loop(
     assert ("Make one iterator before the loop" in advice) == is_each
 
 
+@pytest.mark.parametrize(
+    ("line", "is_once"),
+    [
+        ("model.fit(x, y, epochs=1, verbose=0)", True),
+        ("history = model.fit(part)", True),
+        ("model.fit(x, y, epochs=3)", False),
+        ("model.fit(x, y, 32, 3)", False),
+        ("model.fit(x, y, **options)", False),
+        ("model.fit(", False),
+    ],
+)
+def test_fit_for_one_epoch_that_is_called_again_and_again_is_to_be_called_once(
+    line: str, is_once: bool, tmp_path: Path
+) -> None:
+    again = place("epoch-start", 9, line, call="TensorFlowTrainer.fit")
+    gaps = [(step, 400.0, again) for step in range(9, 100, 10)]
+    facts = facts_of(write_run(tmp_path / "run", replicas=2, steps=100, gaps=gaps))
+    advice = found(facts)["epoch-start"].advice
+    assert ("Call fit() once" in advice) == is_once
+    assert ("Give fit() a dataset that repeats" in advice) == (not is_once)
+
+
 def test_few_threads_come_before_what_follows_from_them(ill: Callable[[str], Facts]) -> None:
     facts = ill("straggler")
     assert facts.environment is not None

@@ -286,6 +286,21 @@ def test_a_first_step_that_mostly_waits_for_its_batch_is_not_blamed_on_tracing(
     assert "shuffle()" in found.advice
 
 
+@pytest.mark.parametrize(("num_models", "comes_back"), [(2, False), (4, True)])
+def test_first_steps_of_several_models_are_no_cost_that_happens_once(
+    num_models: int, comes_back: bool, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"replicas": 2, "steps": 200, "segments": ({},) * num_models}
+    run = write_run(tmp_path / "run", tracing_ms=2_000.0, is_of_lab=False, **options)
+    profile = strategy_profiles.load(run)
+    found = main_finding(gather_facts(profile, profile.segments[-1]))
+    assert found is not None
+    assert (found.key == "tracing") == comes_back
+    if comes_back:
+        assert "trains 4 models one after the other" in found.sentence
+        assert "Make one model" in found.advice
+
+
 def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(
     tmp_path: Path,
 ) -> None:

@@ -16,19 +16,23 @@ epoch pays for both, and no replica works meanwhile.
 ## What to do
 
 Iterate once, over `dataset.repeat()`, and count the steps of an epoch; in Keras, `fit` with
-`steps_per_epoch` over such a dataset. An iterator per step belongs before the loop.
+`steps_per_epoch` over such a dataset, called once and not for each part of the data. An iterator
+per step belongs before the loop.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
-from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows
+from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 
 KEY = "epoch-start"
 ROWS = ("loop/between/epoch-start", "loop/steps/first-batch")
+_EPOCHS = 4
+"""The place of `epochs` among the arguments of fit()."""
 NO_GAIN = "What runs between the steps is not an op of the replayed step."
 
 
@@ -47,7 +51,7 @@ def find(facts: Facts) -> Iterator[Finding]:
             KEY,
             f"{when} the loop stalls while an iterator over the data is made or freed"
             f"{at_line(facts, row)}: {how_long(facts, row)}.",
-            _advice(row.text or "", is_each_step=is_each_step),
+            _advice(main_line(facts, row).text or "", is_each_step=is_each_step),
             cost_of(facts, row),
             place=row.place,
         )
@@ -83,6 +87,27 @@ def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Findin
 def _advice(text: str, *, is_each_step: bool) -> str:
     if is_each_step:
         return "Make one iterator before the loop, and take the batch of each step from it."
+    if _fits_one_epoch(text):
+        return (
+            "Call fit() once, with `epochs`: each call makes an iterator. Data that comes in "
+            "parts can be one dataset (`tf.data.Dataset.from_generator`, `concatenate`)."
+        )
     if ".fit(" in text:
         return "Give fit() a dataset that repeats (`dataset.repeat()`) and `steps_per_epoch`."
     return "Iterate once over `dataset.repeat()`, and count the steps of an epoch."
+
+
+def _fits_one_epoch(text: str) -> bool:
+    """Whether a whole line calls fit() for one epoch: that is what it does without `epochs`."""
+    try:
+        tree = ast.parse(text.strip())
+    except SyntaxError:  # the line is a part of a statement
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            named = {each.arg: each.value for each in node.keywords}
+            epochs = named.get("epochs", ast.Constant(1))
+            is_one = isinstance(epochs, ast.Constant) and epochs.value == 1
+            if node.func.attr == "fit" and None not in named and len(node.args) < _EPOCHS:
+                return is_one
+    return False

@@ -3,7 +3,8 @@
 ## What it does
 
 Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
-for the first batch, says so.
+for the first batch, says so. If a recorded program trains three or more models one after the other,
+each of which has such a first step, says that.
 
 ## Why is this slow
 
@@ -14,7 +15,8 @@ numbers of the lab do not include it.
 ## What to do
 
 Record more steps: its share falls. If the first batch comes late, make the shuffle buffer smaller,
-or do less for each of its elements.
+or do less for each of its elements. A program that makes model after model spends less on their
+first steps if it makes one, and sets its variables before each training.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
 """Share of the time of all steps."""
 MOST_OF_STEP = 0.5
+SEVERAL = 3
+"""Models that a program trains one after the other."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -55,6 +59,15 @@ def find(facts: Facts) -> Iterator[Finding]:
             "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
             "smaller one, or shuffle file names or indices before the work of map()."
         )
+    if comes_back := facts.num_trained >= SEVERAL:
+        why = (
+            f". The program trains {facts.num_trained} models one after the other, and each "
+            "begins with such a step, which traces and compiles it."
+        )
+        advice = (
+            "Make one model, and set its weights and those of its optimizer before each training: "
+            "a new model is traced and compiled again."
+        )
     yield finding(
         facts,
         KEY,
@@ -64,6 +77,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         over_all_steps(facts, first),
         once_ms=first,
         first_batch_ms=waited_ms,
+        comes_back=comes_back,
         waits=waited_ms >= MOST_OF_STEP * first,
     )
 

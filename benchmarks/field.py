@@ -61,6 +61,7 @@ KINDS = {
     "launch-bound": "launch-overhead",
     "implicit-copy": "device-copy",
     "input-bound": "input",
+    "python-in-input": "input",
     "logging": "logging",
     "many-small-collectives": "small-collectives",
     "memory-growth": "memory-growth",

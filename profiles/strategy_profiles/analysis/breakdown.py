@@ -182,7 +182,8 @@ def _of_others(
                 delay_ms=None,
                 wait_ms=None,
                 transfer_ms=None,
-                input_ms=float(np.median(rows.input_ns)) / 1e6,
+                # A batch that the step's function takes itself has no time here, not even 0.
+                input_ms=float(np.median(rows.input_ns)) / 1e6 if rows.input_ns.any() else None,
                 idle_ms=None,
                 source=UNDIVIDED,
             )

@@ -43,6 +43,7 @@ from strategy_profiles.analysis.steps import StepTimes, step_times
 from strategy_profiles.analysis.stragglers import Stragglers, stragglers
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import (
+    EXIT_CODE,
     FETCHED_EACH,
     IMPORTED,
     IN_TURNS,
@@ -173,7 +174,8 @@ class Facts(Struct, frozen=True):
     """Segments of this strategy, size and batch in a recorded program: models that it trains one
     after the other, each with a first step. 1 in the lab's own runs."""
     failure: str | None = None
-    """Why the run failed, of its last segment; None if it did not."""
+    """Why the run failed, of its last segment; None if it did not, or if the program ended with an
+    exit code of its own after some steps: these are what there is to explain."""
     failed: Failed | None = None
     """The event that has this reason; None if no worker wrote one."""
     lacks_ranks: bool = False
@@ -305,7 +307,11 @@ def _computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | Non
 
 def _failure(profile: Profile, segment: SegmentOpened) -> str | None:
     is_last = segment.segment == profile.segments[-1].segment
-    return profile.status.message if is_last and profile.status.state == "failed" else None
+    message = profile.status.message
+    if not is_last or profile.status.state != "failed":
+        return None
+    has_ended_itself = (message or "").startswith(EXIT_CODE)
+    return None if has_ended_itself and step_times(profile, segment.segment).count else message
 
 
 def finding(

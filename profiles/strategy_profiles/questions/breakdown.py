@@ -93,7 +93,11 @@ def _notes(found: StepBreakdown, median_ms: float | None) -> Iterator[str]:
         yield f"Not all is known: {found.reason}."
     if found.undivided:
         which = ", ".join(map(str, found.undivided))
-        yield f"Only the wait for the batch is known of replica {which}, because {NOT_CAPTURED}."
+        has_waits = all(
+            item.input_ms is not None for item in found.replicas if item.replica in found.undivided
+        )
+        known = "the wait for the batch is known" if has_waits else "the length of steps is known"
+        yield f"Only {known} of replica {which}, because {NOT_CAPTURED}."
     yield from length_of_steps(found, median_ms)
 
 

@@ -104,7 +104,11 @@ class StackPlace(Struct, frozen=True):
 
 
 SHUFFLE = ".shuffle("
-CHANGEABLE = (SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function")
+PYTHON_OF_INPUT = ("from_generator(", "py_function(", "numpy_function(")
+CHANGEABLE = (
+    *(SHUFFLE, ".map(", ".batch(", ".prefetch(", ".cache(", ".compile(", "tf.function"),
+    *PYTHON_OF_INPUT,
+)
 """What lines say that a remedy changes: they are recorded although none is sampled."""
 LONGEST_LINE = 120
 """Characters of a line that are recorded."""

@@ -525,6 +525,10 @@ class CommandAnswered(Recorded, frozen=True, tag="answer"):
     """From taking it up until its first step was done."""
 
 
+EXIT_CODE = "The program ended with exit code "
+"""Begin of the message of `Failed` if no more than that is known: `sys.exit` has no error."""
+
+
 class Failed(Recorded, frozen=True, tag="failed"):
     """The run cannot continue. `message` is for the user, `detail` has the technical details."""
 

@@ -23,7 +23,7 @@ from typing import NoReturn
 from strategy_core.processes.parent_death import tie_to
 from strategy_core.tracing.own_lines import say
 from strategy_profiles.errors import LabError
-from strategy_profiles.run.events import Event, Failed, Finished
+from strategy_profiles.run.events import EXIT_CODE, Event, Failed, Finished
 from strategy_profiles.run.layout import worker_folder, worker_folders
 
 _FROM_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
@@ -100,7 +100,7 @@ def _tells_why(event: Event) -> bool:
 
 def _ending(code: int, num_steps: int) -> Event:
     if code > 0:
-        return Failed(f"The program ended with exit code {code}.")
+        return Failed(f"{EXIT_CODE}{code}.")
     if code == -signal.SIGINT:
         return Finished("stopped", num_steps)
     known = {each.value: each.name for each in signal.Signals}

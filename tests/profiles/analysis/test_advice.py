@@ -75,6 +75,13 @@ ILL: dict[str, dict[str, Any]] = {
     "input-bound": {"input_ms": 10.0},
     "loss-lost": {"nan_loss_from": 40},
     "many-small-collectives": {"collective_bytes": (1000,) * 20},
+    "python-in-input": {
+        **(beside := cause("call", "train.py:7", 9.0)),
+        "causes": [
+            *beside["causes"],
+            *cause("input-python-ahead", "EagerPyFunc", 8.0)["causes"],
+        ],
+    },
     "python-op": cause("python-op", "EagerPyFunc", 9.0),
     "retracing": {
         "retraced": [{"step": n, "function": "f", "num_traces": 1} for n in range(9, 29)]

@@ -21,6 +21,9 @@ from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.placed import CopiedVariables, Placed, PlacedVariable
 from strategy_profiles.capture.reductions import LAB_MARKS
 from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import SourceLine
+from strategy_profiles.run.events import EXIT_CODE
+from tests.event_records import read_records, write_records
 from tests.replaced import replace
 from tests.synthetic import write_run
 
@@ -259,6 +262,22 @@ def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_pat
     assert found["input-bound"].sentence.startswith(
         "30 of 299 steps wait for their batch, 1.79 s in all: 28 % of the time of all 299."
     )
+
+
+@pytest.mark.parametrize(("steps", "is_its_failure"), [(300, False), (0, True)])
+def test_an_exit_code_of_the_program_is_its_failure_only_if_it_did_no_step(
+    steps: int, is_its_failure: bool, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", replicas=2, steps=steps, ending="failed", windows=0)
+    records = read_records(events := run / "worker-0-0" / "events.jsonl")
+    for record in records:
+        if record["kind"] == "failed":
+            record |= {"message": f"{EXIT_CODE}3.", "detail": ""}
+    write_records(events, records)
+    profile = strategy_profiles.load(run)
+    assert profile.status.message == "The program ended with exit code 3."
+    facts = gather_facts(profile, profile.segments[0])
+    assert ("failure" in {item.key for item in findings(facts)}) == is_its_failure
 
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:
@@ -539,18 +558,34 @@ def test_copies_that_are_much_shorter_than_the_lateness_do_not_explain_it(tmp_pa
     [("dispatch", 35.0, {}), ("short-steps", 0.8, {"step_ms": 3.0, "input_ms": 0.1})],
 )
 @pytest.mark.parametrize(("share", "is_named"), [(0.8, True), (0.3, False)])
-def test_python_in_the_input_is_named_beside_the_calls_that_it_delays(
+def test_calls_that_python_in_the_input_delays_are_its_cost(
     tmp_path: Path, key: str, calls_ms: float, options: dict[str, Any], share: float, is_named: bool
 ) -> None:
     op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
     causes = _idle_for((CALL, calls_ms), (op, share * calls_ms))
     options = {**causes, "idle_ms": calls_ms + 0.5, "transfer_ms": 0.1, **options}
-    found = found_in(tmp_path / "run", **options)[key]
-    named = "For 80 % of the time in TensorFlow's Python, the input pipeline runs Python"
-    assert (named in found.sentence) == is_named
-    assert ("(the op decode, EagerPyFunc)" in found.sentence) == is_named
-    assert found.advice.startswith("Replace py_function" if is_named else "Run several steps")
-    assert found.evidence["input_op"] == ("decode" if is_named else None)
+    found = found_in(tmp_path / "run", **options)
+    assert ("python-in-input" in found) == is_named
+    assert (key in found) != is_named
+    if is_named:
+        told = found["python-in-input"]
+        assert "the op decode (EagerPyFunc)" in told.sentence
+        assert "for 80 % of that time the input runs" in told.sentence
+        assert told.evidence["input_op"] == "decode"
+
+
+def test_python_in_the_input_has_its_line_if_the_program_has_one_such_line(tmp_path: Path) -> None:
+    op = {"kind": "input-python-ahead", "name": "decode", "detail": "EagerPyFunc", "count": 1}
+    write_run(tmp_path / "run", **_idle_for((CALL, 35.0), (op, 30.0)) | {"idle_ms": 35.5})
+    profile = strategy_profiles.load(tmp_path / "run")
+    facts = gather_facts(profile, profile.segments[0])
+    lines = [SourceLine("/home/me/train.py", 9 + i, "ds = from_generator(g)") for i in range(2)]
+    places = [
+        next(item for item in findings(replace(facts, lines=tuple(known))) if "input" in item.key)
+        for known in (lines[:1], lines)
+    ]
+    assert [item.evidence["place"] for item in places] == ["train.py:9", None]
+    assert " at train.py:9 (`ds = from_generator(g)`)" in places[0].sentence
 
 
 def test_the_labs_own_sleeping_op_is_not_blamed(tmp_path: Path) -> None:

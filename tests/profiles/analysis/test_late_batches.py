@@ -50,7 +50,7 @@ def facts_of(
                 record["wall_ms"] += LATE_MS
             if record["kind"] == "step" and not has_dataset:
                 record["input_ms"] = None
-                if late and worker == 1:
+                if late and worker == 1 and cores is None:
                     record["start_ns"] += int(LATE_MS * 1e6)
                     record["wall_ms"] -= LATE_MS
         write_records(events, records)
@@ -135,6 +135,15 @@ def test_a_worker_that_uses_more_processor_time_within_its_steps_is_late(tmp_pat
     assert "1.0 cores, another worker 0.4" in first.advice
     leader = [item for item in found.breakdown.replicas if item.worker == 0]
     assert [item.wait_ms for item in leader] == pytest.approx([LATE_MS] * 2, rel=0.1)
+
+
+def test_more_work_of_a_worker_whose_step_takes_the_batch_itself_may_be_its_input(
+    tmp_path: Path,
+) -> None:
+    found = facts_of(tmp_path, cores=(0.4, 1.0), has_dataset=False)
+    assert "Compare what they read and how they prepare it" in findings(found)[0].advice
+    other = found.breakdown.replicas[2]
+    assert (other.source, other.input_ms) == ("steps", None)
 
 
 def test_workers_that_use_about_the_same_processor_time_are_not_late(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def _jit_compile(facts: Facts, _found: Finding) -> ChangedLine | None:
 
 def _steps_per_execution(facts: Facts, found: Finding) -> ChangedLine | None:
     call = _keras_compile(facts.lines)
-    if call is None or "steps_per_execution" not in found.advice or found.evidence.get("input_op"):
+    if call is None or "steps_per_execution" not in found.advice:
         return None
     return call.with_argument(f"steps_per_execution={STEPS_PER_CALL}")
 

@@ -3,20 +3,16 @@
 ## What it does
 
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
-While a function is traced, the calls prepare it, and this says nothing. Names the `py_function` or
-`numpy_function` of the input pipeline that runs for half of that time or more in another thread.
-Comes after `debugging-ops` if TensorFlow checks every op.
+While a function is traced, the calls prepare it, and this says nothing. The time that
+`python-in-input` tells does not count. Comes after `debugging-ops` if TensorFlow checks every op.
 
 ## Why is this slow
 
 Each call of a `tf.function` costs Python its own time; on short steps that is most of the step.
-Only one thread at a time runs Python: if the input pipeline does, calls take longer, even if
-`prefetch` hides the input from the step.
 
 ## What to do
 
-Replace Python in the input pipeline with TensorFlow ops, or `cache()` its output. Run several steps
-in one `tf.function` (`steps_per_execution`), or give each step more work.
+Run several steps in one `tf.function` (`steps_per_execution`), or give each step more work.
 """
 
 from __future__ import annotations
@@ -25,10 +21,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from strategy_profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import (
@@ -45,19 +41,15 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
-    ahead = beside_calls(facts)
     found = finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
-        "of the step while no replica runs an op."  # its line is one of TensorFlow's own files
-        f"{beside_sentence(facts, ahead) if ahead else ''}",
-        f"{ADVICE if ahead else ''}{_advice(facts.steps.num_warm_up)}",
+        "of the step while no replica runs an op.",  # its line is one of TensorFlow's own files
+        _advice(facts.steps.num_warm_up),
         per_step(facts, calls_ms, wall),
         place=calls[0].name,
         held_ms=calls_ms,
-        input_op=ahead.name if ahead else None,
-        input_op_ms=ahead.held_ms if ahead else None,
     )
     return replace(found, caused_by=behind_calls(facts))
 
@@ -75,7 +67,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     if not wall or not facts.breakdown.is_in_sync or captures_are_unlike(facts):
         return
     calls = facts.held_up.of_kind("call")
-    calls_ms = facts.held_up.held_ms("call")
+    calls_ms = without_input_ms(facts)
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     # While a function is traced, the calls prepare it.
     if calls_ms / wall >= IDLE_SHARE and not is_tracing:

@@ -5,7 +5,8 @@
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
 is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
-cause, counts as the step's start. As `dispatch` does, names Python in the input pipeline.
+cause, counts as the step's start. The time that `python-in-input` tells does not
+count.
 
 ## Why is this slow
 
@@ -24,10 +25,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from strategy_profiles.analysis.advice.input_python import ADVICE, beside_calls, beside_sentence
 from strategy_profiles.analysis.advice.rules.debugging_ops import behind_calls
 from strategy_profiles.analysis.advice.rules.idle import IDLE_SHARE, SAMPLED_MS
 from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_in_input import without_input_ms
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -57,31 +58,27 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     if facts.is_imported:
         return
-    calls_ms = facts.held_up.held_ms("call")
+    calls_ms = without_input_ms(facts)
     starts = "the Python that starts it"
     if wall < SAMPLED_MS and calls_ms / wall < IDLE_SHARE:
         idle_ms = facts.all_idle_ms
         if idle_ms is None:
             idle_ms = facts.breakdown.mean_ms("idle") or 0.0
-        calls_ms = idle_ms - facts.held_up.held_ms(*OTHERS)
+        calls_ms += idle_ms - facts.held_up.held_ms("call", *OTHERS)
         starts = "the Python and the runtime that start it"
     elif calls_ms / wall >= IDLE_SHARE:
         return
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
         return
-    ahead = beside_calls(facts)
     found = finding(
         facts,
         KEY,
-        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op."
-        f"{beside_sentence(facts, ahead) if ahead else ''}",
-        f"{ADVICE if ahead else ''}{_RUN_MORE_AT_ONCE}",
+        f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
+        _RUN_MORE_AT_ONCE,
         per_step(facts, calls_ms, wall),
         median_ms=median,
         held_ms=calls_ms,
-        input_op=ahead.name if ahead else None,
-        input_op_ms=ahead.held_ms if ahead else None,
     )
     yield replace(found, caused_by=behind_calls(facts))
 

@@ -164,14 +164,8 @@ def _advice(facts: Facts, late: Sequence[ReplicaLateness], delays_ms: dict[int, 
     longer_ms = _input_behind(facts, worst)
     if longer_ms is not None:
         return lead + late_batch(facts, worst.worker, longer_ms)
-    if cores := facts.stragglers.cores:
-        usual = min(cores.values())
-        return (
-            f"{lead}It computes longer than the others: within a step it uses "
-            f"{cores[worst.worker]:.1f} cores, another worker {usual:.1f}. Compare what they "
-            "compute: the sizes of their batches, the lengths of their sequences, and code that "
-            "only one of them runs."
-        )
+    if facts.stragglers.cores:
+        return lead + _works_more(facts, worst)
     slowdown = facts.stragglers.slowdown if len(late) > 1 else late[0].slowdown
     loop = facts.held_up.unrecorded_loop
     if loop is not None:
@@ -206,6 +200,34 @@ def _input_behind(facts: Facts, late: ReplicaLateness) -> float | None:
         return None
     longer_ms = own_ms - float(np.median(on_time))
     return longer_ms if longer_ms >= late.late_ms / 2 else None
+
+
+def _works_more(facts: Facts, late: ReplicaLateness) -> str:
+    """What to do about a worker that uses more cores within a step than the others."""
+    cores = facts.stragglers.cores
+    used = (
+        f"within a step it uses {cores[late.worker]:.1f} cores, another worker "
+        f"{min(cores.values()):.1f}"
+    )
+    what = (
+        "the sizes of their batches, the lengths of their sequences, and code that only one of "
+        "them runs"
+    )
+    if _waits_are_known(facts, late):
+        return f"It computes longer than the others: {used}. Compare what they compute: {what}."
+    return (
+        f"It works longer than the others: {used}. Whether in its computation or in its input "
+        "pipeline is not known, as the function of the step takes the batch itself. Compare what "
+        "they read and how they prepare it (the sizes of files and images, "
+        f"`num_parallel_calls`), {what}."
+    )
+
+
+def _waits_are_known(facts: Facts, late: ReplicaLateness) -> bool:
+    return any(
+        item.replica == late.replica and item.input_ms is not None
+        for item in facts.breakdown.replicas
+    )
 
 
 def works_longer(facts: Facts, late: ReplicaLateness) -> bool:

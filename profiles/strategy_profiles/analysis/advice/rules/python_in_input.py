@@ -1,0 +1,82 @@
+"""Python in the input pipeline holds up the Python that starts the steps.
+
+## What it does
+
+Looks for a generator, `py_function` or `numpy_function` of the input pipeline that runs in another
+thread for half of the time or more in which TensorFlow's Python around the calls holds up a step:
+10 % of a typical captured step or more. Names its line if the program has one such line.
+
+## Why is this slow
+
+Only one thread at a time runs Python. `prefetch` hides the input from the step, but a function that
+computes in Python keeps its lock (GIL), which the step needs to be started. A capture shows that
+both run at once, not which one waits for the other: one that sleeps or reads a file lets the lock
+go.
+
+## What to do
+
+Replace the function with TensorFlow ops, do its work once and `cache()` its output, or do it in
+other processes (`tf.data` service, `PyDataset` with `use_multiprocessing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.analysis.advice.rules.not_captured import captures_are_unlike
+from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
+from strategy_profiles.analysis.causes import Cause
+from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
+from strategy_profiles.reporting import units
+from strategy_profiles.run.event_parts import PYTHON_OF_INPUT, SourceLine
+
+KEY = "python-in-input"
+ROWS = ("loop/steps/idle",)
+NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
+MOST_OF_CALLS = 0.5
+"""Least share of the time of the calls in which the function runs."""
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    wall, op = facts.breakdown.mean_ms("wall"), beside_calls(facts)
+    if not wall or op is None or captures_are_unlike(facts) or op.held_ms / wall < HELD_SHARE:
+        return
+    line = _line(facts)
+    at = f" at {line.file.rpartition('/')[2]}:{line.line} (`{line.text.strip()}`)" if line else ""
+    calls_ms = facts.held_up.held_ms("call")
+    share = units.share(min(op.held_ms / calls_ms, 1.0))
+    kind = f" ({op.detail})" if op.detail not in (None, op.name) else ""
+    yield finding(
+        facts,
+        KEY,
+        f"The input pipeline runs Python{at} in another thread, the op {op.name}{kind}, and only "
+        f"one thread at a time can run Python: TensorFlow's Python around the calls takes "
+        f"{of_a_step(facts, calls_ms, wall)} while no replica runs an op, and for {share} of that "
+        "time the input runs.",
+        "Replace the generator, py_function or numpy_function with TensorFlow ops, or do its work "
+        "once and cache() it: prefetch hides it from the step, but it holds the GIL, which the "
+        "step needs, unless it only sleeps or reads.",
+        per_step(facts, op.held_ms, wall),
+        place=f"{line.file.rpartition('/')[2]}:{line.line}" if line else None,
+        input_op=op.name,
+        input_op_ms=op.held_ms,
+    )
+
+
+def beside_calls(facts: Facts) -> Cause | None:
+    """The op that runs Python for most of the time in which calls hold up the step."""
+    found = facts.held_up.of_kind("input-python-ahead")
+    calls_ms = facts.held_up.held_ms("call")
+    return found[0] if found and found[0].held_ms >= MOST_OF_CALLS * calls_ms else None
+
+
+def without_input_ms(facts: Facts) -> float:
+    """Time of the calls of a typical captured step, without the part that this rule reports."""
+    op = beside_calls(facts)
+    return facts.held_up.held_ms("call") - (op.held_ms if op else 0.0)
+
+
+def _line(facts: Facts) -> SourceLine | None:
+    """The only line of the program that runs Python in the input; None if there are others."""
+    found = [each for each in facts.lines if any(text in each.text for text in PYTHON_OF_INPUT)]
+    return found[0] if len(found) == 1 else None

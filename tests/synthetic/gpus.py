@@ -5,7 +5,8 @@ Written from TensorFlow's collector (`xla/backends/profiler/gpu/cupti_collector.
 ordinal, also of a GPU that ran nothing; a line per stream, named after what it ran; of each event
 the correlation id of its launch, the context as a text, and the annotation around its launch: an
 op's `node:Op` as `tf_op`, a copy's edge as `edge_name`, with an empty `tf_op`. NCCL's kernels have
-`ncclAllReduce`. Launches are events of the host. The host has no events of ops of a GPU but of
+`ncclAllReduce`. Launches are events of the host, named after the kernel or the copy, as the
+callbacks of `cupti_tracer.cc` name them. The host has no events of ops of a GPU but of
 asynchronous ones, because they are not "expensive" there.
 """
 
@@ -210,9 +211,8 @@ class Cards:
             launch_ms = began + 1.1 + replica * 0.2 + at * 0.02
             if self.launch_late_ms and at == len(self._work(replica)) - 1:
                 launch_ms = base + start - 0.01
-            call = "cuMemcpyAsync" if kernel.startswith("Memcpy") else "cuLaunchKernel"
             stats = self._stats(kernel, annotation)
-            self._launches.append(_event(call, launch_ms, launch_ms + 0.01, device_id=0, **stats))
+            self._launches.append(_event(kernel, launch_ms, launch_ms + 0.01, device_id=0, **stats))
             if self.with_kernels:
                 line = card.setdefault(stream + 100 * (replica % self.per_card), [])
                 stats = stats | {"context_id": Inline("$$1")}

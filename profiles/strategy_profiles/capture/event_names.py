@@ -1,7 +1,7 @@
 """The event names of a capture that the lab matches. TensorFlow does not guarantee them.
 
 `tests/strategy_core/private_tf/test_event_names.py` checks each one against a real capture, except
-those of devices and launches: only a capture of a GPU or a TPU has them.
+those of devices: only a capture of a GPU or a TPU has them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,6 @@ DEVICE_PLANE = re.compile(r"/device:((?:GPU|TPU):\d{1,5})(?: \(.*\))?$")
 STREAM, XLA_OPS = "Stream", ("XLA Ops", "Async XLA Ops")
 """In the name of a GPU's line of executed kernels; a TPU core's lines of executed instructions.
 Other lines are derived from these."""
-
-LAUNCH = re.compile(r"(?:cu|cuda|hip)[A-Z]")
-"""A call of the host that launches a kernel or a copy: `cuLaunchKernel`, `hipMemcpyAsync`."""
 
 PROFILE_START, PROFILE_STOP = b"profile_start_time", b"profile_stop_time"
 STEP_NUMBER, STEP_ID, INSTANCE_KEY = "step_num", "step_id", "instance_key"

@@ -187,13 +187,12 @@ def _classify(text: str) -> int:
         return STAGE
     if event_names.COMPILING.match(text):
         return COMPILING
-    also = LAUNCH if event_names.LAUNCH.match(text) else DROP
-    return {event_names.TRACING: TRACING, event_names.STEP: STEP}.get(text, also)
+    return {event_names.TRACING: TRACING, event_names.STEP: STEP}.get(text, DROP)
 
 
 def _read_names(plane: Any, names: _Names) -> _PlaneNames:
     size = max((entry.key for entry in plane.event_metadata), default=0) + 1
-    kind, name = np.zeros(size, np.int8), np.zeros(size, np.int64)
+    kind, name = np.zeros(size, np.int8), np.full(size, -1, np.int64)
     for entry in plane.event_metadata:
         text = entry.value.name.decode("utf-8", "replace")
         node = event_names.split_op_name(text)
@@ -212,9 +211,12 @@ def _read_host_plane(
     columns: XSpaceColumns,
 ) -> None:
     meaning = _read_names(plane, names)
+    correlation = meaning.stat_ids.get(event_names.CORRELATION)
     for batch in _batches(plane.lines, profile_start_ns):
         ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
         kinds = meaning.kind[np.clip(ids, 0, len(meaning.kind) - 1)]
+        if correlation is not None:
+            kinds = np.where((kinds == DROP) & _have(correlation, batch, after), LAUNCH, kinds)
         columns.num_events += len(kinds)
         columns.num_dropped += int(np.count_nonzero(kinds == DROP))
         for kind in range(OP, _COLLECTIVE + 1):
@@ -226,6 +228,14 @@ def _read_host_plane(
                     key = _stage_settings(own, after[at], meaning, columns.stages)
                     found = replace(found, key=key)
                 parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(found)
+
+
+def _have(stat: int, batch: _Batch, after: Ints) -> NDArray[np.bool_]:
+    """Return which events have an integer stat. A launch has no other mark: CUPTI names it after
+    the kernel, and ROCm after the call."""
+    stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
+    found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
+    return np.asarray(found[stat] > 0, bool)
 
 
 @dataclass(frozen=True, slots=True)

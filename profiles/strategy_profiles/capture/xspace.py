@@ -34,6 +34,9 @@ DROP, OP, STEP, INPUT, CALL, ISSUED, DONE, TRACING, STAGE, COMPILING, LAUNCH, _C
 _BATCH_BYTES = 32_000_000
 """Lines are decoded in batches of about this size: one batch for a small capture, bounded memory
 for a large one."""
+_MOST_NAMES = 1 << 24
+"""TensorFlow numbers the names of a plane's events from 1. The programs of the plane
+`/host:metadata`, which has no events, have 64-bit numbers instead."""
 _EPOCH_NS = 10**18
 """Larger line times (after 2001) are since the epoch, smaller ones since the capture's start."""
 
@@ -191,9 +194,10 @@ def _classify(text: str) -> int:
 
 
 def _read_names(plane: Any, names: _Names) -> _PlaneNames:
-    size = max((entry.key for entry in plane.event_metadata), default=0) + 1
+    known = [entry for entry in plane.event_metadata if 0 <= entry.key < _MOST_NAMES]
+    size = max((entry.key for entry in known), default=0) + 1
     kind, name = np.zeros(size, np.int8), np.full(size, -1, np.int64)
-    for entry in plane.event_metadata:
+    for entry in known:
         text = entry.value.name.decode("utf-8", "replace")
         node = event_names.split_op_name(text)
         kind[entry.key] = _classify_op(node[1]) if node else _classify(text)
@@ -214,7 +218,8 @@ def _read_host_plane(
     correlation = meaning.stat_ids.get(event_names.CORRELATION)
     for batch in _batches(plane.lines, profile_start_ns):
         ids, after = wire.read_metadata_ids(batch.buffer, batch.positions)
-        kinds = meaning.kind[np.clip(ids, 0, len(meaning.kind) - 1)]
+        ids = np.where((ids >= 0) & (ids < len(meaning.kind)), ids, 0)
+        kinds = meaning.kind[ids]
         if correlation is not None:
             kinds = np.where((kinds == DROP) & _have(correlation, batch, after), LAUNCH, kinds)
         columns.num_events += len(kinds)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import strategy_profiles
+from strategy_profiles.capture import xspace
+from strategy_profiles.capture.launches import launching_calls
 from strategy_profiles.importers import import_profile
 from tests.plugins.imports.made import gpu_profile, tpu_profile
 
@@ -74,3 +76,24 @@ def test_sums_of_a_recorded_file_are_tensorflows(name: str, tmp_path: Path) -> N
 def test_sums_of_a_made_file_are_tensorflows(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "made.xplane.pb").write_bytes(data)
     assert_same(tmp_path / "made.xplane.pb", tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_the_reader_of_captures_finds_the_same(name: str) -> None:
+    path = XPLANES / f"{name}.xplane.pb"
+    columns = xspace.decode(path.read_bytes())
+    found: dict[tuple[str, int], float] = defaultdict(float)
+    expected: dict[tuple[str, int], float] = defaultdict(float)
+    for (plane, thread, _), length in sums_by_tensorflow(path).items():
+        expected[plane, thread] += length
+    launches = columns.events(xspace.LAUNCH)
+    for plane, each in columns.device_events.items():
+        events = each.events
+        for thread, length in zip(events.thread, events.end_ns - events.start_ns, strict=True):
+            found[f"/device:{plane}", int(thread)] += int(length)
+        call = launching_calls(events.key, launches.key)
+        if len(launches):
+            assert (launches.start_ns[call] < events.start_ns).all()
+            assert (call >= 0).all()
+    assert found == pytest.approx(expected, rel=1e-3, abs=1000)
+    assert bool(len(launches)) == name.startswith("gpu")

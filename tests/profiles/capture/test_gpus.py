@@ -15,6 +15,7 @@ from strategy_profiles.capture.graph import Graph
 from strategy_profiles.capture.joined import Joined, join
 from tests.made_xplane import MadeLine, MadePlane, started
 from tests.made_xplane import xspace as made_xspace
+from tests.profiles.capture.xspace_builder import integer, message
 from tests.synthetic.gpus import BYTES, EPOCH_NS, Cards
 
 LATE = 20.0
@@ -182,7 +183,10 @@ def test_instructions_of_a_tpu_core_are_read() -> None:
     ]
     host = MadePlane("/host:CPU", [MadeLine("main", [("train", 0, 20 * ms, {"step_num": 3})])])
     devices = [f"/job:worker/replica:0/task:0/device:TPU:{core}" for core in range(2)]
-    data = made_xspace([*cores, host, started(EPOCH_NS)])
+    # A real file numbers its programs, which are no events, with 64 bits.
+    program = integer(1, 2433868464432466958) + message(2, message(2, b"jit_step"))
+    programs = message(1, message(2, b"/host:metadata") + message(4, program))
+    data = made_xspace([*cores, host, started(EPOCH_NS)]) + programs
     joined = join(xspace.decode(data), Graph([], devices))
     rows = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
     found = {(row["replica"], row["compute_ms"], row["transfer_ms"]) for row in rows}

@@ -63,6 +63,8 @@ class Cards:
     with_kernels: bool = True
     is_merged: bool = True
     """TensorFlow moves the launches from `/host:CUPTI` to `/host:CPU` at the end."""
+    is_received: bool = False
+    """A receive finds its tensor waiting and starts the copy, inside of its own annotation."""
     errors: Sequence[str] = ()
     warnings: Sequence[str] = ()
     _planes: dict[int, dict[int, list[Event]]] = field(default_factory=dict, init=False)
@@ -222,7 +224,11 @@ class Cards:
         stats: dict[str, int | str] = {"correlation_id": self._correlation}
         if annotation.startswith("edge:"):
             _, source, target = annotation.split(":")
-            stats |= {"tf_op": "", "edge_name": f"edge_{int(target) + 7}_{source}"}
+            received = (
+                f"recv_{target}" if source == "IteratorGetNext" else f"{source}/recv_{target}"
+            )
+            stats |= {"tf_op": f"{received}:_Recv" if self.is_received else ""}
+            stats |= {"edge_name": f"edge_{int(target) + 7}_{source}"}
             dest = self._ordinal(int(target)) if kernel == "MemcpyP2P" else 0
             stats["memcpy_details"] = (
                 f"kind_src:device kind_dst:device size:{BYTES} dest:{dest} async:1"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategy_profiles.capture import kernel_names, xspace
-from strategy_profiles.capture.graph import CATEGORY_NAMES, SENDS, Graph, Node
+from strategy_profiles.capture.graph import CATEGORY_NAMES, RECEIVES, SENDS, Graph, Node
 from strategy_profiles.capture.launches import device_windows, launching_calls
 from strategy_profiles.capture.xspace import Executed, XSpaceColumns
 
@@ -80,6 +80,9 @@ def ran_on_accelerators(
     if not planes:
         return None
     send_of, copies_on = _sends_of(planes, columns, graph), _copying_devices(graph, devices)
+    # A send or a receive starts a copy that finds the other one waiting, whichever card makes it.
+    is_end = [node.op in SENDS or node.op in RECEIVES for node in graph.nodes]
+    node_of = np.where(np.asarray([*is_end, True])[node_of], -1, node_of)
     nodes, told = {}, {}
     for name, each in planes.items():
         copied = send_of[each.edge]

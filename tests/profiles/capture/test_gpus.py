@@ -5,6 +5,7 @@ Nothing here has run on a GPU: the captures are made after the collector's sourc
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from strategy_profiles.capture.joined import Joined, join
 from tests.made_xplane import MadeLine, MadePlane, started
 from tests.made_xplane import xspace as made_xspace
 from tests.profiles.capture.xspace_builder import integer, message
+from tests.replaced import replace
 from tests.synthetic.gpus import BYTES, EPOCH_NS, Cards
 
 LATE = 20.0
@@ -31,6 +33,9 @@ CASES = {
     "two cards from the second on": Cards(first=1, late_ms=LATE),
     "kernels of CUDA graphs, without ops": Cards(late_ms=LATE, with_ops=False),
     "a sum on the first GPU": Cards(num=3, late_ms=LATE, by_copies=True),
+    "copies that their receives start": Cards(
+        num=3, late_ms=LATE, by_copies=True, is_received=True
+    ),
     "a sum, run behind its step": Cards(late_ms=LATE, by_copies=True, is_ahead=True),
     "four logical GPUs on one card": Cards(num=4, per_card=4, late_ms=LATE, by_copies=True),
 }
@@ -112,6 +117,16 @@ def test_a_sum_on_one_gpu_is_an_all_reduce_with_its_copies() -> None:
     found = {(row["tensor"], round(row["duration_ms"], 2)) for row in between}
     assert found == {("replica_1/grad/MatMul_2", 5.0), ("AddN", 5.0)}
     assert {row["bytes"] for row in between} == {BYTES}
+
+
+def test_the_op_that_starts_a_copy_does_not_tell_its_device() -> None:
+    """A receive starts the copy that the other card makes. Two functions may name an edge alike."""
+    cards = Cards(by_copies=True, is_received=True)
+    nodes = [replace(node, tensor=None) for node in cards.graph().nodes]
+    joined = join(xspace.decode(cards.capture()), Graph(nodes, cards.devices))
+    spans = to_tables(joined, WindowOf(0, 0))["spans"].to_pylist()
+    between = Counter(row["device"] for row in spans if row["op"] == "MemcpyP2P")
+    assert between == dict.fromkeys(cards.devices, cards.steps)
 
 
 def test_a_gpu_that_idles_until_a_launch_says_so() -> None:

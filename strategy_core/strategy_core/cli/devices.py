@@ -81,7 +81,7 @@ def _print(inventory: Inventory) -> None:
         console.print(f"TensorFlow sees no GPU. It says: {inventory.why_no_gpu}", highlight=False)
     found = cards()
     for number, card in enumerate(() if isinstance(found, str) else found):
-        console.print(f"GPU {number}: {state_of(card)}", highlight=False)
+        console.print(f"NVML's card {number}: {state_of(card)}", highlight=False)
     console.print("--devices may be:")
     for words in inventory.possibilities:
         console.print(f"  {words}", highlight=False)

@@ -126,7 +126,7 @@ def nvml_checks(found: tuple[Card, ...] | str, *, has_driver: bool) -> Iterator[
             yield missing("nvml", "GPU state", found, "clocks, power and memory of GPUs", advice)
         return
     for number, card in enumerate(found):
-        yield present(f"nvml_{number}", f"GPU {number} state", state_of(card))
+        yield present(f"nvml_{number}", f"NVML's card {number}", state_of(card))
 
 
 def driver_version(path: Path, of_windows: Path | None = None) -> str | None:

@@ -1,7 +1,8 @@
 """What NVIDIA's management library says of the machine's GPUs; needs no TensorFlow.
 
 By the optional package `nvidia-ml-py`. A fact that a card or a driver does not tell is None. NVML
-counts all cards of the machine, whatever CUDA_VISIBLE_DEVICES says. Not run on a GPU.
+counts all cards of the machine by their place on the bus, TensorFlow those that
+CUDA_VISIBLE_DEVICES lists, the fastest first: NVML's card 0 need not be GPU:0. Not run on a GPU.
 """
 
 from __future__ import annotations
@@ -75,9 +76,10 @@ def cards(load: Callable[[str], Any] = importlib.import_module) -> tuple[Card, .
 
 
 def state_of(card: Card) -> str:
-    """Return model, memory, clock, power and load of a card, as far as they are known."""
+    """Return model, bus, memory, clock, power and load of a card, as far as they are known."""
     parts = [
         card.model,
+        card.bus and f"bus {card.bus}",
         card.compute_capability and f"compute capability {card.compute_capability}",
         _of(card.used_bytes, card.memory_bytes, 1 << 30, "GiB of memory used"),
         _of(card.clock_mhz, card.max_clock_mhz, 1, "MHz"),

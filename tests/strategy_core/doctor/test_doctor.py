@@ -22,7 +22,7 @@ from strategy_core.doctor.tensorflow_check import (
     tensorflow_checks,
 )
 from strategy_core.planning.inventory import why_no_gpu
-from strategy_core.runtime.nvml import NOT_INSTALLED
+from strategy_core.runtime.nvml import NOT_INSTALLED, Card
 from strategy_profiles.extras import extras
 
 CPU = {"kind": "CPU", "name": "/physical_device:CPU:0", "description": ""}
@@ -219,6 +219,16 @@ def test_a_driver_without_nvml_lacks_clocks_power_and_memory() -> None:
     (check,) = nvml_checks(NOT_INSTALLED, has_driver=True)
     assert (check.state, check.advice) == ("missing", "Install it with: pip install nvidia-ml-py")
     assert list(nvml_checks(NOT_INSTALLED, has_driver=False)) == []
+
+
+def test_nvmls_numbers_are_not_given_for_tensorflows() -> None:
+    """NVML counts along the bus, also cards that CUDA_VISIBLE_DEVICES hides."""
+    slow, fast = (Card(model, f"0000000{n}:01:00.0", *[None] * 11) for n, model in enumerate("AB"))
+    found = list(nvml_checks((slow, fast), has_driver=True))
+    assert [(check.title, check.found) for check in found] == [
+        ("NVML's card 0", "A, bus 00000000:01:00.0"),
+        ("NVML's card 1", "B, bus 00000001:01:00.0"),
+    ]
 
 
 def test_dockers_shared_memory_is_too_little_for_nccl() -> None:

@@ -81,8 +81,9 @@ def test_a_card_is_described_as_far_as_it_tells() -> None:
         num_processes=None,
     )
     assert state_of(card) == (
-        "NVIDIA H100 80GB HBM3, compute capability 9.0, 20 of 80 GiB of memory used, "
-        "1410 of 1980 MHz, 698 of 700 W, 97% busy, slowed by the power limit"
+        "NVIDIA H100 80GB HBM3, bus 00000000:1B:00.0, compute capability 9.0, "
+        "20 of 80 GiB of memory used, 1410 of 1980 MHz, 698 of 700 W, 97% busy, "
+        "slowed by the power limit"
     )
 
 

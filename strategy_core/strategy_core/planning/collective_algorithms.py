@@ -34,7 +34,7 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
     row = strategy_catalog.row(spec.strategy)
     if not row.has_choice:
         return Algorithm(row.algorithms[0], note=_unused(spec, row.no_choice))
-    algorithm = _automatic(plan)
+    algorithm = _automatic(plan, is_cluster=row.is_cluster(spec.workers))
     if spec.cross_device_ops != "auto":
         algorithm = _asked_for(spec, plan, spec.cross_device_ops)
     elif algorithm.name not in row.algorithms:
@@ -43,12 +43,21 @@ def decide(spec: RunSpec, plan: DevicePlan) -> Algorithm:
     return algorithm
 
 
-def _automatic(plan: DevicePlan) -> Algorithm:
+def _automatic(plan: DevicePlan, *, is_cluster: bool) -> Algorithm:
     if plan.shares_gpus:
         return Algorithm(
             "collective-ring",
             is_tensorflows_choice=True,
             note="Replicas share a GPU here, and NCCL needs one per rank: a ring is used instead",
+        )
+    if plan.kind == "GPU" and is_cluster:
+        # CommunicationImplementation.AUTO: NCCL only if the option collective_nccl is set, which
+        # MultiWorkerMirroredStrategy does in graph mode alone.
+        return Algorithm(
+            "collective-ring",
+            is_tensorflows_choice=True,
+            note="Between processes TensorFlow reduces around its ring, also on GPUs: "
+            "cross_device_ops=nccl takes NCCL",
         )
     return Algorithm("nccl" if plan.kind == "GPU" else "collective-ring", True)
 

@@ -203,6 +203,17 @@ def test_logical_gpus_that_share_a_card_go_around_a_ring_and_say_why() -> None:
     assert collective_algorithms.decide(whole, plan(whole, TWO_CARDS)).name == "nccl"
 
 
+def test_workers_on_gpus_go_around_a_ring_unless_nccl_is_asked_for() -> None:
+    """TensorFlow's AUTO takes NCCL in MirroredStrategy alone."""
+    two = {"strategy": "multi-worker-mirrored", "workers": 2, "devices": "gpu:1"}
+    spec = RunSpec.model_validate(two)
+    decided = collective_algorithms.decide(spec, plan(spec, TWO_CARDS))
+    assert (decided.name, decided.is_tensorflows_choice) == ("collective-ring", True)
+    assert "cross_device_ops=nccl" in (decided.note or "")
+    nccl = spec.with_changes({"cross_device_ops": "nccl"})
+    assert collective_algorithms.decide(nccl, plan(nccl, TWO_CARDS)).name == "nccl"
+
+
 def test_knobs_that_change_nothing_under_a_strategy_are_noted() -> None:
     spec = RunSpec(strategy="central-storage", devices="cpu:2", cross_device_ops="collective-ring")
     decided = collective_algorithms.decide(spec, plan(spec, LAPTOP))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,7 +14,6 @@ from strategy_app.charts import comparing, steps
 from strategy_app.charts.base import label
 from strategy_app.charts.lines import lines
 from strategy_app.charts.matrix import traffic
-from strategy_app.charts.memory import memory
 from strategy_app.charts.mesh import CorePlace, mesh
 from strategy_app.charts.model_graph import Sizing, model_graph
 from strategy_app.charts.runs import together
@@ -21,6 +21,7 @@ from strategy_profiles.analysis.mesh_links import MeshLink
 from strategy_profiles.analysis.model_graph.picture import model_picture
 from strategy_profiles.answers.answer import Line, Lines
 from strategy_profiles.reporting.device_names import short_names
+from strategy_profiles.reporting.downsample import readable_top
 from strategy_profiles.reporting.palette import (
     GREY,
     SERIES_COLOUR,
@@ -34,10 +35,21 @@ from strategy_profiles.tables.store import load
 DATA = Path(__file__).parents[1] / "data"
 
 
+def line_over_steps(step: np.ndarray, values: np.ndarray, **options: Any) -> go.Figure:
+    line = Line("a line", step, values, SERIES_COLOUR)
+    return steps.over_steps(Lines("wall", "A", (line,), "step", "a", "ms", **options))
+
+
+def memory(curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> go.Figure:
+    named = zip(curves.items(), device_colours(range(len(curves))), strict=True)
+    part = tuple(Line(name, *curve, colour) for (name, curve), colour in named)
+    return lines(Lines("memory", "Memory", part, "step", "in use", "bytes", is_of_run=True))
+
+
 def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
     wall = np.full(10_000, 20.0) + np.random.default_rng(0).normal(0, 0.5, 10_000)
     wall[7_000] = 40.0
-    chart = steps.step_time(np.arange(10_000.0), wall, [])
+    chart = line_over_steps(np.arange(10_000.0), wall, bridge=1)
     assert sum(len(trace.x) for trace in chart.data) < 3_000
     slow = next(trace for trace in chart.data if trace.name.startswith("range of 25 steps"))
     assert max(slow.y) == 40.0
@@ -46,20 +58,16 @@ def test_ten_thousand_steps_are_few_points_and_keep_the_slow_one() -> None:
 
 def test_a_gap_in_the_steps_is_not_bridged_by_a_line() -> None:
     step = np.delete(np.arange(300.0), slice(100, 150))
-    (line,) = steps.step_time(step, np.full(250, 20.0), []).data
+    (line,) = line_over_steps(step, np.full(250, 20.0), bridge=1).data
     assert line.name == steps.EACH
     assert np.flatnonzero(np.isnan(line.y)).tolist() == [100]
 
 
 def test_an_axis_of_few_steps_marks_no_half_steps() -> None:
     few = np.arange(3.0)
-    charts = [
-        steps.step_time(few, few + 1, []),
-        steps.loss(few, few, []),
-        memory({"a": (few, few)}),
-    ]
-    assert [chart.layout.xaxis.dtick for chart in charts] == [1, 1, 1]
-    assert steps.loss(np.arange(50.0), np.ones(50), []).layout.xaxis.dtick is None
+    charts = [line_over_steps(few, few), memory({"a": (few, few)})]
+    assert [chart.layout.xaxis.dtick for chart in charts] == [1, 1]
+    assert line_over_steps(np.arange(50.0), np.ones(50)).layout.xaxis.dtick is None
 
 
 def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards() -> None:
@@ -70,45 +78,37 @@ def test_memory_of_a_run_that_went_back_to_a_checkpoint_does_not_run_backwards()
         assert np.all(np.diff(part) > 0)
 
 
-def test_a_tracing_step_does_not_flatten_the_others_and_is_annotated() -> None:
+def test_a_step_above_the_axis_is_an_arrow() -> None:
     wall = np.full(300, 20.0)
     wall[0] = 4_000.0
-    chart = steps.step_time(np.arange(300.0), wall, [])
-    assert chart.layout.yaxis.range[1] < 60
-    (note,) = chart.layout.annotations
-    assert "step 0 took 4,000 ms" in note.text
-    assert (note.x, note.xanchor) == (0, "left"), "the buttons are in the right corner"
-    line, arrow = chart.data
+    line, arrow = line_over_steps(np.arange(300.0), wall, top=50.0).data
     assert np.isnan(line.y[0])  # no line that seems to rise at step 1
-    assert (arrow.x[0], arrow.customdata[0]) == (0, 4_000)
+    assert (arrow.x[0], arrow.y[0], arrow.customdata[0]) == (0, 50, 4_000)
 
 
-def test_a_short_step_above_the_axis_is_not_rounded_to_the_axis() -> None:
-    chart = steps.step_time(np.arange(5.0), np.array([3.4, 2.5, 2.5, 2.4, 1.0]), [])
-    assert "step 0 took 3.40 ms" in chart.layout.annotations[0].text
+@pytest.mark.parametrize("slow", [[0], [0, 40]])
+def test_first_steps_do_not_set_the_axis(slow: list[int]) -> None:
+    """Not those of short segments either."""
+    wall = np.full(80, 50.0)
+    wall[slow] = 3_000.0
+    assert readable_top([wall[:40], wall[40:]]) < 150
 
 
 def test_a_legend_has_a_line_of_its_own_above_the_titles_of_segments() -> None:
-    marks = [steps.SegmentMark(0, "auto", 0), steps.SegmentMark(1500, "ring", 1)]
-    one, two = (steps.loss(np.arange(3000.0), np.ones(3000), part) for part in (marks[:1], marks))
+    one, two = (
+        line_over_steps(np.arange(3000.0), np.ones(3000), marks=marks)
+        for marks in ((), ((0, "auto"), (1500, "ring")))
+    )
     assert two.layout.margin.t >= one.layout.margin.t + steps.LINE_PX
     assert two.layout.legend.yref == "container"
 
 
-def test_the_first_steps_of_short_segments_do_not_set_the_axis() -> None:
-    wall = np.full(80, 50.0)
-    wall[[0, 40]] = 3_000.0
-    marks = [steps.SegmentMark(0, "auto", 0), steps.SegmentMark(40, "ring", 1)]
-    assert steps.step_time(np.arange(80.0), wall, marks).layout.yaxis.range[1] < 150
-
-
-def test_segments_are_marked_and_their_lines_apart() -> None:
-    marks = [steps.SegmentMark(0, "mirrored ×4", 0), steps.SegmentMark(50, "<b>x</b>", 1)]
-    assert steps.loss(np.arange(100.0), np.ones(100), marks).layout.xaxis.range[1] < 105
-    chart = steps.step_time(np.arange(100.0), np.ones(100), marks)
+def test_segments_are_marked_within_the_steps() -> None:
+    marks = ((0, "mirrored ×4"), (50, "<b>x</b>"))
+    chart = line_over_steps(np.arange(100.0), np.ones(100), marks=marks)
+    assert chart.layout.xaxis.range[1] < 105
     assert [line.x0 for line in chart.layout.shapes] == [0, 50]
     assert "&lt;b&gt;" in chart.layout.annotations[-1].text
-    assert len([trace for trace in chart.data if trace.mode == "lines"]) == 2
 
 
 def test_traffic_of_nothing_is_blank() -> None:
@@ -188,19 +188,15 @@ def test_losses_and_memory_draw_a_line_each() -> None:
     assert memory({"CPU:0": line}).data[0].name == "CPU:0"
 
 
-def test_memory_of_many_is_a_band_with_the_highest_named() -> None:
+def test_a_line_that_is_the_middle_of_many_has_their_band() -> None:
     step = np.arange(20.0)
-    lines = {f"GPU:{n}": (step, np.full(20, 100.0 + n)) for n in range(16)}
-    lines["GPU:11"] = (step, np.full(20, 300.0))
-    chart = memory(lines)
-    assert [trace.name for trace in chart.data if trace.showlegend is not False] == [
-        "lowest to highest of 16",
-        "median of 16",
-        "GPU:11",
-    ]
-    told = {trace.name: trace.y[-1] for trace in chart.data}
-    assert (told["lowest"], told["highest"]) == (100, 300)
-    assert told["median of 16"] == np.median([y[-1] for _, y in lines.values()])
+    middle = Line("median of 16", step, step + 5, GREY, step, step + 9)
+    part = Lines("memory", "Memory", (middle,), "step", "in use", "bytes", is_of_run=True)
+    data = lines(part).data
+    named = [trace.name for trace in data if trace.showlegend is not False]
+    assert named == ["lowest to highest", "median of 16"]
+    last = {trace.name: trace.y[-1] for trace in data}
+    assert (last["lowest"], last["median of 16"], last["highest"]) == (19, 24, 28)
 
 
 def test_the_sides_of_a_comparison_keep_their_colours_beside_more_runs() -> None:

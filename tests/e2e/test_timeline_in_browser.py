@@ -311,7 +311,7 @@ def test_an_edge_can_be_moved_and_shift_pans(timeline: Page) -> None:
 
 
 POINT = """step => {
-    const plot = document.querySelector('.st-key-overview_steps .js-plotly-plot');
+    const plot = document.querySelector('.st-key-overview_wall .js-plotly-plot');
     const { _size: size, xaxis, yaxis } = plot._fullLayout;
     const line = plot._fullData.find((trace) => trace.mode.startsWith('lines'));
     const at = Array.from(line.x).indexOf(step);
@@ -324,7 +324,7 @@ POINT = """step => {
 def test_a_point_of_a_chart_leads_to_its_step_and_back(open_page: Open, traced: Server) -> None:
     page = open_page(traced.address("overview", run="traced"))
     wait_until_drawn(page)
-    chart = page.locator(".st-key-overview_steps .js-plotly-plot")
+    chart = page.locator(".st-key-overview_wall .js-plotly-plot")
     chart.scroll_into_view_if_needed()
     x, y = page.evaluate(POINT, 57)
     page.mouse.move(x, y)

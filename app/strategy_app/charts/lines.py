@@ -1,16 +1,16 @@
-"""Lines over one axis: those of an answer, and those of memory over a run."""
+"""Lines over one axis, as an answer has them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
-from strategy_app.charts.base import FEW_STEPS, figure, label, mark_moment
-from strategy_profiles.answers.answer import Lines
+from strategy_app.charts.base import CLEAR, FEW_STEPS, alpha, figure, fit_steps, label, mark_moment
+from strategy_profiles.answers.answer import Line, Lines, Numbers
+from strategy_profiles.reporting.downsample import Envelope, envelope
 from strategy_profiles.reporting.palette import DEVICE_COLOURS, GREY
-from strategy_profiles.tables.columns import Floats
 
 LEGEND_PX = 42
 """Of one row of lines."""
@@ -18,83 +18,106 @@ BYTES_PX = 90
 """Left margin for ticks such as `800MB` and their title."""
 BACK = 0.88
 """Height of the words at every second mark, so that neighbours do not cover each other."""
+POINTS = 800
+"""Points of all lines of a chart over steps, at most: it is some 1,500 pixels wide, and a browser
+draws a point for clicks at each of them."""
 _HOVER = {"bytes": "%{y:.3s}B", "count": "%{y:,}"}
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
-    """A line of a chart."""
-
-    name: str
-    x: Sequence[float] | Floats
-    y: Sequence[float] | Floats
-    colour: str
-    in_legend: bool = True
-
-
 def lines(part: Lines) -> go.Figure:
-    """Draw the lines of an answer."""
+    """Draw the lines of an answer; over the steps of a run, what is highest at each point."""
     is_bytes = part.unit == "bytes"
-    draw = bytes_figure if is_bytes else _figure
-    chart = draw(part.x_title, part.y_title, hovermode="x")
-    drawn = [DrawnLine(line.name, line.x, line.y, line.colour) for line in part.lines]
-    hover = _HOVER.get(part.unit, f"%{{y:.3~g}} {part.y_title}")
-    add_lines(chart, drawn, "hv" if part.is_stepped else "linear", hover)
-    for number, (at, what) in enumerate(part.marks):
-        mark_moment(chart, at, label(what, 30), GREY, y=BACK if number % 2 else None)
-    most = max((max(line.y, default=0) for line in part.lines), default=0)
-    if part.unit == "count":
-        # Plotly would mark halves on a short axis, and write them as whole numbers.
-        chart.update_yaxes(dtick=1 if most < FEW_STEPS else None, tickformat="d")
-    return chart
-
-
-def bytes_figure(x_title: str, y_title: str, *, hovermode: str) -> go.Figure:
-    """Return a chart whose `y` are bytes."""
-    chart = _figure(x_title, y_title, hovermode=hovermode, left_px=BYTES_PX)
-    chart.update_yaxes(tickformat="~s", ticksuffix="B")
-    return chart
-
-
-def _figure(x_title: str, y_title: str, *, hovermode: str, left_px: int | None = None) -> go.Figure:
     chart = figure(
-        x_title=x_title,
-        y_title=y_title,
+        x_title=part.x_title,
+        y_title=part.y_title,
         height=260,
-        left_px=left_px,
+        left_px=BYTES_PX if is_bytes else None,
         top_px=LEGEND_PX,
         showlegend=True,
-        hovermode=hovermode,
+        hovermode="x unified" if part.is_of_run else "x",
     )
-    chart.update_yaxes(rangemode="tozero")
+    ticks = {"tickformat": "~s", "ticksuffix": "B"} if is_bytes else {}
+    chart.update_yaxes(rangemode="tozero", **ticks)
+    hover = _HOVER.get(part.unit, f"%{{y:.3~g}} {part.y_title}")
+    for line in part.lines:
+        if len(line.low):
+            _add_edges(chart, line, part, hover)
+    _add_lines(chart, part, "hv" if part.is_stepped else "linear", hover)
+    for number, (at, what) in enumerate(part.marks):
+        mark_moment(chart, at, label(what, 30), GREY, y=BACK if number % 2 else None)
+    if part.unit == "count":
+        # Plotly would mark halves on a short axis, and write them as whole numbers.
+        most = max((max(line.y, default=0) for line in part.lines), default=0)
+        chart.update_yaxes(dtick=1 if most < FEW_STEPS else None, tickformat="d")
+    if part.is_of_run:
+        every = np.concatenate([line.x for line in part.lines])
+        fit_steps(chart, every.min(), every.max())
     return chart
 
 
-def add_lines(
-    chart: go.Figure,
-    lines: Sequence[DrawnLine],
-    shape: str = "linear",
-    hover: str = _HOVER["bytes"],
+def drawn(part: Lines, line: Line, values: Numbers) -> Envelope:
+    """Return the points that are drawn of the values of a line over steps."""
+    points = POINTS // len(part.lines)
+    return envelope(line.x, values, max_points=points, bridge=part.bridge)
+
+
+def add_band(
+    chart: go.Figure, x: Numbers, low: Numbers, high: Numbers, fill: str, **options: Any
 ) -> None:
+    """Add a band between two lines."""
+    chart.add_scatter(
+        x=[*x, *x[::-1]],
+        y=[*high, *low[::-1]],
+        fill="toself",
+        fillcolor=fill,
+        line={"width": 0},
+        mode="none",
+        hoverinfo="skip",
+        **options,
+    )
+
+
+def _add_edges(chart: go.Figure, line: Line, part: Lines, hover: str) -> None:
+    """Add the band of a line; its edges are named at the pointer alone."""
+    low, high = drawn(part, line, line.low), drawn(part, line, line.high)
+    add_band(chart, high.x, low.low, high.high, alpha(line.colour, 0.3), name="lowest to highest")
+    for name, values in (("highest", high.high), ("lowest", low.low)):
+        chart.add_scatter(
+            x=high.x,
+            y=values,
+            mode="lines",
+            name=name,
+            line={"color": CLEAR},
+            showlegend=False,
+            hovertemplate=hover,
+        )
+
+
+def _add_lines(chart: go.Figure, part: Lines, shape: str, hover: str) -> None:
     """Lines above their outlines: a device's colour may be as dark or as light as the page."""
-    outlined = [line for line in lines if line.colour in DEVICE_COLOURS]
+    found = [
+        (line, (points.x, points.high))
+        if part.is_of_run and (points := drawn(part, line, line.y))
+        else (line, (line.x, line.y))
+        for line in part.lines
+    ]
+    outlined = [curve for line, curve in found if line.colour in DEVICE_COLOURS]
     if outlined:
         # One trace: the browser needs as long for an outline of its own as for a line.
         chart.add_scatter(
-            x=[x for line in outlined for x in (*line.x, None)],
-            y=[y for line in outlined for y in (*line.y, None)],
+            x=[at for x, _ in outlined for at in (*x, None)],
+            y=[value for _, y in outlined for value in (*y, None)],
             mode="lines",
             line={"color": GREY, "width": 4, "shape": shape},
             showlegend=False,
             hoverinfo="skip",
         )
-    for line in lines:
+    for line, (x, y) in found:
         chart.add_scatter(
-            x=line.x,
-            y=line.y,
-            mode="lines" if len(line.x) > 1 else "markers",
+            x=x,
+            y=y,
+            mode="lines" if len(x) > 1 else "markers",
             name=label(line.name, 40),
             line={"color": line.colour, "width": 2, "shape": shape},
-            showlegend=line.in_legend,
             hovertemplate=hover,
         )

@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from strategy_app.charts.base import figure, label
-from strategy_app.charts.steps import readable_top
-from strategy_profiles.reporting.downsample import envelope, usual_distance
+from strategy_profiles.reporting.downsample import envelope, readable_top, usual_distance
 from strategy_profiles.reporting.palette import RUN_COLOURS, SIDE_COLOURS, run_colour
 from strategy_profiles.tables.columns import Floats
 

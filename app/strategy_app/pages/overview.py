@@ -5,18 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from strategy_app.control.try_it import offer_try
-from strategy_app.screen.answer import answer_of, show_parts
+from strategy_app.screen.answer import answer_of, show_parts, show_warnings
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.evidence import (
-    peak_memory,
-    show_loss,
     show_machine_load,
-    show_memory,
-    show_step_time,
+    show_over_steps,
 )
-from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers
+from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numbers, tile_of
 from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.places import LIVE
@@ -28,6 +25,8 @@ from strategy_profiles.answers.answer import Code
 from strategy_profiles.questions.breakdown import breakdown
 from strategy_profiles.questions.input_stages import input_pipeline
 from strategy_profiles.questions.loop import loop
+from strategy_profiles.questions.over_steps import over_steps
+from strategy_profiles.questions.run_memory import memory_over_run
 from strategy_profiles.questions.step_memory import memory_over_step
 from strategy_profiles.run.events import SegmentOpened
 
@@ -59,8 +58,10 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
     has_failed = facts.failure is not None
+    memory = opened.ask(memory_over_run)
+    peak = tile_of(memory.numbers[0])
     if not has_failed:
-        show_first_numbers(facts, peak_memory(opened))
+        show_first_numbers(facts, peak)
     # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
     bars, *late = answer_of(opened, breakdown, segment.segment).parts
@@ -72,18 +73,24 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
         show_parts(where)
     if has_failed:
         show_status(opened.profile, is_headline=True)
-        show_first_numbers(facts, peak_memory(opened))
+        show_first_numbers(facts, peak)
     show_other_numbers(facts)
     below, right = st.columns(2)
     with below if has_code else left:
         show_parts((bars,))
+    chart, *tables = memory.parts
     with right if has_code else below:
-        show_memory(opened)
+        if tables:
+            show_warnings(memory.warnings)
+            show_over_steps(opened, chart)
     show_parts((*late, *([account] if account else [])))
     show_gains(opened, segment.segment, places)
-    show_step_time(opened)
+    drawn = {part.key: part for part in opened.ask(over_steps).parts}
+    show_over_steps(opened, drawn["wall"])
     show_machine_load(facts.load)
-    show_loss(opened)
+    if "loss" in drawn:
+        show_over_steps(opened, drawn["loss"])
+    show_parts(tables)
     for question in (memory_over_step, input_pipeline):
         show_parts(answer_of(opened, question, segment.segment).parts)
 

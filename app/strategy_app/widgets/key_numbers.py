@@ -7,7 +7,7 @@ from collections import defaultdict
 import streamlit as st
 
 from strategy_app.widgets.text import as_markdown
-from strategy_app.widgets.tiles import Source, Tile, show_strip, show_tiles, split_unit
+from strategy_app.widgets.tiles import Tile, show_strip, show_tiles, split_unit
 from strategy_profiles.analysis.findings import Facts
 from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.answers.answer import KeyNumber
@@ -45,17 +45,3 @@ def tile_of(item: KeyNumber) -> Tile:
     value, unit = split_unit(item.text)
     hint = DEFINITIONS[item.key].text
     return Tile(item.label, value, unit, hint, item.source, item.note, item.note)
-
-
-def number(
-    key: str,
-    text: str,
-    source: Source | None = "measured",
-    reason: str = "",
-    *,
-    note: str = "",
-) -> Tile:
-    """A tile for a defined number; `text` is the value with its unit, or a dash."""
-    value, unit = split_unit(text)
-    found = DEFINITIONS[key]
-    return Tile(found.label, value, unit, found.text, source, reason, note)

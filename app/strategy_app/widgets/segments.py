@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from strategy_app.charts.steps import SegmentMark
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.text import plain
 from strategy_profiles.analysis.failures.of_run import explained_without_steps
 from strategy_profiles.analysis.findings import Facts, gather_facts
 from strategy_profiles.analysis.headline_segment import headline_segment
+from strategy_profiles.reporting import spec_changes
 from strategy_profiles.reporting.glossary import TERMS
-from strategy_profiles.reporting.spec_changes import describe
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.user_input.text import whole_or_none
@@ -22,25 +21,9 @@ KEY = "segment"
 
 
 def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
-    """Return the title of each segment, by its number.
-
-    Two segments in a row with equal titles differ in another field: the later one is
-    titled by the fields that changed.
-    """
-    titles: dict[int, str] = {}
-    for number, segment in enumerate(segments):
-        title = segment.title
-        before = segments[number - 1] if number else None
-        if before is not None and before.title == title:
-            title = ", ".join(describe(before.spec, segment.spec)) or title
-        titles[segment.segment] = plain(title, 60)
-    return titles
-
-
-def segment_marks(segments: tuple[SegmentOpened, ...]) -> list[SegmentMark]:
-    """Return the marks of the segments for an axis of steps."""
-    titles = segment_titles(segments)
-    return [SegmentMark(item.first_step, titles[item.segment], item.segment) for item in segments]
+    """Return the title of each segment on a page, by its number."""
+    titles = spec_changes.segment_titles(segments)
+    return {number: plain(title, 60) for number, title in titles.items()}
 
 
 def pick_segment(profile: Profile) -> SegmentOpened | None:

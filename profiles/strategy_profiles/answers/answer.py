@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from strategy_profiles.reporting.definitions import DEFINITIONS
+
+if TYPE_CHECKING:
+    from strategy_profiles.tables.columns import Floats
 
 Unit = Literal[
     "text", "name", "names", "figure", "count", "number", "s", "ms", "bytes", "gbps", "share"
@@ -16,6 +19,7 @@ Unit = Literal[
 `figure` is a number already written, with what belongs to it; `gbps` are 10^9 bytes a second; a
 `share` is a ratio, which is shown as per cent."""
 Value: TypeAlias = "str | float | None"
+Numbers: TypeAlias = "tuple[float, ...] | Floats"
 
 
 class Bold(str):
@@ -120,17 +124,20 @@ class Bars(Part, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """A line of a chart."""
+    """A line of a chart, of any length; `y` is NaN where it has a gap."""
 
     name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    x: Numbers
+    y: Numbers
     colour: str
     """`#RRGGBB`."""
+    low: Numbers = ()
+    high: Numbers = ()
+    """The edges of the band of all that it is the middle of."""
 
 
 class Lines(Part, frozen=True):
-    """Lines over one axis."""
+    """Lines over one axis; if there is none, the notes say why."""
 
     lines: tuple[Line, ...]
     x_title: str
@@ -141,6 +148,15 @@ class Lines(Part, frozen=True):
     """Moments on the axis, and what happened then."""
     is_stepped: bool = False
     """A value holds until the next one."""
+    is_of_run: bool = False
+    """The axis is that of the steps of the run; each mark is the first step of a segment."""
+    bridge: float | None = None
+    """Points that are farther apart are not joined."""
+    top: float | None = None
+    """Where the axis ends, if rare values are above it."""
+    starts_at_zero: bool = True
+    captured: tuple[tuple[int, int], ...] = ()
+    """The first and the last step of each stretch of captured steps."""
 
 
 class Matrix(Part, frozen=True):

@@ -9,34 +9,30 @@ from strategy_profiles.exports.report.answers import (
     communication_section,
     cores_section,
     input_section,
+    memory_section,
     placement_section,
+    replicas_section,
     servers_section,
+    steps_section,
 )
 from strategy_profiles.exports.report.facts import gather
-from strategy_profiles.exports.report.memory import memory
 from strategy_profiles.exports.report.overview import ending, overview
 from strategy_profiles.exports.report.page import report_page
-from strategy_profiles.exports.report.steps import steps
-from strategy_profiles.exports.report.tabled import (
-    definitions,
-    environment,
-    processes,
-    replicas,
-)
+from strategy_profiles.exports.report.tabled import definitions, environment, processes
 from strategy_profiles.exports.report.timeline import timeline
 from strategy_profiles.tables.store import Profile
 
 _SECTIONS = (
     overview,
-    steps,
-    replicas,
+    steps_section,
+    replicas_section,
     cores_section,
     input_section,
     communication_section,
     servers_section,
     timeline,
     placement_section,
-    memory,
+    memory_section,
     processes,
     environment,
     definitions,

@@ -5,6 +5,7 @@ The page and the report draw the same points. A gap in a series stays a gap.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -50,7 +51,7 @@ def envelope(
     known = np.isfinite(ys)
     place = np.flatnonzero(known)
     xs, ys = xs[known], ys[known]
-    size = max(1, -(-len(xs) // max(1, max_points // 2))) if len(xs) > max_points else 1
+    size = bucket_size(len(xs), max_points)
     distance = np.diff(xs)
     breaks = distance < 0
     if bridge is not None:
@@ -75,6 +76,11 @@ def envelope(
     return Envelope(put[0], put[1], put[2], put[3], size)
 
 
+def bucket_size(num: int, max_points: int) -> int:
+    """Return how many values of a series of `num` make a point."""
+    return max(1, -(-num // max(1, max_points // 2))) if num > max_points else 1
+
+
 def _medians(ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Array:
     """The median of each bucket; those of one length are computed together."""
     found = np.empty(len(starts))
@@ -82,6 +88,17 @@ def _medians(ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.i
         chosen = lengths == length
         found[chosen] = np.median(ys[starts[chosen, None] + np.arange(length)], axis=1)
     return found
+
+
+def readable_top(lines: Sequence[npt.NDArray[np.float64]]) -> float:
+    """Return the top of an axis of step times: one slow first step must not flatten the others."""
+    # The first step of a segment is traced: several short segments would set the axis by it.
+    settled = [line[1:] if line.size > 1 else line for line in lines]
+    highs = np.concatenate([line[np.isfinite(line)] for line in settled] or [np.empty(0)])
+    if not highs.size:
+        return 1.25
+    usual = float(np.percentile(highs, 98)) * 1.25
+    return max(usual, float(highs[highs < usual * 2.5].max(initial=0.0)) * 1.05)
 
 
 def usual_distance(x: npt.ArrayLike) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from strategy_profiles.run.events import SegmentOpened
 
 _UNSAID = ("steps", "reconfigure", "hang_timeout_s", "spec_version")
 """Fields whose change is no change of configuration."""
@@ -35,6 +38,22 @@ def describe(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
         for path, value in changed_fields(before, after).items()
         if path not in _UNSAID
     ]
+
+
+def segment_titles(segments: Sequence[SegmentOpened]) -> dict[int, str]:
+    """Return the title of each segment, by its number.
+
+    Two segments in a row with equal titles differ in another field: the later one is
+    titled by the fields that changed.
+    """
+    titles: dict[int, str] = {}
+    for number, segment in enumerate(segments):
+        title = segment.title
+        before = segments[number - 1] if number else None
+        if before is not None and before.title == title:
+            title = ", ".join(describe(before.spec, segment.spec)) or title
+        titles[segment.segment] = title
+    return titles
 
 
 def value_text(value: Any) -> str:

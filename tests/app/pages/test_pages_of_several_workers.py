@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from strategy_app.widgets.evidence import _memory_lines
 from strategy_app.widgets.run_list import COLUMNS
 from strategy_profiles import load
+from strategy_profiles.questions.run_memory import memory_over_run
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import Exited, Failed, MemorySampled
 from strategy_profiles.run.layout import LAUNCHER_EVENTS, worker_folder
@@ -56,9 +56,10 @@ def test_memory_is_shown_by_process(runs: Path) -> None:
     for worker in range(3):
         log = EventLog(worker_folder(runs / "good", worker).events)
         log.write(MemorySampled("host", 0, 10 + worker, None, "process-resident"))
-    lines = _memory_lines(load(runs / "good"))
-    assert {f"worker {worker}" for worker in range(3)} <= set(lines)  # the process itself
-    assert "worker 2 CPU:0" in lines  # its device says whose it is
+    _, table = memory_over_run(load(runs / "good")).parts
+    names = {row[0] for row in table.rows}
+    assert {f"worker {worker}" for worker in range(3)} <= names  # the process itself
+    assert "worker 2 CPU:0" in names  # its device says whose it is
 
 
 def test_the_table_of_collectives_says_whose_times_it_has(runs: Path) -> None:

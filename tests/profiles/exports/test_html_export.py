@@ -62,7 +62,7 @@ def test_every_section_and_every_chart(straggling: Profile, target: Path) -> Non
     placed = re.findall(r'data-chart="([^"]+)"', report)
     assert sorted(placed) == sorted(_data(report)["charts"])
     over_step = "0_step_memory_lines"
-    assert set(placed) == {"wall", "throughput", "loss", "drift", "memory", over_step}
+    assert set(placed) == {"wall", "throughput", "loss", "compute", "memory", over_step}
 
 
 def test_what_a_device_holds_at_its_peak_and_the_stages_of_the_input(
@@ -165,7 +165,7 @@ def test_every_kind_of_run_has_a_report(tmp_path: Path, options: dict, sentence:
 def test_the_line_of_a_replica_that_a_segment_lacks_ends_before_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, segments=[{}, {"replicas": 2}])
     charts = _data(_report(strategy_profiles.load(run), tmp_path / "r.html"))["charts"]
-    lines = {line["label"]: line for line in charts["drift"]["series"]}
+    lines = {line["label"]: line for line in charts["compute"]["series"]}
     at = dict(zip(lines["replica 3"]["x"], lines["replica 3"]["y"], strict=True))
     assert at[10] is not None
     assert max(at) < 20

@@ -7,10 +7,7 @@ from datetime import UTC, datetime
 
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.losses import loss
-from strategy_profiles.exports.report.answers import answered
-from strategy_profiles.exports.report.drift import drift
 from strategy_profiles.exports.report.facts import RunFacts, Section
-from strategy_profiles.questions.breakdown import TITLE, breakdown
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
@@ -19,16 +16,6 @@ from strategy_profiles.tables.store import Profile
 
 _EPOCH_NS = 10**18
 """Earlier times are not since 1970: the profile does not say when it was recorded."""
-
-
-def replicas(facts: RunFacts) -> Section | None:
-    """The phases of each replica's step, and each replica's compute over the steps."""
-    if not facts.segments:
-        return None
-    found = answered(facts, "replicas", TITLE, breakdown)
-    band = drift(facts)
-    shown = {**found.shown, "drift_note": band.pop("note") if band else ""}
-    return Section("replicas", TITLE, shown, found.charts | ({"drift": band} if band else {}))
 
 
 def processes(facts: RunFacts) -> Section | None:

@@ -417,6 +417,7 @@ def test_an_iterator_for_each_step_is_made_once_before_the_loop(
     [
         ("model.fit(x, y, epochs=1, verbose=0)", True),
         ("history = model.fit(part)", True),
+        ("model.fit(x, epochs=epoch + 1, initial_epoch=epoch)", True),
         ("model.fit(x, y, epochs=3)", False),
         ("model.fit(x, y, 32, 3)", False),
         ("model.fit(x, y, **options)", False),

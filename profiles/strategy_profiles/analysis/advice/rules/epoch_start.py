@@ -108,6 +108,7 @@ def _fits_one_epoch(text: str) -> bool:
             named = {each.arg: each.value for each in node.keywords}
             epochs = named.get("epochs", ast.Constant(1))
             is_one = isinstance(epochs, ast.Constant) and epochs.value == 1
+            is_one |= "initial_epoch" in named  # `epochs` is the last one, not their number
             if node.func.attr == "fit" and None not in named and len(node.args) < _EPOCHS:
                 return is_one
     return False

@@ -109,7 +109,9 @@ def _limited(
     account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
 ) -> Finding | None:
     """The finding with the cost that is left for it; None if others have told nearly all of it."""
-    own = [path for path in left if any(path == row or path.startswith(f"{row}/") for row in rows)]
+    # `loop/between/callback:Heavy` is one of the rows `loop/between/callback`.
+    below = tuple(f"{row}{end}" for row in rows for end in ("/", ":"))
+    own = [path for path in left if path in rows or path.startswith(below)]
     if item.cost is None or not own:
         return item
     claimed_ms = item.cost.ms * account.num_steps

@@ -317,10 +317,12 @@ def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Sta
 
 
 def _callback(roles: Sequence[Role]) -> str:
-    """The class whose method Keras's list of callbacks calls."""
-    called = itertools.dropwhile(lambda role: role.within != "callback", roles)
+    """The class whose method Keras's list of callbacks calls, or the function of the program that
+    it calls for a `LambdaCallback`."""
+    called = list(itertools.dropwhile(lambda role: role.within != "callback", roles))
     names = (role.name.rpartition(".")[0] for role in called if ".on_" in role.name)
-    return next((name for name in names if name != "CallbackList"), "")
+    functions = (role.name.rpartition(".")[2] for role in called if role.origin == "program")
+    return next((name for name in names if name != "CallbackList"), next(functions, ""))
 
 
 def _place(stack: Stack) -> StackPlace:

@@ -26,6 +26,7 @@ from strategy_profiles.run.events import EXIT_CODE
 from tests.event_records import read_records, write_records
 from tests.replaced import replace
 from tests.synthetic import write_run
+from tests.synthetic.stacks import place
 
 
 def found_in(folder: Path, **options: Any) -> dict[str, Finding]:
@@ -278,6 +279,20 @@ def test_an_exit_code_of_the_program_is_its_failure_only_if_it_did_no_step(
     assert profile.status.message == "The program ended with exit code 3."
     facts = gather_facts(profile, profile.segments[0])
     assert ("failure" in {item.key for item in findings(facts)}) == is_its_failure
+
+
+def test_each_callback_costs_its_own_row(tmp_path: Path) -> None:
+    rows = {name: place("call", 40, "fit()", within="callback", call=name) for name in ("", "A")}
+    gaps = [(step, ms, rows[name]) for name, ms, step in (("", 90.0, 9), ("A", 400.0, 19))]
+    gaps = [(start + step, ms, row) for start in range(0, 280, 20) for step, ms, row in gaps]
+    run = write_run(tmp_path / "run", replicas=2, steps=300, gaps=sorted(gaps, key=lambda g: g[0]))
+    profile = strategy_profiles.load(run)
+    facts = gather_facts(profile, profile.segments[0])
+    told = findings(facts)[0]
+    assert told.cost is not None
+    assert told.cost.share == pytest.approx(
+        facts.account.share(facts.account.row("loop/between/callback:A")), rel=0.01
+    )
 
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:

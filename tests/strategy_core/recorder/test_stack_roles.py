@@ -69,6 +69,15 @@ def test_what_keras_does_between_steps_is_recognised(tmp_path: pytest.TempPathFa
     assert {"validation", "callback", "predict", "checkpoint"} <= within
 
 
+def test_a_callback_is_its_class_or_the_function_of_a_lambda_callback() -> None:
+    listed = role_of(_function("keras/src/callbacks/callback_list.py", "on_epoch_end").__code__)
+    keep = role_of(_function("/home/user/train.py", "keep").__code__)
+    dump = role_of(_function("/usr/lib/python3.11/json/__init__.py", "dump").__code__)
+    assert reduced([listed, keep, dump], []).call == "keep"
+    heavy = keep._replace(name="Heavy.on_epoch_end")
+    assert reduced([listed, heavy, keep, dump], []).call == "Heavy"
+
+
 def test_a_call_that_only_wrappers_are_left_of_has_returned() -> None:
     wrapper = role_of(_function("keras/src/utils/traceback_utils.py", "error_handler").__code__)
     program = role_of(_function("/home/user/train.py", "main").__code__)

@@ -4,7 +4,7 @@
 
 Compares the highest peak with the limit, if it is recorded: the memory of the machine for the
 processes of a run on it, `gpu_memory_mb` for logical GPUs. At least 90 % is used. The memory of
-whole GPUs and the limit of a container are not recorded.
+whole GPUs and the limit of a container are not compared.
 
 ## Why is this slow
 

@@ -172,7 +172,6 @@ def _title(row: Row) -> str:
 
 
 def _where(row: Row) -> str:
-    """The line of the program, or the layer of an op; empty if it has none."""
-    if row.place is None:
-        return row.layer or ""
-    return f"{row.place}  {row.text}" if row.text else row.place
+    """The line of the program, or the layer of an op; empty if it has none. What the line says is
+    in the listing of the lines above."""
+    return row.place or row.layer or ""

@@ -66,11 +66,15 @@ def print_summary(
     first = headline_segment(profile)
     segments = zip(profile.segments, summary["segments"], strict=True)
     for opened, segment in sorted(segments, key=lambda pair: pair[0] is not first):
-        facts = gather_facts(profile, opened)
         _print_segment(segment, out)
+        if opened is not first:  # tables of all segments would hide what was said first
+            continue
+        facts = gather_facts(profile, opened)
         for question in _QUESTIONS:
             if _fits(question, opened):
                 print_parts(question(profile, facts).parts, out)
+    if len(profile.segments) > 1:
+        out.print("Tables of the other segments: in the report and on the page.")
     for note in summary["notes"]:
         out.print(plain_text(f"{note['level']}: {note['message']}", "yellow"))
 

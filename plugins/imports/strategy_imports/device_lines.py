@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from strategy_imports.recording import Line, Plane
 
 _DEVICE = re.compile(r"/device:(?!CUSTOM\b)([A-Za-z_]+):(\d{1,5})(?: \(.*\))?")
-_HOST = re.compile(r"/host:CPU\b|/host:.*threads", re.IGNORECASE)
+_HOST = re.compile(r"/host:(?:CPU|CUPTI|ROCTRACER)\b|/host:.*threads", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,10 +339,13 @@ def test_ops_that_replicas_run_together_belong_to_the_replica_that_their_number_
     assert {row["replica"] for row in updated} == {1}
 
 
+@pytest.mark.parametrize("is_merged", [False, True])
 @pytest.mark.parametrize("is_ahead", [False, True])
-def test_an_import_of_a_capture_has_the_figures_of_the_run(tmp_path: Path, is_ahead: bool) -> None:
+def test_an_import_of_a_capture_has_the_figures_of_the_run(
+    tmp_path: Path, is_ahead: bool, is_merged: bool
+) -> None:
     """Both read kernels by the same names; the import knows no graph."""
-    cards = Cards(late_ms=20.0, is_ahead=is_ahead)
+    cards = Cards(late_ms=20.0, is_ahead=is_ahead, is_merged=is_merged)
     joined = join(xspace_reader.decode(cards.capture()), cards.graph())
     captured = to_tables(joined, WindowOf(0, 0))["replica_steps"].to_pylist()
     columns = ("step", "replica", "compute_ms", "transfer_ms", "wait_ms")

@@ -16,14 +16,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from strategy_profiles.exports.report.facts import RunFacts
 from strategy_profiles.reporting.palette import replica_colour
-from strategy_profiles.tables.columns import Ints, floats, ints, sorted_distinct, texts
+from strategy_profiles.tables.columns import Ints, sorted_distinct
 from strategy_profiles.timeline import Timeline, Track
-from strategy_profiles.timeline.one_clock import table_on_one_clock
 
 UNIT_NS = 100
 MAX_SPANS_OF_ONE = 60_000
@@ -60,10 +57,9 @@ def pack_spans(facts: RunFacts, timeline: Timeline, stretches: Sequence[Sequence
     Names are stored once for all stretches.
     """
     rows = np.repeat(np.arange(timeline.num_rows), np.diff(timeline.row_starts))
-    waits = _waits(facts, timeline, [step for steps in stretches for step in steps])
     chosen = [np.flatnonzero(np.isin(timeline.step, steps)) for steps in stretches]
     kept = [_longest(timeline, spans) for spans in chosen]
-    read, entries = _with_entries(timeline, [_read(timeline, rows, spans, waits) for spans in kept])
+    read, entries = _with_entries(timeline, [_read(timeline, rows, spans) for spans in kept])
     ops = sorted({op for _, op, _ in entries})
     phases = sorted({phase for _, _, phase in entries})
     return Packed(
@@ -89,19 +85,7 @@ def _longest(timeline: Timeline, spans: Ints) -> Ints:
     return np.sort(spans[np.argsort(-lengths, kind="stable")[:MAX_SPANS_OF_ONE]])
 
 
-def _waits(facts: RunFacts, timeline: Timeline, steps: Sequence[int]) -> dict[tuple[str, int], int]:
-    """Return each collective rank's wait for the last rank in ns, by name and start."""
-    table = table_on_one_clock(facts.profile, "collectives")
-    table = table.filter(pc.is_in(table["step"], pa.array(steps, pa.int64())))
-    starts = (ints(table, "start_ns") - timeline.origin_ns).tolist()
-    waits = (np.nan_to_num(floats(table, "wait_ms")) * 1e6).astype(np.int64).tolist()
-    names = (name or "" for name in texts(table, "name"))
-    return dict(zip(zip(names, starts, strict=True), waits, strict=True))
-
-
-def _read(
-    timeline: Timeline, rows: Ints, spans: Ints, waits: dict[tuple[str, int], int]
-) -> npt.NDArray[np.int64]:
+def _read(timeline: Timeline, rows: Ints, spans: Ints) -> npt.NDArray[np.int64]:
     """Return the chosen spans, collectives split in two parts.
 
     Returns columns: start, end, row, and the numbers of name, op and phase. Phases are numbered in
@@ -112,11 +96,8 @@ def _read(
     kinds = timeline.categories
     is_whole = read[5] != (kinds.index("collective") if "collective" in kinds else -1)
     split = read[:, ~is_whole]
-    waited = [
-        waits.get((timeline.names[name], start), 0)
-        for name, start in zip(split[3].tolist(), split[0].tolist(), strict=True)
-    ]
-    arrived = np.minimum(split[0] + np.array(waited, np.int64), split[1])
+    waited = np.maximum(timeline.waited(spans[~is_whole]), 0)
+    arrived = np.minimum(split[0] + waited, split[1])
     begun, moved = split.copy(), split.copy()
     begun[1] = moved[0] = arrived
     begun[5], moved[5] = len(kinds), len(kinds) + 1

@@ -1,11 +1,10 @@
-"""Live page, Overview, report and command line give the same number for the same thing.
+"""Live page, summary and documents for programs give the same number for the same thing.
 
 One run with a late replica, traced steps, and captured steps that took longer than the others.
 """
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import shutil
@@ -15,14 +14,10 @@ import pytest
 
 import strategy_profiles
 from strategy_app.live.live_run import LiveRun
-from strategy_profiles.analysis.cost import cost_text
-from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.answers.answer import KeyNumber
-from strategy_profiles.exports.html import report
-from tests.app.looking import open_page, text_of
-from tests.app.told_numbers import check_documents, check_live, check_texts, live, numbers_of
+from tests.app.told_numbers import check_documents, check_live, live, numbers_of
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run
@@ -150,10 +145,6 @@ def _going(
     return followed
 
 
-def test_overview_report_and_command_line_write_the_same_texts(run: Path) -> None:
-    check_texts(run)
-
-
 @pytest.fixture(scope="module")
 def of_two_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four replicas on two workers; replica 2, the first of worker 1, is late."""
@@ -163,10 +154,6 @@ def of_two_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_two_workers_have_the_same_numbers_on_the_live_page(of_two_workers: Path) -> None:
     check_live(of_two_workers)
-
-
-def test_two_workers_have_the_same_texts_everywhere(of_two_workers: Path) -> None:
-    check_texts(of_two_workers)
 
 
 def test_documents_for_programs_have_the_numbers_of_the_pages(
@@ -183,25 +170,6 @@ def test_replicas_of_both_workers_wait_for_the_late_one(of_two_workers: Path) ->
     (segment,) = summarize(strategy_profiles.load(of_two_workers))["segments"]
     waits = {each["replica"]: each["wait_ms"] for each in segment["replicas"]}
     assert min(waits[replica] for replica in (0, 1, 3)) > waits[2] + 25
-
-
-def test_findings_have_one_order_and_their_cost_everywhere(run: Path) -> None:
-    profile = strategy_profiles.load(run)
-    found = findings(gather_facts(profile, profile.segments[0]))
-    assert len(found) > 2
-    overview = text_of(open_page("overview", run.parent, run=run.name))
-    (segment,) = summarize(profile)["segments"]
-    written = {
-        "summary": [item["cost_text"] for item in segment["findings"]],
-        "report": re.findall(r"<li><b>(.*?): </b>", report(profile)),
-        "Overview": re.findall(r"\*\*(.* of the loop|Cost unknown)\*\*", overview),
-    }
-    costs = [cost_text(item.cost) for item in found]
-    assert written["summary"] == costs
-    assert [html.unescape(text) for text in written["report"]] == costs
-    assert written["Overview"] == [
-        item.cost.share_text if item.cost else "Cost unknown" for item in found
-    ]
 
 
 def test_the_summary_and_the_list_of_runs_give_the_same_numbers(

@@ -1,22 +1,17 @@
-"""What pages, report, command line and the documents for programs say of a run."""
+"""What the live page and the documents for programs say of a run."""
 
 from __future__ import annotations
 
 import csv
-import html
-import io
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import strategy_profiles
 from strategy_app.live.live_run import LiveRun
-from strategy_core.cli._summary_text import print_summary
 from strategy_profiles.analysis.compare.document import comparison_document
 from strategy_profiles.analysis.compare.run_comparison import chosen_segment, compare_sets
 from strategy_profiles.analysis.facts import gather_facts
@@ -26,9 +21,7 @@ from strategy_profiles.analysis.steps import step_times, typical_captured_steps
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.answers.answer import KeyNumber
 from strategy_profiles.exports import write
-from strategy_profiles.exports.html import report
 from strategy_profiles.exports.key_metrics import segment_metrics
-from tests.app.looking import open_page, text_of
 
 LIVE = ("loop_time", "loop_throughput", "step_time", "slowest", "loss", "traffic", "busbw")
 
@@ -61,22 +54,6 @@ def check_live(run: Path) -> None:
         value, unit, note = told["numbers"][key]
         assert f"{value} {unit}".strip() == item.text, key
         assert note == item.note, key
-
-
-def check_texts(run: Path) -> None:
-    """Overview, report and `summary` write headline and numbers alike."""
-    sentence, numbers = numbers_of(run)
-    for missing in numbers.values():
-        assert missing.source, f"{missing.key} is missing: {missing.note}"
-    overview = plain(text_of(open_page("overview", run.parent, run=run.name)))
-    in_report = plain(report(strategy_profiles.load(run)))
-    in_summary = plain(command_line(run))
-    for text in (overview, in_report, in_summary):
-        assert plain(sentence) in text
-        for item in numbers.values():
-            # Each page puts a mark of the number's source in a place of its own.
-            written = rf"{item.label}\b.{{0,60}}?{re.escape(item.text)} .{{0,60}}?"
-            assert re.search(written + re.escape(plain(item.note)), text), (item, text)
 
 
 def check_documents(run: Path, scratch: Path) -> None:
@@ -153,16 +130,3 @@ def check_tables(
             and each["traced"] == each["captured"] == "false"
         ]
     assert np.median(kept) == pytest.approx(values["step_time"])
-
-
-def command_line(run: Path) -> str:
-    out = io.StringIO()
-    profile = strategy_profiles.load(run)
-    print_summary(profile, summarize(profile), Console(file=out, width=1000))
-    return out.getvalue()
-
-
-def plain(text: str) -> str:
-    """Words alone: no tag, backtick or escape, and none of the spaces that these have left."""
-    words = " ".join(html.unescape(re.sub(r"<[^>]+>|`", " ", text.replace("\\", ""))).split())
-    return re.sub(r" (?=[.,:;)])|(?<=\() ", "", words)

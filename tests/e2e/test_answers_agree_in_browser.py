@@ -1,4 +1,4 @@
-"""What a page says agrees with itself and with other pages: words, colours, ranks, numbers."""
+"""A phase has one name and one colour, and a colour one meaning, on every page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ def agreeing(server: Server) -> Server:
     server.write_run("two-late", steps=200, **late)
     server.write_run("delayed", steps=200, straggler=(2, 30.0), inject=[DELAY])
     server.write_run("even", steps=200, seed=4)
-    server.write_run("many-reasons", steps=200, straggler=(2, 12.0), input_ms=25.0)
     return server
 
 
@@ -112,26 +111,3 @@ def test_colours_of_charts_beside_each_other_mean_one_thing(visit: Visit) -> Non
         assert of_phases <= set(PHASE_COLOURS.values())
         assert len(meanings) > len(of_phases) > 2
         assert not [found for found in meanings.values() if "phase" in found and len(found) > 1]
-
-
-def test_a_second_late_replica_is_named_too(visit: Visit) -> None:
-    overview = visit("overview", run="two-late")
-    expect(overview.locator(".lab-headline")).to_contain_text("and replica 1 is late by")
-    slowest = overview.locator(".lab-tile", has_text="Slowest replica")
-    expect(slowest).to_contain_text("replica 1 as well")
-    tile = visit("", run="two-late").locator(".live").get_by_text("replica 1 as well")
-    expect(tile.first).to_be_visible()
-
-
-def test_findings_are_ranked_by_what_they_cost(visit: Visit) -> None:
-    overview = visit("overview", run="many-reasons")
-    costs = overview.locator(
-        "strong", has_text=re.compile(r"^[\d.]+ % of the loop$|^Cost unknown$")
-    )
-    texts = costs.all_text_contents()  # also of those in the closed list
-    shares = [float(text.split()[0]) for text in texts if text != "Cost unknown"]
-    assert len(shares) > 1
-    large = [share for share in shares if share >= 12]  # the small ones come after the computation
-    assert large
-    assert large == sorted(large, reverse=True)
-    assert shares[0] == max(shares)

@@ -35,6 +35,7 @@ def test_summary_for_people_names_the_straggler(tmp_path: Path, capsys: Captured
     text = " ".join(capsys.readouterr().out.split())
     assert re.search(r"Replica 2 is late by (29|30)\.\d ms", text)
     assert "mirrored, 4 replicas, global batch 256" in text
+    assert re.search(r"Step time [\d.]+ ms median of", text)
     assert "all-reduce" in text
 
 

@@ -17,7 +17,7 @@ from strategy_app.live.live_run import LiveRun
 from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.answers.answer import KeyNumber
-from tests.app.told_numbers import check_documents, check_live, live, numbers_of
+from tests.app.numbers_of_run import check_documents, check_live, live, numbers_of
 from tests.event_records import read_records, write_records
 from tests.profiles.served_run import write_served_run
 from tests.synthetic import write_run

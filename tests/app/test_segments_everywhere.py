@@ -18,7 +18,7 @@ from strategy_profiles.analysis.key_numbers import key_numbers
 from strategy_profiles.analysis.run_row import run_row
 from strategy_profiles.analysis.summary import summarize
 from strategy_profiles.exports.html import report
-from tests.app.told_numbers import check_live, numbers_of
+from tests.app.numbers_of_run import check_live, numbers_of
 from tests.event_records import read_records, write_records
 from tests.synthetic import write_run
 

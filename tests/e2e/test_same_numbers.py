@@ -10,7 +10,7 @@ import strategy_profiles
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.analysis.findings import findings, gather_facts
 from strategy_profiles.spec.run_spec import RunSpec
-from tests.app.told_numbers import check_documents, check_live, live
+from tests.app.numbers_of_run import check_documents, check_live, live
 from tests.timeouts import MAX_WAIT_S
 
 pytestmark = [pytest.mark.run, pytest.mark.slow]

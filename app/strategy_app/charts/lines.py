@@ -95,13 +95,13 @@ def _add_edges(chart: go.Figure, line: Line, part: Lines, hover: str) -> None:
 
 def _add_lines(chart: go.Figure, part: Lines, shape: str, hover: str) -> None:
     """Lines above their outlines: a device's colour may be as dark or as light as the page."""
-    found = [
+    curves = [
         (line, (points.x, points.high))
         if part.is_of_run and (points := drawn(part, line, line.y))
         else (line, (line.x, line.y))
         for line in part.lines
     ]
-    outlined = [curve for line, curve in found if line.colour in DEVICE_COLOURS]
+    outlined = [curve for line, curve in curves if line.colour in DEVICE_COLOURS]
     if outlined:
         # One trace: the browser needs as long for an outline of its own as for a line.
         chart.add_scatter(
@@ -112,7 +112,7 @@ def _add_lines(chart: go.Figure, part: Lines, shape: str, hover: str) -> None:
             showlegend=False,
             hoverinfo="skip",
         )
-    for line, (x, y) in found:
+    for line, (x, y) in curves:
         chart.add_scatter(
             x=x,
             y=y,

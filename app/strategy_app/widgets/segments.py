@@ -40,10 +40,10 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
     titles = segment_titles(segments)
     by_number = {item.segment: item for item in segments}
     numbers = list(by_number)
-    asked = whole_or_none(st.query_params.get(KEY, ""))
-    told = headline_segment(profile)
-    default = told.segment if told else numbers[-1]
-    wanted = asked if asked in by_number else default
+    in_address = whole_or_none(st.query_params.get(KEY, ""))
+    usual = headline_segment(profile)
+    default = usual.segment if usual else numbers[-1]
+    wanted = in_address if in_address in by_number else default
     chosen = st.segmented_control(
         "Segment",
         numbers,

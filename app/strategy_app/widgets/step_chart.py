@@ -58,9 +58,9 @@ def _step_of(click: Click) -> float:
 
 def step_chart(opened: OpenRun, chart: go.Figure, *, key: str, alt: str) -> None:
     """Draw a chart whose horizontal axis is the step."""
-    asked = st.query_params.get("step", "")
-    if asked.isdecimal():
-        mark_moment(chart, int(asked), f"step {asked}", GREY, y=0.9)
+    marked = st.query_params.get("step", "")
+    if marked.isdecimal():
+        mark_moment(chart, int(marked), f"step {marked}", GREY, y=0.9)
     if not has_timeline(opened):
         draw_chart(chart, key=key, alt=alt)
         return

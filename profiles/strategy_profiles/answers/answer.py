@@ -69,8 +69,8 @@ class Column(Struct, frozen=True):
 
     def of(self, item: Any) -> Value:
         """The value of an item."""
-        found: Value = self.value(item) if self.value else getattr(item, self.key)
-        return found
+        value: Value = self.value(item) if self.value else getattr(item, self.key)
+        return value
 
 
 class _Remarks(Struct, frozen=True, kw_only=True):
@@ -273,8 +273,8 @@ class Answer(Struct, frozen=True):
 
 def hint(definition: str) -> str:
     """Return the text of a definition: it is itself, or a key of `DEFINITIONS`."""
-    found = DEFINITIONS.get(definition)
-    return found.text if found else definition
+    known = DEFINITIONS.get(definition)
+    return known.text if known else definition
 
 
 def table(

@@ -31,8 +31,8 @@ MAX_REPLICAS = 4096
 
 def over_steps(profile: Profile) -> Answer:
     """Return the answer for a run; its segments follow each other on the axis."""
-    found = [step_times(profile, each.segment) for each in profile.segments]
-    timed = [steps for steps in found if steps.count]
+    of_segments = [step_times(profile, each.segment) for each in profile.segments]
+    timed = [steps for steps in of_segments if steps.count]
     if not timed:
         return Answer(KEY, parts=(Missing("wall", "Step time", NO_STEP),))
     titles = segment_titles(profile.segments)

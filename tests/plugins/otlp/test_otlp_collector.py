@@ -16,7 +16,7 @@ import pytest
 
 from strategy_app.server.asgi_app import free_port
 from strategy_core.cli.main import main
-from tests.plugins.otlp.test_otlp_export import Receiver, gauges, told_numbers
+from tests.plugins.otlp.test_otlp_export import Receiver, gauges, numbers_of_run
 from tests.synthetic import write_run
 from tests.timeouts import wait_until
 
@@ -70,7 +70,7 @@ def test_a_collector_passes_on_every_key_number_of_every_segment(
     (resource,) = request.resource_metrics
     about = {item.key: item.value.string_value for item in resource.resource.attributes}
     assert (about["service.name"], about["strategy_lab.run"]) == ("strategy-lab", "run")
-    assert gauges(request) == told_numbers(run)
+    assert gauges(request) == numbers_of_run(run)
 
 
 def test_a_collector_that_has_no_such_path_is_a_sentence(

@@ -66,7 +66,7 @@ def gauges(request: ExportMetricsServiceRequest) -> Numbers:
     return found
 
 
-def told_numbers(run: Path) -> Numbers:
+def numbers_of_run(run: Path) -> Numbers:
     """The key numbers that the lab shows of a run."""
     return {
         (f"strategy_lab.{metric.name}", item.segment.segment): (metric.value, metric.unit)
@@ -97,7 +97,7 @@ def test_a_collector_gets_every_key_number_of_every_segment(
     assert about["service.name"] == "strategy-lab"
     assert about["strategy_lab.run"] == "run"
     received = gauges(request)
-    assert received == told_numbers(run)
+    assert received == numbers_of_run(run)
     assert received["strategy_lab.step_time_ms", 0][1] == "ms"
 
 

@@ -28,21 +28,21 @@ def answered(
     facts: RunFacts, key: str, title: str, question: Question, *, of_run: Sequence[Answer] = ()
 ) -> Section:
     """Return the answers to a question, for each segment of a run, below those for all of it."""
-    found = [(item, question(facts.profile, item)) for item in facts.segments]
-    return _section(key, title, [*((None, answer) for answer in of_run), *found])
+    of_segments = [(item, question(facts.profile, item)) for item in facts.segments]
+    return _section(key, title, [*((None, answer) for answer in of_run), *of_segments])
 
 
-def _section(key: str, title: str, found: Sequence[tuple[Facts | None, Answer]]) -> Section:
+def _section(key: str, title: str, answers: Sequence[tuple[Facts | None, Answer]]) -> Section:
     drawn: dict[str, Any] = {}
     written = []
-    for item, answer in found:
+    for item, answer in answers:
         of = f"{item.segment.segment}_" if item else ""
         drawn |= charts(answer, of)
         written.append((item, as_html(answer, of)))
     shown = {
         "segments": written,
-        "formulas": tuple(dict.fromkeys(key for _, each in found for key in each.formulas)),
-        "has_tables": any(isinstance(part, Table) for _, each in found for part in each.parts),
+        "formulas": tuple(dict.fromkeys(key for _, each in answers for key in each.formulas)),
+        "has_tables": any(isinstance(part, Table) for _, each in answers for part in each.parts),
     }
     return Section(key, title, shown, drawn, template="answers")
 
@@ -69,8 +69,8 @@ def memory_section(facts: RunFacts) -> Section | None:
 
 def input_section(facts: RunFacts) -> Section | None:
     """The stages of tf.data; None if no captured step of the run has events of them."""
-    found = answered(facts, "input", "Input pipeline", input_pipeline)
-    return found if found.shown["has_tables"] else None
+    section = answered(facts, "input", "Input pipeline", input_pipeline)
+    return section if section.shown["has_tables"] else None
 
 
 def communication_section(facts: RunFacts) -> Section | None:

@@ -39,19 +39,19 @@ def live(run: Path) -> dict[str, Any]:
     followed = LiveRun(run)
     followed.advance()
     followed.advance()
-    told: dict[str, Any] = json.loads(followed.message()[0])["numbers"]
-    return told
+    sent: dict[str, Any] = json.loads(followed.message()[0])["numbers"]
+    return sent
 
 
 def check_live(run: Path) -> None:
     """The live page of a run that is over shows the headline and the numbers of its segment."""
     sentence, numbers = numbers_of(run)
-    told = live(run)
-    assert told["of"] == "all"
-    assert told["headline"] == sentence
+    sent = live(run)
+    assert sent["of"] == "all"
+    assert sent["headline"] == sentence
     assert tuple(key for key in numbers if key in LIVE) == LIVE
     for key, item in numbers.items():
-        value, unit, note = told["numbers"][key]
+        value, unit, note = sent["numbers"][key]
         assert f"{value} {unit}".strip() == item.text, key
         assert note == item.note, key
 

@@ -161,10 +161,10 @@ def test_on_a_phone_tables_are_lists_in_order_and_nothing_scrolls_to_the_side(vi
     expect(placement.locator(".st-key-wide_ops_table")).to_be_visible()
     expect(listed).to_be_hidden()
     overview = visit("overview", run="late", options=PHONE)
-    expect(overview.locator(".lab-table")).to_have_count(5)
+    expect(overview.locator(".lab-table")).to_have_count(6)
     wide = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth + 1).length"
     assert overview.locator(".lab-table").evaluate_all(wide) == 0
-    titles = ("What to do", "Where the loop's time goes", "Memory", "Loss")
+    titles = ("What to do", "Where the loop's time goes", "Memory in use", "Loss")
     tops = [
         (overview.get_by_role("heading", name=title, exact=True).bounding_box() or {})["y"]
         for title in titles

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from strategy_profiles.run.event_log import EventLog
-from strategy_profiles.run.event_parts import Loop, SourceLine, StackFrame, StackPlace
+from strategy_profiles.run.event_parts import Loop, SourceFile, SourceLine, StackFrame, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
 
@@ -57,6 +57,7 @@ def write_stacks(
             places=places,
             loops=[Loop(FILE, 12, 90)],
             around=[SourceLine(FILE, line, text) for line, text in lines],
+            sources=[SourceFile(FILE, "".join(f"{text}\n" for _, text in lines))] if lines else [],
         )
     )
     log.close()

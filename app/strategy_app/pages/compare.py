@@ -18,7 +18,7 @@ from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.title import set_title
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.errors import AnalysisError
-from strategy_profiles.questions.comparison import comparison
+from strategy_profiles.questions.comparison import comparison, fields_of
 from strategy_profiles.questions.placement import moved
 
 
@@ -65,6 +65,8 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     if compared:
         answer = comparison(compared)
         show_beginning(answer)
+        if compared.is_one_program and not is_same_run:
+            show_parts((fields_of(compared),))
         show_ratio(compared.times)
         for part in answer.parts:
             show_parts((part,))
@@ -72,7 +74,8 @@ def _show(a: Side, b: Side, runs: list[RunEntry]) -> None:
     show_curves(a, b, compared)
     if is_single and is_same_run and a.segment and b.segment:
         show_parts(a.opened.ask(moved, a.segment, b.segment))
-    show_spec_difference(a, b)
+    if compared is None or not compared.is_one_program:
+        show_spec_difference(a, b)
 
 
 def _compare(a: Side, b: Side, runs: list[RunEntry]) -> RunComparison | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from strategy_app.control.try_it import offer_try
@@ -17,6 +19,7 @@ from strategy_app.widgets.key_numbers import show_first_numbers, show_other_numb
 from strategy_app.widgets.links import open_page, page_link
 from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.places import LIVE
+from strategy_app.widgets.recorded_again import show_how_to_record_again, show_measured_gain
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
@@ -60,15 +63,18 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
     has_failed = facts.failure is not None
     memory = opened.ask(memory_over_run)
     peak = tile_of(memory.numbers[0])
+    show_measured_gain(opened)
+    first = st.container(key="why_first")
     if not has_failed:
-        show_first_numbers(facts, peak)
+        with first.container():
+            show_first_numbers(facts, peak)
     # Why, and at which lines: at 1280x720 both are in sight. On a phone the findings come first.
     *where, account = answer_of(opened, loop, segment.segment).parts or (None,)
     bars, *late = answer_of(opened, breakdown, segment.segment).parts
     has_code = any(isinstance(part, Code) for part in where)
-    left, right = st.container(key="overview_answer").columns(2)
+    left, right = first.container(key="overview_answer").columns(2)
     with right:
-        places = show_findings(facts, headline, lambda finding: _offer(opened, finding))
+        places = show_findings(facts, headline, partial(_offer, opened))
     with left:
         show_parts(where)
     if has_failed:
@@ -95,7 +101,9 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
         show_parts(answer_of(opened, question, segment.segment).parts)
 
 
-def _offer(opened: OpenRun, finding: Finding) -> None:
+def _offer(opened: OpenRun, finding: Finding, is_first: bool) -> None:
+    if is_first:
+        show_how_to_record_again(opened)
     if finding.edits:
         offer_try(opened, finding.segment, finding.edits, finding.key)
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from strategy_app.charts.lines import lines
 from strategy_app.screen.bars import show_bars
-from strategy_app.screen.code import show_code, show_shares
+from strategy_app.screen.code import show_code, show_difference, show_shares
 from strategy_app.screen.table import show_table
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.chart import draw_chart
@@ -27,6 +27,7 @@ from strategy_profiles.answers.answer import (
     Answer,
     Bars,
     Code,
+    Difference,
     Lines,
     Missing,
     Part,
@@ -168,6 +169,7 @@ _DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
     Alternatives: _show_alternatives,
     Bars: show_bars,
     Code: show_code,
+    Difference: show_difference,
     Lines: _show_lines,
     Shares: show_shares,
     Table: show_table,

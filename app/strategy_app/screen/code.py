@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from strategy_app.widgets.text import as_html
-from strategy_profiles.answers.answer import Code, CodeLine, Share, Shares
+from strategy_profiles.answers.answer import Code, CodeLine, Difference, Share, Shares
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import ink_on
 
@@ -26,6 +26,9 @@ STYLE = """<style>
 .lab-code .share {font-weight:600}
 .lab-code a {color:inherit}
 .lab-code .gap {padding:0 .7rem; opacity:.6}
+.lab-code.diff > div {padding:0 .7rem; white-space:pre; min-width:100%; width:max-content}
+.lab-code .gone {background:rgba(220,40,40,.16)}
+.lab-code .new {background:rgba(20,150,60,.18)}
 .lab-shares {display:flex; height:1.9rem; border-radius:.3rem; overflow:hidden; gap:1px;
   margin:.1rem 0 .3rem}
 .lab-shares > div {min-width:2px; overflow:hidden; white-space:nowrap; padding:.3rem 0;
@@ -34,6 +37,9 @@ STYLE = """<style>
 .lab-legend .key {display:inline-block; width:.7rem; height:.7rem; border-radius:.15rem;
   margin-right:.35rem}
 </style>"""
+_HEADS = ("---", "+++", "@@ ")
+_KINDS = {"-": "gone", "+": "new"}
+"""Class of a line of a diff by its first character."""
 LABELLED = 0.2
 """Least share of a part that has its name on the bar."""
 _HEAT = "220,110,0"
@@ -85,6 +91,20 @@ def _row(each: CodeLine, margin: int, most: float) -> str:
 
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
+
+
+def show_difference(part: Difference) -> None:
+    """Draw the lines of a diff: those of A on a red ground, those of B on a green one."""
+    rows = "".join(map(_changed, part.lines))
+    region = f'tabindex="0" role="region" aria-label="{as_html(part.title)}"'
+    if rows:
+        st.html(f'{STYLE}<div class="lab-code diff" {region}>{rows}</div>')
+
+
+def _changed(line: str) -> str:
+    kind = "file" if line[:3] in _HEADS else _KINDS.get(line[:1], "near")
+    text = line[:1] + " " * _indent(line[1:]) + as_html(line[1:])
+    return f'<div class="{kind}">{text}</div>'
 
 
 def show_shares(shares: Shares) -> None:

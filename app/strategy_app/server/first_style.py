@@ -31,7 +31,8 @@ _ROW_PX = 35
 _ANSWER = (
     ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
 )
-"""The columns of the page Why. On a phone the second one, the findings, comes first."""
+"""The columns of the page Why. On a phone the second one, the findings, comes first, and is
+before the numbers that are above both."""
 
 
 _BARS = (
@@ -80,6 +81,7 @@ FIRST_STYLE = f"""
 .st-key-run_picker {{min-height:2.5rem}}
 @media not (max-width:{NARROW}) {{ .st-key-run_actions {{min-height:2.5rem}} }}
 .st-key-form_note {{min-height:2.8rem}}
+.st-key-measured_gain a p {{text-decoration:underline}}
 .st-key-cause_so_far {{min-height:7.5rem}}
 {_RESERVED}
 @media (max-width:{NARROW}) {{
@@ -88,6 +90,7 @@ FIRST_STYLE = f"""
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}
+  .st-key-why_first {{flex-direction:column-reverse}}
 }}
 @media not (max-width:{NARROW}) {{
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])

@@ -1,7 +1,8 @@
 """The two sides of a comparison: one run or more each, and a segment, from `?a=..&b=..`.
 
 By default, A is the run that was looked at last, otherwise the newest that can be compared; B is
-the newest other run that can be compared with A.
+the newest other run that can be compared with A. If that is a run of somebody's own program which
+was recorded before, it is B, and the run before is A.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from strategy_app.server.first_style import NARROW
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.more_runs import offer_repetitions, pick_more
 from strategy_app.widgets.picker import LAST_RUN, pick_run
+from strategy_app.widgets.recorded_again import earlier_run
 from strategy_app.widgets.runs_folder import RunEntry
 from strategy_app.widgets.segments import segment_titles
 from strategy_app.widgets.text import as_markdown, plain
@@ -72,6 +74,10 @@ def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     first = names.index(asked) if asked in names else _usual(runs, runs) or 0
     found = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
     other = first if found is None else found
+    if not {"a", "b"} & st.query_params.keys():
+        before = earlier_run(runs[first].path)
+        if before is not None and before.name in names:
+            first, other = names.index(before.name), first
     st.html(_STYLE)
     left, middle, right = st.container(key="sides").columns([8, 1.4, 8])
     with left:
@@ -113,7 +119,11 @@ def why_no_other(runs: list[RunEntry], a: Side) -> str:
 
 
 def _like(runs: list[RunEntry], own: RunEntry) -> list[RunEntry]:
-    """Return the other runs of the same workload."""
+    """Return the other runs of the same workload, or of the same program of somebody's own."""
+    if own.program is not None:
+        again = [each for each in runs if each is not own and own.program.is_same(each.program)]
+        if again:
+            return again
     workload = (own.spec or {}).get("workload")
     same = [entry for entry in runs if (entry.spec or {}).get("workload") == workload]
     return [entry for entry in same if entry is not own]

@@ -9,7 +9,7 @@ from typing import Any
 from strategy_app.widgets.text import plain, run_name, workload_name
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
-from strategy_profiles.run.manifest import read_run_file, why_damaged
+from strategy_profiles.run.manifest import Program, read_run_file, why_damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class RunEntry:
     is_damaged: bool = False
     """Whether there is a `run.json` that cannot be read."""
     tags: tuple[str, ...] = ()
+    program: Program | None = None
+    """Somebody's own, if it is known."""
 
     @property
     def title(self) -> str:
@@ -104,4 +106,5 @@ def _entry(path: Path) -> RunEntry:
         identity.spec if identity else None,
         is_damaged,
         tuple(identity.tags) if identity else (),
+        identity.program if identity else None,
     )

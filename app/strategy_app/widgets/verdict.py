@@ -20,13 +20,15 @@ from strategy_profiles.replay.finding_gain import findings_with_gains
 from strategy_profiles.tables.store import Profile
 
 SHOWN = 3
+LONG = 240
+"""Characters of a headline that is smaller on a phone: the remedy is to be in sight, too."""
 _CODE = re.compile(r"`([^`]+)`")
 _HEADLINE = """<style>
 .lab-headline {font-size:1.45rem; line-height:1.4; margin:.1rem 0 .3rem; overflow-wrap:anywhere;
   max-width:70rem; text-wrap:pretty}
 .lab-headline b {font-weight:650}
 .lab-headline code {font-size:.8em}
-@media (max-width:48rem) {.lab-headline {font-size:1.2rem}}
+@media (max-width:48rem) {.lab-headline {font-size:1.2rem} .lab-headline.long {font-size:1.05rem}}
 </style>"""
 
 
@@ -48,12 +50,13 @@ def part_as_html(part: str) -> str:
 
 def show_sentence(sentence: str) -> None:
     """A page's answer in large type; `sentence` is HTML, its names already escaped."""
-    st.html(f'{_HEADLINE}<div class="lab-headline">{bound(sentence)}</div>')
+    kind = "lab-headline long" if len(sentence) > LONG else "lab-headline"
+    st.html(f'{_HEADLINE}<div class="{kind}">{bound(sentence)}</div>')
     note_first_sentence()
 
 
 def show_findings(
-    facts: Facts, headline: str, offer: Callable[[Finding], None] = lambda _finding: None
+    facts: Facts, headline: str, offer: Callable[[Finding, bool], None]
 ) -> list[DeltaGenerator]:
     """What to do, by cause, the largest cost first.
 
@@ -62,7 +65,7 @@ def show_findings(
 
     Args:
       headline: what stands above: the sentence of a finding is not repeated.
-      offer: draws below a finding what the lab can do about it.
+      offer: draws below a finding what can be done about it; it is given whether that is the first.
     """
     found = findings(facts)
     st.header(
@@ -81,15 +84,20 @@ def show_findings(
         )
         return []
     show = partial(_show_one, headline=headline, offer=offer, has_failed=facts.failure is not None)
-    places = [show(finding) for finding in found[:SHOWN]]
+    shown = [show(place, finding) for place, finding in enumerate(found[:SHOWN])]
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
-            places += [show(finding) for finding in found[SHOWN:]]
-    return places
+            shown += [show(place, finding) for place, finding in enumerate(found[SHOWN:], SHOWN)]
+    return shown
 
 
 def _show_one(
-    finding: Finding, headline: str, offer: Callable[[Finding], None], *, has_failed: bool
+    place: int,
+    finding: Finding,
+    headline: str,
+    offer: Callable[[Finding, bool], None],
+    *,
+    has_failed: bool,
 ) -> DeltaGenerator:
     is_first = finding.sentence in headline
     unknown = "Failure" if is_first and has_failed else "Cost unknown"
@@ -105,15 +113,15 @@ def _show_one(
             advice = f"Try: {sentence_as_markdown(finding.advice)}"
             if is_first:
                 st.markdown(advice)
-                place = st.empty()
+                gain = st.empty()
             else:
                 st.markdown(sentence_as_markdown(finding.sentence))
-                place = st.empty()
+                gain = st.empty()
                 st.caption(advice)
             if finding.change is not None:
                 st.code(finding.change.difference, language=None)
-            offer(finding)
-    return place
+            offer(finding, place == 0)
+    return gain
 
 
 def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) -> None:

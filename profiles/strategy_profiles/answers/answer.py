@@ -246,6 +246,12 @@ class Table(Part, frozen=True):
         return bool(self.depths or self.groups)
 
 
+class Difference(Part, frozen=True):
+    """What has changed in a text, as the lines of a unified diff."""
+
+    lines: tuple[str, ...]
+
+
 class Missing(Part, frozen=True):
     """A part that is not there: why, and what to do."""
 

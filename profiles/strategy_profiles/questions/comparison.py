@@ -10,6 +10,7 @@ from strategy_profiles.analysis.breakdown import StepBreakdown
 from strategy_profiles.analysis.compare.each import AgainstFirst, EachRow, each_row
 from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
+from strategy_profiles.analysis.compare.source_difference import difference, files_of_both
 from strategy_profiles.analysis.compare.text import (
     answer,
     change_interval,
@@ -21,6 +22,7 @@ from strategy_profiles.answers.answer import (
     Bars,
     Bold,
     Column,
+    Difference,
     KeyNumber,
     Missing,
     Part,
@@ -46,6 +48,8 @@ _DEFINED_AS = {
     "late_ms": "slowest",
 }
 """Metrics of a comparison whose definition has another name."""
+MOST_CHANGED = 200
+"""Lines of a diff that are shown."""
 _ONE_RUN_EACH = "One run each: these numbers do not include the variation between runs."
 
 
@@ -280,7 +284,25 @@ def spec_fields(
     )
 
 
+def changed_lines(a: Mapping[str, str], b: Mapping[str, str]) -> Part:
+    """Return how the files of a program differ, as far as both runs have recorded them."""
+    title = "Changed lines"
+    files = files_of_both(a, b)
+    if not files:
+        return Missing("lines", title, "the source was not recorded in both runs")
+    names = units.listed([file.rpartition("/")[2] for file in files])
+    lines = difference(a, b)
+    if not lines:
+        return Difference("lines", title, (), notes=(f"None: {names} did not change.",))
+    notes = [f"A has the lines with -, B those with +, as each has recorded {names}."]
+    if len(lines) > MOST_CHANGED:
+        notes.append(f"The first {MOST_CHANGED} of {len(lines):,} lines.")
+    return Difference("lines", title, tuple(lines[:MOST_CHANGED]), notes=tuple(notes))
+
+
 def fields_of(compared: RunComparison) -> Part:
-    """Return the differences between the specs of the first run of each side."""
+    """Return the differences between the specs, or the lines, of the first run of each side."""
     a, b = compared.a[0], compared.b[0]
+    if compared.is_one_program:
+        return changed_lines(a.sources, b.sources)
     return spec_fields(a.spec, b.spec, is_one_run=compared.is_one_run)

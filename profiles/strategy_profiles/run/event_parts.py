@@ -125,6 +125,15 @@ class SourceLine(Struct, frozen=True):
     """The line itself, with its indentation."""
 
 
+class SourceFile(Struct, frozen=True):
+    """A file of the program as it was when it ran."""
+
+    file: Name
+    """Path of the source file."""
+    text: Text
+    """All of it."""
+
+
 class Loop(Struct, frozen=True):
     """An outermost `for` or `while` statement of the program."""
 

@@ -29,6 +29,7 @@ from strategy_profiles.run.event_parts import (
     ProcessUse,
     ServedVariable,
     Server,
+    SourceFile,
     SourceLine,
     StackPlace,
     TableFile,
@@ -431,6 +432,8 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     """The lines around the innermost ones of its places, that no event before had."""
     cpu_us: Annotated[list[Count], Meta(max_length=MOST_ITEMS)] = []
     """Processor time of the process between two samples, as `after_us`, in microseconds."""
+    sources: Annotated[list[SourceFile], Meta(max_length=MOST_ITEMS)] = []
+    """The program's files that no event before had, unless they are large."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -7,6 +7,8 @@ keys or on spaces. Earlier versions wrote none; their files are read as they are
 
 from __future__ import annotations
 
+import hashlib
+import shlex
 import time
 import uuid
 import zlib
@@ -22,13 +24,19 @@ from strategy_profiles.errors import RunFolderError
 from strategy_profiles.guards import read_file
 from strategy_profiles.run.layout import RUN_FILE
 from strategy_profiles.spec.field_types import Json, Name, Small, TimeNs
-from strategy_profiles.spec.limits import LARGEST_RUN_FILE_BYTES, MOST_TAGS, MOST_WORKERS
+from strategy_profiles.spec.limits import (
+    LARGEST_RUN_FILE_BYTES,
+    LONGEST_NAME,
+    MOST_TAGS,
+    MOST_WORKERS,
+)
 from strategy_profiles.spec.stored_spec import check_spec
 from strategy_profiles.user_input.text import as_utf8
 from strategy_profiles.whole_files import create_file, replace_file
 
 RUN_VERSION = 1
 _CHECKSUM = "values_crc32"
+_DIGITS = 32
 ENGINE = "engine"
 """`recorded_by` of a run that a launcher of the lab started."""
 WAITS = "wait"
@@ -57,6 +65,35 @@ class ClusterIdentity(Struct, frozen=True):
     """By process number."""
 
 
+class Program(Struct, frozen=True):
+    """The program of a run that recorded somebody's own. Runs of equal programs are compared."""
+
+    script: Name
+    """Path of the script; of `-m`, the folder and the module."""
+    arguments: Name = ""
+    """Digest of its arguments, which may hold passwords and are not kept; empty without any."""
+    command: Name = ""
+    """How to record it again, without its arguments."""
+
+    def is_same(self, other: Program | None) -> bool:
+        """Whether another run is of this program, with the same arguments."""
+        return other is not None and (self.script, self.arguments) == (
+            other.script,
+            other.arguments,
+        )
+
+
+def program_of(script: str, arguments: Sequence[str], command: Sequence[str]) -> Program:
+    """Return what is kept of a program: `command` is how it was started, without arguments."""
+    told = "\0".join((script, *arguments)).encode(errors="surrogateescape")
+    digest = hashlib.sha256(told).hexdigest()[:_DIGITS] if arguments else ""
+    return Program(_cut(script), digest, _cut(shlex.join(command)))
+
+
+def _cut(text: str) -> str:
+    return as_utf8(text)[:LONGEST_NAME]
+
+
 class RunIdentity(Struct, frozen=True):
     """The identity of a run."""
 
@@ -77,6 +114,8 @@ class RunIdentity(Struct, frozen=True):
     """The same of the folders that a run of several hosts was collected from."""
     tags: Annotated[list[Name], Meta(max_length=MOST_TAGS)] = []
     """Words that the user has put on the run, in alphabetical order."""
+    program: Program | None = None
+    """Null if it is not somebody's own, or code without a file."""
     schema_version: Small = RUN_VERSION
     """Version of this format."""
 
@@ -94,6 +133,7 @@ def create_run_file(
     cluster: dict[str, Any] | None = None,
     name: str | None = None,
     parts: Sequence[str] = (),
+    program: Program | None = None,
 ) -> RunIdentity:
     """Create the run folder and its `run.json`.
 
@@ -107,6 +147,7 @@ def create_run_file(
         cluster=None if cluster is None else converted(cluster, ClusterIdentity),
         uid=uuid.uuid4().hex,
         parts=list(parts),
+        program=program,
     )
     if not create_file(run / RUN_FILE, _text_of(msgspec.to_builtins(identity))):
         raise _holds_another(run)

@@ -172,6 +172,7 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
             created_ns=earliest.identity.created_ns,
             cluster=msgspec.to_builtins(earliest.identity.cluster),
             name=run.resolve().name,
+            program=earliest.identity.program,
             parts=[uid for piece in pieces for uid in (piece.identity.uid, *piece.identity.parts)],
         )
         draft.replace(run)

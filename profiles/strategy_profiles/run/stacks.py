@@ -37,6 +37,8 @@ class Stacks(Struct, frozen=True):
     loops: Sequence[Loop] = ()
     around: Mapping[tuple[str, int], str] = {}
     """Text by file and line number, of lines that were sampled and of those around them."""
+    sources: Mapping[str, str] = {}
+    """Text of the program's files by path, as far as it was recorded."""
 
     @property
     def count(self) -> int:
@@ -99,4 +101,5 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         places,
         [loop for event in events for loop in event.loops],
         {(each.file, each.line): each.text for event in events for each in event.around},
+        {each.file: each.text for event in events for each in event.sources},
     )

@@ -15,6 +15,7 @@ from strategy_profiles.answers.answer import (
     Bold,
     Code,
     Column,
+    Difference,
     Missing,
     Part,
     Table,
@@ -23,6 +24,9 @@ from strategy_profiles.answers.answer import (
 from strategy_profiles.answers.text import by_group, cut, is_text, most_rows, written
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.palette import PART_COLOURS, phase_name
+
+_OF_CHANGE = {"+": "green", "-": "red"}
+"""The style of a line of a diff by its first character."""
 
 
 def print_answer(answer: Answer, out: Console) -> None:
@@ -53,6 +57,10 @@ def print_parts(parts: Iterable[Part], out: Console) -> None:
             out.print(_bars(part))
         elif isinstance(part, Code):
             _print_code(part, out)
+        elif isinstance(part, Difference):
+            out.print(plain_text(part.title, "italic"))
+            for line in part.lines:
+                out.print(plain_text(line, _OF_CHANGE.get(line[:1], "dim")), soft_wrap=True)
         elif isinstance(part, Missing) and not part.needs_new_run:
             title = f"{part.title}: " if part.title else ""
             out.print(plain_text(f"{title}{part.reason}. {part.remedy}".strip(), "dim"))

@@ -24,7 +24,7 @@ def print_comparison(compared: RunComparison, checks: Sequence[LimitCheck]) -> N
     """Print the answer and what became of every limit."""
     out = Console()
     print_answer(comparison(compared), out)
-    if compared.spec_changes:
+    if compared.spec_changes or (compared.is_one_program and not compared.is_one_run):
         print_parts([fields_of(compared)], out)
     if checks and compared.times.unit == "step":
         out.print(plain_text(_GATE_OF_ONE))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+DEFAULT_RUNS = Path("runs")
+
 
 def add_output(parser: argparse.ArgumentParser, help_text: str) -> None:
     """Add `-o`: the run folder to write."""
@@ -16,7 +18,7 @@ def add_runs(parser: argparse.ArgumentParser, help_text: str = "folder of run fo
     parser.add_argument(
         "--runs",
         type=Path,
-        default=Path("runs"),
+        default=DEFAULT_RUNS,
         metavar="DIR",
         help=f"{help_text} (default: %(default)s)",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import strategy_profiles
 from strategy_profiles.analysis.compare.document import comparison_document
@@ -12,6 +13,7 @@ from strategy_profiles.analysis.compare.each import compare_each
 from strategy_profiles.analysis.compare.limits import check_limit, parse_limit
 from strategy_profiles.analysis.compare.run_comparison import METRICS, compare_sets
 from strategy_profiles.errors import LabError
+from strategy_profiles.run.same_program import earlier_runs
 from strategy_profiles.user_input.arguments import whole
 
 HELP = "is run B faster than run A, or is it noise?"
@@ -31,13 +33,14 @@ EPILOG = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.usage = (
-        "strategy-lab compare A B | A B C ... | A1 A2 A3 ... --against B1 B2 B3 ... [options]"
+        "strategy-lab compare A B | B | A B C ... | A1 A2 A3 ... --against B1 B2 B3 ... [options]"
     )
     parser.add_argument(
         "runs",
         nargs="+",
         metavar="RUN",
-        help="A and B; up to six: each against the first; with --against, every run of A",
+        help="A and B; B alone: against the run before of the same traced program; up to six: each "
+        "against the first; with --against, every run of A",
     )
     parser.add_argument("--against", nargs="+", metavar="B", help="the runs of side B")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -108,9 +111,22 @@ def _each(args: argparse.Namespace) -> int:
     return 0 if all(item.compared for item in found) else 2
 
 
+def _run_before(run: Path) -> Path:
+    """The last run before it of the same program; raises LabError if there is none."""
+    before = earlier_runs(run) if run.is_dir() else []
+    if not before:
+        raise LabError(
+            f"There is no earlier run of the program of {run}",
+            advice="Name two runs: strategy-lab compare A B",
+        )
+    return before[0]
+
+
 def _sides(runs: Sequence[str], against: Sequence[str] | None) -> tuple[list[str], list[str]]:
     if against is not None:
         return list(runs), list(against)
+    if len(runs) == 1:
+        return [str(_run_before(Path(runs[0])))], [runs[0]]
     if len(runs) != 2:
         raise LabError(
             f"compare takes two runs or more, not {len(runs)}",

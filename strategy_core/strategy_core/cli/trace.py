@@ -6,18 +6,20 @@ import argparse
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from strategy_core.cli._live import open_live_page
-from strategy_core.cli._options import add_output, add_runs, add_set
+from strategy_core.cli._options import DEFAULT_RUNS, add_output, add_runs, add_set
 from strategy_core.tracing.command import environment_of, name_of, python_command
 from strategy_core.tracing.own_lines import say
 from strategy_core.tracing.settings import Settings
 from strategy_core.tracing.watcher import run_watched
 from strategy_profiles.extras import require
-from strategy_profiles.run.manifest import WAITS, create_run_file
+from strategy_profiles.run.manifest import WAITS, Program, create_run_file, program_of
 from strategy_profiles.run.new_name import in_folder, numbered_name
+from strategy_profiles.run.same_program import earlier_runs
 
 if TYPE_CHECKING:
     from strategy_core.cluster.discovery.task_address import OwnTask
@@ -62,15 +64,16 @@ def run(args: argparse.Namespace) -> int:
     command = python_command(args.program, args.module, args.code)
     capture = capture_of(args.set)
     name = name_of(args.program, args.module)
+    program = None if args.idle else _program(args, command)
     own_task = None if args.idle else _own_task()
 
     def create(folder: Path) -> Path:
         if own_task is not None:
             from strategy_core.launcher.claim import claim_part
 
-            claim_part(folder, None, own_task)
+            claim_part(folder, None, own_task, program)
         else:
-            create_run_file(folder, recorded_by=WAITS if args.idle else "record")
+            create_run_file(folder, recorded_by=WAITS if args.idle else "record", program=program)
         return folder
 
     folder = in_folder(args.output, lambda: args.runs / numbered_name(args.runs, [name]), create)
@@ -89,6 +92,26 @@ def run(args: argparse.Namespace) -> int:
     run_watched(folder, worker, become_program, _what_next(folder, is_idle=args.idle))
 
 
+def _program(args: argparse.Namespace, command: Sequence[str]) -> Program | None:
+    """What the run keeps of the program; None of code without a file.
+
+    Args:
+      command: what runs it: Python, then the script, or `-m` and the module.
+    """
+    options = [part for change in args.set for part in ("--set", change)]
+    runs = args.output.parent if args.output else args.runs
+    if runs != DEFAULT_RUNS:
+        options += ["--runs", str(runs)]
+    begin = ["strategy-lab", "trace", *options]
+    if args.module is not None:
+        _, _, module, *arguments = command
+        return program_of(f"{Path.cwd()} -m {module}", arguments, [*begin, "-m", module])
+    if args.code is not None:
+        return None
+    _, script, *arguments = command
+    return program_of(str(Path(script).resolve()), arguments, [*begin, args.program[0]])
+
+
 def _own_task() -> OwnTask | None:
     """This process's task in its cluster, without what reads clusters if it is in none."""
     if not os.environ.get("TF_CONFIG"):
@@ -103,8 +126,14 @@ def _what_next(folder: Path, *, is_idle: bool) -> str:
     page = f"strategy-lab ui --runs {shlex.quote(str(folder.parent))}"
     if is_idle:
         return f"the program has ended. For what was attached: {page}"
-    summary = f"strategy-lab summary {shlex.quote(str(folder))}"
-    return f"recorded into {folder}. What limits the program: {summary}, or {page}"
+    run = shlex.quote(str(folder))
+    against = (
+        f" Against the run before: strategy-lab compare {run}." if earlier_runs(folder) else ""
+    )
+    return (
+        f"recorded into {folder}.{against} What limits the program: strategy-lab summary {run}, or "
+        f"{page}"
+    )
 
 
 def capture_of(changes: list[str]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.event_files import EventSource, read_sources
 from strategy_profiles.run.events import Exited, SegmentOpened
 from strategy_profiles.run.layout import RUN_FILE, worker_folder
-from strategy_profiles.run.manifest import create_run_file, read_run_file
+from strategy_profiles.run.manifest import Program, create_run_file, read_run_file
 from strategy_profiles.run.status import derive_status
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.user_input.text import shown
@@ -37,7 +37,9 @@ def claim(folder: Path, spec: RunSpec) -> None:
     create_run_file(folder, spec.to_json())
 
 
-def claim_part(folder: Path, spec: RunSpec | None, own_task: OwnTask) -> None:
+def claim_part(
+    folder: Path, spec: RunSpec | None, own_task: OwnTask, program: Program | None = None
+) -> None:
     """Make one process's part of `folder` its own; raises RunFolderError.
 
     Hosts may share the folder, and whichever comes first names the run; or each has its own, to be
@@ -53,7 +55,7 @@ def claim_part(folder: Path, spec: RunSpec | None, own_task: OwnTask) -> None:
         _check_space(folder)
         try:
             if spec is None:
-                create_run_file(folder, recorded_by="record", cluster=cluster)
+                create_run_file(folder, recorded_by="record", cluster=cluster, program=program)
             else:
                 create_run_file(folder, spec.to_json(), cluster=cluster)
         except RunFolderError:

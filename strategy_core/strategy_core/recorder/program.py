@@ -6,6 +6,7 @@ what TensorFlow does not reveal stays unknown.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -33,9 +34,18 @@ from strategy_profiles.reporting import units
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import FinishedStatus, Note, SegmentOpened
 from strategy_profiles.run.layout import worker_folder
-from strategy_profiles.run.manifest import create_run_file
+from strategy_profiles.run.manifest import Program, create_run_file, program_of
 from strategy_profiles.run.topology import has_coordinator
 from strategy_profiles.spec.run_spec import Capture
+
+
+def _own_program() -> Program | None:
+    """The script that this process runs; None of a notebook, a module or code without a file."""
+    main = sys.modules.get("__main__")
+    file, script = getattr(main, "__file__", None), sys.argv[0] if sys.argv else ""
+    if not file or not script or Path(file).resolve() != Path(script).resolve():
+        return None
+    return program_of(str(Path(script).resolve()), sys.argv[1:], ["python", script])
 
 
 class ProgramRecorder:
@@ -52,7 +62,7 @@ class ProgramRecorder:
     ) -> None:
         self.path = Path(path)
         if worker_number() == 0:  # in a cluster, the leader creates the run that all workers share
-            create_run_file(self.path, recorded_by="record")
+            create_run_file(self.path, recorded_by="record", program=_own_program())
         self.recorder = join_run(self.path, capture)
         self._strategy = strategy
         self._global_batch_size = global_batch_size

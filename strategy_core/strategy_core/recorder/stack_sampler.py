@@ -38,6 +38,7 @@ from strategy_profiles.run.event_parts import (
     CHANGEABLE,
     LONGEST_LINE,
     Loop,
+    SourceFile,
     SourceLine,
     StackFrame,
     StackPlace,
@@ -62,7 +63,9 @@ _MOST_CHANGEABLE = 20
 AROUND = 2
 """Lines before and after a sampled one that are kept with it."""
 _LARGEST_FILE = 1 << 18
-"""Characters of a source file whose loops are looked for."""
+"""Characters of a source file whose loops are looked for, and whose text is kept."""
+_MOST_SOURCE = 1 << 20
+"""Characters of all source files that a run keeps."""
 _NO_STATEMENT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -122,6 +125,7 @@ class StackSampler:
         """Stacks by their functions, the innermost first, and the lines of the program's."""
         self._files: set[str] = set()
         self._lines: set[tuple[str, int]] = set()
+        self._source_left = _MOST_SOURCE
 
     def start(self) -> None:
         self._sampler.start()
@@ -255,9 +259,20 @@ class StackSampler:
             loops=[loop for file in files for loop in outermost_loops(file)],
             around=self._new_lines(stacks, files),
             cpu_us=self._used_us,
+            sources=self._sources(files),
         )
         self._since_ns, self._after_us, self._used_us, self._place = self._last_ns, [], [], []
         self._log.write(event)
+
+    def _sources(self, files: Iterable[str]) -> list[SourceFile]:
+        """The texts of new files of the program, as far as they are not too many or too large."""
+        found = []
+        for file in files:
+            text = "".join(linecache.getlines(file))
+            if text and len(text) <= min(_LARGEST_FILE, self._source_left):
+                self._source_left -= len(text)
+                found.append(SourceFile(file, text))
+        return found
 
     def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:
         """The lines around those at which these stacks are, that were not written before; of files

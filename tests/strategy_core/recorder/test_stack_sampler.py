@@ -18,6 +18,7 @@ from types import ModuleType
 
 import pytest
 
+from strategy_core.recorder import stack_sampler
 from strategy_core.recorder.stack_sampler import Stack, StackSampler, outermost_loops
 from strategy_profiles.run.layout import WorkerFolder
 from strategy_profiles.run.stacks import read_stacks
@@ -51,6 +52,16 @@ def test_the_line_that_takes_the_time_is_the_one_that_is_sampled(tmp_path: Path)
     ]
     assert sum(inside) >= 0.8 * stacks.count
     assert stacks.program_ns == 1
+
+
+def test_the_source_of_the_program_is_kept(tmp_path: Path) -> None:
+    sources = read_stacks(_sampled(tmp_path)).sources
+    assert sources[__file__] == Path(__file__).read_text()
+
+
+def test_large_source_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack_sampler, "_MOST_SOURCE", 100)
+    assert __file__ not in read_stacks(_sampled(tmp_path)).sources
 
 
 def test_samples_count_for_the_whole_time(tmp_path: Path) -> None:

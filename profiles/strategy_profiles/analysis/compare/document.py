@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from strategy_profiles.analysis.compare.comparison import CONFIDENCE
 from strategy_profiles.analysis.compare.limits import LimitCheck
 from strategy_profiles.analysis.compare.run_comparison import ComparedRun, RunComparison
+from strategy_profiles.analysis.compare.source_difference import difference
 
 
 def _side(runs: Sequence[ComparedRun]) -> dict[str, Any]:
@@ -55,6 +56,9 @@ def comparison_document(compared: RunComparison, checks: Sequence[LimitCheck]) -
             for check in checks
         ],
         "spec_changes": list(compared.spec_changes),
+        "changed_lines": difference(compared.a[0].sources, compared.b[0].sources)
+        if compared.is_one_program
+        else None,
         "explanation": compared.explanation,
         "warnings": list(compared.warnings),
     }

@@ -41,6 +41,7 @@ from strategy_profiles.reporting.spec_changes import describe
 
 if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened
+    from strategy_profiles.run.manifest import Program
     from strategy_profiles.tables.store import Profile
 
 
@@ -101,6 +102,10 @@ class ComparedRun(Struct, frozen=True):
     """Of the segment, or that the run began with; None for a run of another program."""
     num_compiled: int | None
     """Functions that XLA compiles; None if that is not recorded."""
+    program: Program | None
+    """None if the lab has started the run, or its program is not known."""
+    sources: Mapping[str, str]
+    """Text of the program's files by path, as far as it was recorded."""
     load: MachineLoad | None
     """How busy the machine was; None if that was not sampled."""
     breakdown: StepBreakdown
@@ -145,6 +150,11 @@ class RunComparison(Struct, frozen=True):
     def has_specs(self) -> bool:
         """Whether the lab can repeat the runs: those of other programs have no spec."""
         return all(run.spec is not None for run in (*self.a, *self.b))
+
+    @property
+    def is_one_program(self) -> bool:
+        """Whether all are runs of one program of somebody's own, with the same arguments."""
+        return _are_one_program([*self.a, *self.b])
 
     @property
     def spec_changes(self) -> tuple[str, ...]:
@@ -263,6 +273,8 @@ def _compared_run(run: Profile, side: str, segment: int | None, *, is_whole: boo
         global_batch_size=opened.global_batch_size,
         spec=None if run.spec is None else opened.spec or run.spec,
         num_compiled=num_compiled(run, opened.segment),
+        program=run.identity.program if run.identity else None,
+        sources=run.stacks(min(run.workers, default=0)).sources,
         load=machine_load(run, opened.segment),
         breakdown=run.once(("breakdown", opened.segment), lambda: step_breakdown(run, opened)),
         numbers=run.once((read.__name__, opened.segment), lambda: read(run, opened)),
@@ -311,6 +323,11 @@ def _check_named_once(runs: Sequence[Profile]) -> None:
     # Two segments of one run may be compared, and a run with itself: the difference is 0.
     if twice and len(paths) > 2:
         raise AnalysisError(f"{', '.join(twice)} is named twice", advice="Name each run once")
+
+
+def _are_one_program(runs: Sequence[ComparedRun]) -> bool:
+    program = runs[0].program
+    return program is not None and all(program.is_same(run.program) for run in runs)
 
 
 def _check_same_workload(runs: Sequence[ComparedRun]) -> None:
@@ -367,6 +384,6 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
             )
     if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
         found.append(busier)
-    if not all(run.spec is not None for _, run in runs):
+    if not (all(run.spec is not None for _, run in runs) or _are_one_program([*a, *b])):
         found.append("Whether all train the same workload is unknown: a run has no spec.")
     return found

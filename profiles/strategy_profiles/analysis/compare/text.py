@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 from strategy_profiles.analysis.compare.comparison import Comparison
 from strategy_profiles.analysis.compare.metrics import MetricChange
@@ -40,6 +41,29 @@ def answer(compared: RunComparison) -> tuple[str, str]:
     verdict, rest = _of_times(compared)
     explained = f" {compared.explanation}" if compared.explanation else ""
     return verdict, rest + _of_throughput(compared.times) + explained
+
+
+def against_earlier(compared: RunComparison) -> str:
+    """Return what the run of B has gained over an earlier one of its program, A, as measured."""
+    rate, loop = compared.metric("loop_examples_per_second"), compared.metric("loop_time_ms")
+    begun = [side[0].timed.started_ns / 1e9 for side in (compared.a, compared.b)]
+    days = [time.strftime("%Y-%m-%d", time.localtime(at_s)) for at_s in begun]
+    day = "" if days[0] == days[1] else f"{days[0]} "
+    when = f"the run of {day}{time.strftime('%H:%M', time.localtime(begun[0]))}"
+    batches = {side[0].global_batch_size for side in (compared.a, compared.b)}
+    if len(batches) > 1 and rate.a and rate.b:  # a step of another batch is another work
+        faster, numbers = rate.b / rate.a, f"{rate.b:,.0f} examples/s, was {rate.a:,.0f}"
+    elif loop.a and loop.b:
+        before = units.milliseconds(loop.a)
+        faster = loop.a / loop.b
+        numbers = f"{units.milliseconds(loop.b)} per step of the loop, was {before}"
+    else:
+        return ""
+    if abs(faster - 1) < DIFFERENCE:
+        return f"About as fast as {when}: {numbers}."
+    if faster < 1:
+        return f"{units.number(1 / faster)} times as slow as {when}: {numbers}."
+    return f"{units.number(faster)} times as fast as {when}: {numbers}."
 
 
 def _of_throughput(times: Comparison) -> str:

@@ -1,0 +1,64 @@
+"""A run of somebody's own program, which was recorded before: what a change has gained."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import streamlit as st
+
+from strategy_app.server.opened import OpenRun, open_run
+from strategy_app.widgets.links import page_link
+from strategy_app.widgets.text import as_markdown
+from strategy_profiles.analysis.compare.partner import why_no_partner
+from strategy_profiles.analysis.compare.run_comparison import compare_runs
+from strategy_profiles.analysis.compare.text import against_earlier
+from strategy_profiles.errors import LabError
+from strategy_profiles.run.same_program import earlier_runs
+from strategy_profiles.tables.store import Profile
+
+_MOST_READ = 5
+"""Limit on the earlier runs that are read."""
+
+
+def show_measured_gain(opened: OpenRun) -> None:
+    """Draw by how much the run is faster than the last one of its program, and a link to both."""
+    before = earlier_run(opened.profile.path)
+    text = "" if before is None else measured_gain(opened, before)
+    if before is None or not text:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="measured_gain"):
+        st.markdown(as_markdown(text, 300), width="content")
+        sides = {"a": before.name, "b": opened.profile.path.name}
+        page_link("compare", "Compare, with the changed lines", query=sides)
+
+
+def show_how_to_record_again(opened: OpenRun) -> None:
+    """Draw the command that records the program again, to copy."""
+    program = opened.profile.identity.program if opened.profile.identity else None
+    if program is None or not program.command:
+        return
+    same = ", with the same arguments" if program.arguments else ""
+    st.caption(f"Then record it again{same}: this page says what the change has gained.")
+    st.code(program.command, language=None)
+
+
+def earlier_run(run: Path) -> Path | None:
+    """The last run of the same program before this one that can be compared."""
+    for before in earlier_runs(run)[:_MOST_READ]:
+        with suppress(LabError):
+            if open_run(before).ask(why_no_partner) is None:
+                return before
+    return None
+
+
+def measured_gain(opened: OpenRun, before: Path) -> str:
+    """A sentence; empty if the two cannot be compared."""
+    try:
+        return opened.ask(_gain_over, str(before), open_run(before).stamp)
+    except LabError:
+        return ""
+
+
+def _gain_over(profile: Profile, before: str, _stamp: str) -> str:
+    return against_earlier(compare_runs(open_run(Path(before)).profile, profile))

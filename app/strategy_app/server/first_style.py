@@ -90,7 +90,7 @@ FIRST_STYLE = f"""
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
   {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}
-  .st-key-why_first {{flex-direction:column-reverse}}
+  .st-key-why_first {{flex-direction:column-reverse !important}}
 }}
 @media not (max-width:{NARROW}) {{
   [class*="st-key-narrow_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-narrow_"])

@@ -86,6 +86,7 @@ FIRST_STYLE = f"""
 {_RESERVED}
 @media (max-width:{NARROW}) {{
   [data-testid=stExpandSidebarButton]::after {{content:"Menu"; font-size:.9rem}}
+  button kbd {{display:none !important}}
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}

@@ -39,7 +39,8 @@ STYLE = f"""
     white-space:normal; overflow-wrap:anywhere}}
   .lab-table tbody th {{font-weight:600}}
   .lab-table tbody th:not(.text)::before {{content:attr(data-label) " "}}
-  .lab-table tbody td {{display:grid; grid-template-columns:minmax(7rem,2fr) 3fr; gap:.6rem}}
+  .lab-table tbody td {{display:grid; grid-template-columns:minmax(7rem,2fr) minmax(0,3fr);
+    gap:.6rem}}
   .lab-table tbody td:empty {{display:none}}
   .lab-table tbody td::before {{content:attr(data-label); opacity:.75}}
 }}

@@ -26,6 +26,7 @@ from strategy_profiles.analysis.compare.comparison import (
     Comparison,
     compare_sides,
 )
+from strategy_profiles.analysis.compare.machine import different_machines
 from strategy_profiles.analysis.compare.mean_difference import paired, welch
 from strategy_profiles.analysis.compare.repetitions import (
     DIFFERENCE,
@@ -123,8 +124,7 @@ def _why_undecided(
     }
     if same:
         return f"run {min(same)[0]} is itself one of the accepted runs"
-    machines = {run.machine.text for run in (*accepted, *runs)}
-    if len(machines) > 1:
+    if machines := different_machines([run.machine for run in (*accepted, *runs)]):
         return f"the runs are from different machines: {', '.join(sorted(machines))}"
     if min(compared.num_runs) < MIN_PAIRS:
         return ONE_RUN if compared.num_runs == (1, 1) else TOO_FEW

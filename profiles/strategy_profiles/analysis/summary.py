@@ -241,10 +241,16 @@ def _environment(found: Environment | None) -> Json:
         "tensorflow": found.tensorflow,
         "python": found.python,
         "devices": msgspec.to_builtins(found.devices),
-        "host": {k: v for k, v in msgspec.to_builtins(found.host).items() if v is not None},
+        "host": _known(found.host),
         "threads": msgspec.to_builtins(found.threads),
     }
+    if found.gpus:
+        known["gpus"] = [_known(gpu) for gpu in found.gpus]
     return _explain(known, NO_THREADS)
+
+
+def _known(found: msgspec.Struct) -> Json:
+    return {k: v for k, v in msgspec.to_builtins(found).items() if v is not None}
 
 
 def _account(found: Account) -> list[Json]:

@@ -13,6 +13,7 @@ from strategy_profiles.analysis.retracing import first_trace_note
 from strategy_profiles.answers.answer import Answer, Bold, Column, Missing, Part, Table, table
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.device_names import folded, short_names
+from strategy_profiles.reporting.gpus import gpu_lines
 from strategy_profiles.reporting.thread_pools import thread_pools
 
 if TYPE_CHECKING:
@@ -97,8 +98,11 @@ def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
     short = short_names(item.device for item in found.devices)
     has_variables, environment = bool(found.variables), profile.environment
     why = profile.unknown.get("variables", "no variable was recorded in this segment")
-    pools = thread_pools(environment.threads if environment else None)
-    sizes = " ".join(f"{label}: {size}." for label, size in pools if size is not None)
+    facts = (
+        *thread_pools(environment.threads if environment else None),
+        *gpu_lines(environment.gpus if environment else ()),
+    )
+    told = " ".join(f"{label}: {value}." for label, value in facts if value is not None)
     columns = (
         Column("device", "Device", "name", value=lambda item: short[item.device]),
         Column("num_ops", "Ops", "count"),
@@ -113,7 +117,7 @@ def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
         "Each device",
         found.devices,
         (*columns, *held) if has_variables else columns,
-        notes=tuple(filter(None, ("" if has_variables else _sentence_of(why), sizes))),
+        notes=tuple(filter(None, ("" if has_variables else _sentence_of(why), told))),
     )
     if has_variables:
         yield table(

@@ -34,6 +34,7 @@ from strategy_profiles.analysis.compare.machine import Machine
 from strategy_profiles.analysis.compare.run_comparison import compare_sets
 from strategy_profiles.analysis.compare.run_time import RunTime
 from strategy_profiles.errors import LabError
+from strategy_profiles.run.event_parts import Gpu
 from tests.plugins.leaves import REPOSITORY
 from tests.replaced import replace
 from tests.synthetic import HOSTILE, write_run
@@ -215,6 +216,13 @@ def test_runs_of_another_time_or_machine_do_not_decide() -> None:
     assert outcome(side(0, 20.0, 6), later, is_steady=True) == "beyond"
     elsewhere = [timed(1 + 2 * i, 30.0, machine=Machine("there", 4)) for i in range(6)]
     assert "different machines" in (time_checks(side(0, 20.0, 6), elsewhere).step.reason or "")
+    cards = [msgspec.structs.replace(HERE, gpus=(Gpu("GPU:0", name),)) for name in ("A", "B")]
+    mine, others = (
+        [timed(first + 2 * i, 20.0, machine=card) for i in range(6)]
+        for first, card in enumerate(cards)
+    )
+    assert "1 × B" in (time_checks(mine, others).step.reason or "")
+    assert time_checks(side(0, 20.0, 6), others).step.outcome == "within", "cards are not known"
     same = side(0, 20.0, 6)
     assert "itself" in (time_checks(same, same).step.reason or "")
 

@@ -19,6 +19,7 @@ from strategy_profiles.analysis.compare.comparison import (
     TimedRun,
     compare_sides,
 )
+from strategy_profiles.analysis.compare.machine import Machine, different_machines
 from strategy_profiles.analysis.compare.metrics import METRICS, changed_metric
 from strategy_profiles.analysis.compare.pairs import neighbours
 from strategy_profiles.analysis.compare.repetitions import (
@@ -33,6 +34,7 @@ from strategy_profiles.analysis.compare.student_t import student_t
 from strategy_profiles.analysis.compare.text import answer, remarks
 from strategy_profiles.answers.html import as_html
 from strategy_profiles.questions.comparison import comparison
+from strategy_profiles.run.event_parts import Gpu
 from tests.event_records import read_records, write_records
 from tests.profiles.analysis.test_run_time import steps_of
 from tests.replaced import replace
@@ -90,6 +92,33 @@ def test_another_tensorflow_or_number_of_cpus_is_a_warning(tmp_path: Path) -> No
     change_environment(same, lambda found: found | {"host": found["host"] | {"cpus": 64}})
     (said,) = (said for said in warnings_of(here, same) if "machines" in said)
     assert said.endswith("and synthetic (64 CPUs)).")
+
+
+def test_other_gpus_of_one_host_are_a_warning(tmp_path: Path) -> None:
+    card = {"name": "GPU:0", "model": "NVIDIA A", "compute_capability": "8.0", "driver": "570"}
+    here, there = (
+        write_run(tmp_path / name, steps=30, windows=0, seed=seed)
+        for seed, name in enumerate(("here", "there"))
+    )
+
+    def said(*gpus: dict[str, Any]) -> list[str]:
+        change_environment(there, lambda found: found | {"gpus": list(gpus)})
+        return [said for said in warnings_of(here, there) if "machines" in said]
+
+    assert not said(card), "the cards of the other run are not known"
+    change_environment(here, lambda found: found | {"gpus": [card]})
+    assert not said(card)
+    assert not said(card | {"driver": None})
+    assert not said(card, card), "the lab shows each run the cards of its spec"
+    for change in ({"model": "NVIDIA B"}, {"compute_capability": "9.0"}, {"driver": "580"}):
+        (warning,) = said(card | change)
+        assert next(iter(change.values())) in warning
+
+
+def test_another_number_of_gpus_is_a_warning_for_programs() -> None:
+    one, two = (Machine("here", 2, gpus=(Gpu("GPU:0"),) * n, num_gpus=n) for n in (1, 2))
+    assert len(different_machines([one, two])) == 2
+    assert different_machines([one, one]) == ()
 
 
 def change_environment(run: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -21,6 +21,7 @@ from strategy_profiles.analysis.compare.student_t import student_t
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import LabError
+from strategy_profiles.reporting.gpus import gpu_kinds
 from strategy_profiles.run.manifest import read_run_file
 from strategy_profiles.run.stamp import stamp_of
 from strategy_profiles.tables.store import load
@@ -93,7 +94,8 @@ def kind_of(run: Profile, segment: int) -> str | None:
     environment = run.environment
     if not spec or environment is None:
         return None
-    machine = [environment.host.name, environment.host.boot, environment.host.cpus]
+    host = environment.host
+    machine = [host.name, host.boot, host.cpus, gpu_kinds(environment.gpus)]
     parts = [spec, segment, machine, environment.tensorflow]
     return json.dumps(parts, sort_keys=True, default=str)
 

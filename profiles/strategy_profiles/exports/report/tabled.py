@@ -9,6 +9,7 @@ from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.analysis.losses import loss
 from strategy_profiles.exports.report.facts import RunFacts, Section
 from strategy_profiles.reporting import units
+from strategy_profiles.reporting.gpus import gpu_lines
 from strategy_profiles.reporting.thread_pools import thread_pools
 from strategy_profiles.run.event_parts import Host
 from strategy_profiles.run.process_history import read_processes
@@ -45,6 +46,7 @@ def environment(facts: RunFacts) -> Section:
         *thread_pools(found.threads if found else None),
         ("Memory", None if host.memory_bytes is None else units.size(host.memory_bytes)),
         ("Devices", ", ".join(device.name for device in found.devices) if found else None),
+        *gpu_lines(found.gpus if found else ()),
     ]
     spec = json.dumps(profile.spec, indent=2, ensure_ascii=False)
     return Section("environment", "Spec and environment", {"lines": lines, "spec": spec})

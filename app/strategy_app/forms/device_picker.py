@@ -7,6 +7,8 @@ from typing import Any
 
 import streamlit as st
 
+from strategy_app.forms.gpu_cards import states_of_cards
+from strategy_app.widgets.text import as_markdown
 from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import EMULATED_CORES
 from strategy_core.planning.inventory import Inventory
@@ -32,6 +34,8 @@ def pick_devices(
         return {"devices": "tpu", "gpu_memory_mb": None}
     kind = _pick_kind(inventory, strategy, before, key, bound=bound)
     count = _pick_count(inventory, strategy, kind, before, key, bound=bound)
+    if kind == "gpu":
+        _show_cards()
     memory_mb = None
     if kind == "gpu" and count > inventory.count("GPU"):
         memory_mb = st.number_input(
@@ -45,6 +49,12 @@ def pick_devices(
             bind="query-params" if bound else None,
         )
     return {"devices": f"{kind}:{count}", "gpu_memory_mb": memory_mb}
+
+
+def _show_cards() -> None:
+    """NVML's order need not be TensorFlow's, so each card has its address on the bus."""
+    if states := states_of_cards():
+        st.caption("  \n".join(["Cards in the order of their bus:", *map(as_markdown, states)]))
 
 
 def _pick_kind(

@@ -3,6 +3,8 @@
 By the optional package `nvidia-ml-py`. A fact that a card or a driver does not tell is None. NVML
 counts all cards of the machine by their place on the bus, TensorFlow those that
 CUDA_VISIBLE_DEVICES lists, the fastest first: NVML's card 0 need not be GPU:0. Not run on a GPU.
+
+`python -m strategy_core.runtime.nvml` prints the state of each card in words, one a line.
 """
 
 from __future__ import annotations
@@ -144,3 +146,9 @@ def _asked(function: Callable[..., Any] | None, *arguments: Any) -> Any:
 
 def _text(value: str | bytes | None) -> str | None:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+if __name__ == "__main__":
+    found = cards()
+    for card in () if isinstance(found, str) else found:
+        print(state_of(card))

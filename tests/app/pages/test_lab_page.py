@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from strategy_app.forms import device_picker
 from strategy_core.launcher import runs_lock
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
@@ -208,6 +209,19 @@ def test_gpus_are_offered_where_they_are(lab: Path, launcher: PretendedLauncher)
     launcher.devices = (CPU, *GPUS)
     at = press(open_page("lab", lab), "Run")
     assert launcher.launched[0].spec.devices == "gpu:2", errors(at)
+
+
+def test_cards_are_described_where_nvml_knows_them(
+    lab: Path, launcher: PretendedLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = ("NVIDIA A, 20 of 80 GiB of memory used",)
+    monkeypatch.setattr(device_picker, "states_of_cards", lambda: told)
+    assert told[0] not in text_of(open_page("lab", lab)), "no GPU"
+    launcher.devices = (CPU, *GPUS)
+    at = open_page("lab", lab)
+    assert told[0] in text_of(at)
+    monkeypatch.setattr(device_picker, "states_of_cards", lambda: ())
+    assert "cards" not in "".join(item.value for item in rerun(at).caption)
 
 
 def running(lab: Path, launcher: PretendedLauncher) -> tuple[AppTest, PretendedRun, EventLog]:

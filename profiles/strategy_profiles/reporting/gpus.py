@@ -16,7 +16,7 @@ def gpu_kinds(gpus: Sequence[Gpu]) -> list[str]:
 
 
 def gpu_lines(gpus: Sequence[Gpu]) -> tuple[tuple[str, str], ...]:
-    """Return label and value as `thread_pools` does; nothing where there are no GPUs."""
+    """Return label and value as `thread_pools` does; nothing for a run without GPUs."""
     return (("GPUs", "; ".join(gpu_kinds(gpus))),) if gpus else ()
 
 

@@ -46,8 +46,8 @@ _PROGRAM = (
     "before and after is sampled like the loop."
 )
 _LINES = (
-    "Time of the loop by line of the program, from samples of the thread that trains. A step's "
-    "time is at the line that calls it."
+    "Time of the loop and of its first step by line of the program, per step, from samples of the "
+    "thread that trains. A step's time is at the line that calls it."
 )
 
 
@@ -75,7 +75,8 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
         (file.rpartition("/")[2], tuple(map(shown, own)))
         for file, own in groupby(lines, key=lambda each: each.file)
     )
-    return (Code("code", "Which lines take it", files, definition=_LINES),) if files else ()
+    title = "Which lines take it, first step included"
+    return (Code("code", title, files, definition=_LINES),) if files else ()
 
 
 def _lines_that_call_steps(profile: Profile, segment: int) -> set[Line]:

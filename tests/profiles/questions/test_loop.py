@@ -51,7 +51,7 @@ def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
         each for each in answer(run).parts if isinstance(each, Table) and each.key == "account"
     )
     assert len(rows.depths) == len(rows.rows)
-    assert rows.rows[0][0] == "Loop"
+    assert rows.rows[0][0] == "Loop with its first step"
     assert rows.depths[0] == 0
     assert max(rows.depths) >= 2
 
@@ -63,9 +63,9 @@ def test_the_account_of_the_program_has_what_comes_before_and_after_the_loop(run
     parts = {row[0]: (row[1], row[2]) for row in rows.rows}
     assert parts["Program"][1] == pytest.approx(1.0)
     assert parts["Before training"][0] == pytest.approx(2.0, rel=0.01)
-    assert sum(parts[name][1] for name in ("Before training", "Loop")) == pytest.approx(
-        1.0, abs=0.02
-    )
+    assert sum(
+        parts[name][1] for name in ("Before training", "Loop with its first step")
+    ) == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_run_without_a_step_says_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ KINDS = {
         "Until its stack is sampled: under `trace`, until TensorFlow is imported.",
     ),
     "after": ("After training", "From the end of the loop to the end of the process."),
-    "loop": ("Loop", "From the first step's batch, or from where its loop begins, to its end."),
+    "loop": (
+        "Loop with its first step",
+        "From the first step's batch, or from where its loop begins, to its end.",
+    ),
     "first": ("First step", "The first call of the step, and what the loop does before it."),
     "steps": ("Steps", "All further steps, each from asking for its batch until its result."),
     "between": ("Between steps", "From the end of each step to the begin of the next."),

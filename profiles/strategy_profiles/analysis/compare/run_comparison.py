@@ -64,7 +64,7 @@ def busier_for_one_side(
     return (
         f"{takers(loads)} used {busy:.1f} of the machine's {num_cores} CPU cores while {name} "
         f"trained, and {quiet:.1f} while {other} did: part of the difference may be theirs. Record "
-        "both again in turns (strategy-lab run --interleave, --repeat auto)."
+        "both again, in turns."
     )
 
 

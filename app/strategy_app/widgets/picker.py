@@ -11,6 +11,7 @@ from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.banner import show_status
 from strategy_app.widgets.empty import empty
+from strategy_app.widgets.links import page_link
 from strategy_app.widgets.places import show_head, titles
 from strategy_app.widgets.refresh import follow
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
@@ -57,6 +58,7 @@ def run_page(
             page="lab",
             link="New run",
         )
+        page_link("runs", "Record a program, import a profile, or open an example →")
         return None
     with right.container(key="run_picker"):
         entry = pick_run(runs, key="run", label="Run", suits=suits, shows_label=False)

@@ -62,7 +62,10 @@ def test_an_empty_runs_folder_says_what_to_do(page: str, tmp_path: Path) -> None
     assert ("This page shows" in text_of(at)) is (page != "runs")  # it says where runs are stored
     needed = {"cores": "TPUStrategy", "servers": "ParameterServerStrategy"}
     assert needed.get(page, "") in text_of(at)
-    assert "New run →" in [link.label for link in at.get("page_link")]
+    links = [link.label for link in at.get("page_link")]
+    assert "New run →" in links
+    has_others = "Record a program, import a profile, or open an example →" in links
+    assert has_others is (page not in ("runs", "compare"))  # All runs has them on its page
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -366,7 +366,6 @@ def test_cause_and_remedy_are_on_the_first_screen_of_why(
     expect(page.get_by_text(re.compile("^Try: ")).first).to_be_in_viewport(ratio=1)
 
 
-PHONE = {"width": 390, "height": 844}
 OVERLAPS = """() => {
     const links = [...document.querySelectorAll(".st-key-page_row a")];
     const boxes = links.map(link => link.getBoundingClientRect());
@@ -378,20 +377,20 @@ OVERLAPS = """() => {
 
 @pytest.mark.parametrize("name", ["overview", "timeline"])
 def test_the_links_of_a_row_that_wraps_lie_beside_each_other(visit: Visit, name: str) -> None:
-    page = visit(name, run="late", options={"viewport": {"width": 390, "height": 844}})
+    page = visit(name, run="late", options=PHONE)
     assert page.locator(".st-key-page_row a").count() == 6
     assert page.evaluate(OVERLAPS) == 0
 
 
 def test_a_long_name_of_an_op_is_whole_on_a_phone(visit: Visit, server: Server) -> None:
     server.write_run("long-ops", steps=20, windows=1, prefix="a_model/" + "layer_of_a_model" * 3)
-    page = visit("communication", run="long-ops", options={"viewport": PHONE})
+    page = visit("communication", run="long-ops", options=PHONE)
     names = page.locator(".lab-table td:visible", has_text="layer_of_a_model")
     expect(names.first).to_be_visible()
     assert names.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
 
 
 def test_a_phone_has_no_word_of_keys_on_buttons(visit: Visit) -> None:
-    page = visit("lab", options={"viewport": PHONE})
+    page = visit("lab", options=PHONE)
     expect(page.locator(".st-key-run_button button")).to_be_visible()
     expect(page.locator(".st-key-run_button kbd")).to_be_hidden()

@@ -72,10 +72,13 @@ class Attribution:
     """Pairs of a device's index and its gaps."""
     busy: Intervals
     """The times at which any replica computes, moves tensors or waits for another replica."""
+    working: Intervals
+    """The same without the waits: a replica that waits for one that waits for its batch does not
+    work."""
 
 
-_NUM_BUSY = 4
-"""A device's phases before input (delay, compute, transfer, wait) count as busy."""
+_NUM_WORKING = 3
+"""A device's phases delay, compute and transfer count as working, and with `wait` as busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class _DevicePhases:
 def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
     """Split every captured step of every replica. `collectives` are the measured ones."""
     of_replicas, of_cores, gaps = [], [], []
-    busy = Intervals.union()
+    busy, working = Intervals.union(), Intervals.union()
     host = joined.host_inputs
     host_input = Intervals.union((host.start_ns, host.end_ns))
     last_ends = np.sort(joined.ops.end_ns[joined.ops.device >= 0])
@@ -110,13 +113,18 @@ def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
                 delay = delay | _delay_elsewhere(joined, replica)
             cores.append(_device_phases(index, mine, rows, found, host_input, delay))
             of_cores.append(_split(joined, replica, core, cores[-1:]))
-            for phase in cores[-1].phases[:_NUM_BUSY]:
-                busy = busy | phase
+            for phase in cores[-1].phases[:_NUM_WORKING]:
+                working = working | phase
+            busy = busy | cores[-1].phases[_NUM_WORKING]
         if cores:
             of_replicas.append(_split(joined, replica, 0, cores))
     has_cores = bool(joined.graph.core_devices)
     return Attribution(
-        _stack(of_replicas), _stack(of_cores if has_cores else []), tuple(gaps), busy
+        _stack(of_replicas),
+        _stack(of_cores if has_cores else []),
+        tuple(gaps),
+        busy | working,
+        working,
     )
 
 

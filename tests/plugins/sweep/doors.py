@@ -28,7 +28,8 @@ NEEDS = {"sweep": "tensorflow"}
 IMPORTED = {"sweep": "numpy pyarrow pydantic rich yaml"}
 NEW = {"sweep": "New sweep"}
 QUERIES = {"/sweep": NEW}
-PAGES = {"no run": [("sweep", {"sweep": "sweep-1"}), ("sweep", NEW)]}
+PAGES = {"no run": [("sweep", {"sweep": "sweep-1"})], "a run": [("sweep", NEW)]}
+"""Two that follow each other have other titles, by which a test sees that the page is another."""
 
 
 def make_pages(runs: Path) -> None:

@@ -617,16 +617,24 @@ def test_a_finding_names_what_removes_its_cause(
     assert found(ill(key))[key].removal == removal
 
 
+@pytest.mark.parametrize("num_workers", [1, 2])
 def test_a_replica_whose_batch_comes_later_is_sent_to_its_input(
-    ill: Callable[[str], Facts],
+    num_workers: int, ill: Callable[[str], Facts]
 ) -> None:
+    """Replicas of one process take their batches from one pipeline: none of them has an input."""
     facts = ill("straggler")
+    segment = msgspec.structs.replace(facts.segment, num_workers=num_workers)
+    facts = replace(facts, segment=segment)
     replicas = [
         replace(each, input_ms=15.0 if each.replica == 1 else 1.0)
         for each in facts.breakdown.replicas
     ]
     breakdown = replace(facts.breakdown, replicas=tuple(replicas))
-    item = found(replace(facts, breakdown=breakdown))["straggler"]
+    works = found(replace(facts, breakdown=breakdown))
+    if num_workers == 1:
+        assert "straggler" not in works
+        return
+    item = works["straggler"]
     assert item.advice.startswith("Its batch takes 14.0 ms longer than those of the others.")
     assert item.evidence["input_longer_ms"] == pytest.approx(14.0)
     assert found(facts)["straggler"].evidence["input_longer_ms"] is None

@@ -349,3 +349,19 @@ def test_any_timeline_adds_up_exactly(
         phases = _phases(row)
         assert sum(phases.values()) == round(row["wall_ms"] * 1e6)
         assert min(phases.values()) >= 0
+
+
+def test_a_replica_that_waits_for_another_ones_batch_hides_no_stage_of_the_input() -> None:
+    """Replica 0 waits in the all-reduce from 100 on, replica 1 for its batch from 0 to 600."""
+    nodes = [*COLLECTIVE, _node("IteratorGetNext", "IteratorGetNext", 1)]
+    capture = CaptureBuilder()
+    capture.step(0, 0, 1000)
+    capture.add("IteratorGetNext:IteratorGetNext", 0, 600, line="r1")
+    for replica, begin, end in ((0, 0, 100), (1, 600, 700)):
+        capture.add(f"grad_{replica}:Mul", begin, end)
+        name = f"reduce_{replica}:CollectiveReduceV2"
+        capture.add(name, end, 800, line=f"r{replica}", instance_key=5)
+    capture.add("Iterator::Root::Generator", 0, 600, "other")
+    causes = _tables(capture, _nodes(*nodes))["causes"]
+    (stage,) = (row for row in causes if row["kind"] == "input-stage")
+    assert stage["held_ms"] == pytest.approx(500 / 1e6)

@@ -2,13 +2,14 @@
 
 ## What it does
 
-Compares the wait for the batch with the step: more than 15 %, from the host's clock on every
-step, else from captured steps. Names the stage of the input pipeline that is at work for at least
-half of the wait, prefetched or not, and the op that runs Python for most of that. Without such a
-stage, a wait of less than 2 ms is the call of the iterator, not the input; less than 20 ms, if
-stages were at work for a smaller part, or those by which tf.distribute hands batches to devices.
-Neither holds if a collective runs while the program asks for the batch: then workers wait for each
-other there, in each step. Names the worker whose own batch is late.
+Compares the wait for the batch with the step: more than 15 %, from the host's clock on every step,
+else from captured steps. The replicas of one process take their batches from one pipeline, so the
+wait is that of the replica which waits longest. Names the stage of the input pipeline that is at
+work for at least half of the wait, prefetched or not, and the op that runs Python for most of that.
+Without such a stage, a wait of less than 2 ms is the call of the iterator, not the input; less than
+20 ms, if stages were at work for a smaller part, or those by which tf.distribute hands batches to
+devices. Neither holds if a collective runs while the program asks for the batch: then workers wait
+for each other there, in each step. Names the worker whose own batch is late.
 
 ## Why is this slow
 
@@ -41,7 +42,7 @@ from strategy_profiles.analysis.removal import Removal
 from strategy_profiles.reporting import units
 
 KEY = "input-bound"
-ROWS = ("loop/steps/input",)
+ROWS = ("loop/steps/input", "loop/steps/wait")
 MOST_OF_WAIT = 0.5
 """A stage limits if it is at work for this part of the wait for a batch."""
 FEWEST_STEPS = 3
@@ -98,7 +99,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     its batch inside the step, where only the trace sees it."""
     stages = facts.held_up.of_kind("input-stage")
     stage = next((item for item in stages if item.name not in OF_DISTRIBUTE), None)
-    waited_ms = facts.breakdown.mean_ms("input")
+    waited_ms = _waited_ms(facts)
     if waited_ms is None:
         waited_ms = facts.input.mean_ms or 0.0
     if stage is not None and stage.held_ms < MOST_OF_WAIT * waited_ms:
@@ -114,7 +115,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         if is_bound and (facts.input.waiting_ms or 0.0) >= shortest_ms:
             yield _measured_by_host(facts, stage, agrees=agrees)
         return
-    wall, waited = facts.breakdown.mean_ms("wall"), facts.breakdown.mean_ms("input")
+    wall, waited = facts.breakdown.mean_ms("wall"), _waited_ms(facts)
     if not wall or waited is None or waited / wall <= INPUT_BOUND_SHARE or waited < shortest_ms:
         return
     yield finding(
@@ -128,6 +129,18 @@ def find(facts: Facts) -> Iterator[Finding]:
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,
     )
+
+
+def _waited_ms(facts: Facts) -> float | None:
+    """How long a captured step waits for its batch; None if that is not known.
+
+    The replicas of one process take their batches from one pipeline, and the others wait for the
+    one that has its own last: the step waits as long as that one.
+    """
+    waits = [each.input_ms for each in facts.breakdown.replicas if each.input_ms is not None]
+    if waits and facts.segment.num_workers == 1 and facts.breakdown.is_in_sync:
+        return max(waits)
+    return facts.breakdown.mean_ms("input")
 
 
 def _agrees(facts: Facts) -> bool:

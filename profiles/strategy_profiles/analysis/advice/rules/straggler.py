@@ -74,7 +74,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_rare = facts.stragglers.source == "measured" and facts.held_up.num_steps < FEWEST_CAPTURED
     if is_rare and not is_large:
         return
-    if _is_by_chance(facts, late, is_rare=is_rare):
+    if _is_by_chance(facts, late, is_rare=is_rare) or _waits_for_shared_input(facts, late[0]):
         return
     steps = "steps"
     if facts.stragglers.source == "measured":
@@ -109,6 +109,13 @@ def find(facts: Facts) -> Iterator[Finding]:
         injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
     )
     yield replace(found, caused_by=cause[0] if cause else None)
+
+
+def _waits_for_shared_input(facts: Facts, late: ReplicaLateness) -> bool:
+    """Whether it is late by its batch, which its process takes for all its replicas: `input-bound`
+    reports that."""
+    is_shared = facts.segment.num_workers == 1 and not injected_delays(facts.segment)
+    return is_shared and _input_behind(facts, late) is not None
 
 
 def _is_by_chance(facts: Facts, late: Sequence[ReplicaLateness], *, is_rare: bool) -> bool:

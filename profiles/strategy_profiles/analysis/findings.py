@@ -108,18 +108,25 @@ def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
 def _limited(
     account: Account, left: dict[str, float], rows: tuple[str, ...], item: Finding
 ) -> Finding | None:
-    """The finding with the cost that is left for it; None if others have told nearly all of it."""
-    # `loop/between/callback:Heavy` is one of the rows `loop/between/callback`.
-    below = tuple(f"{row}{end}" for row in rows for end in ("/", ":"))
-    own = [path for path in left if path in rows or path.startswith(below)]
-    if item.cost is None or not own:
+    """The finding with the cost that is left for it; None if others have told nearly all of it.
+
+    It takes the time of the rule's first rows before that of the next.
+    """
+    if item.cost is None:
         return item
     claimed_ms = item.cost.ms * account.num_steps
-    available_ms = sum(left[path] for path in own)
-    taken_ms = min(claimed_ms, available_ms)
-    for path in own:
-        left[path] -= taken_ms * left[path] / available_ms if available_ms else 0.0
-    if claimed_ms <= available_ms:
+    is_known, taken_ms = False, 0.0
+    for row in rows:
+        # `loop/between/callback:Heavy` is one of the rows `loop/between/callback`.
+        own = [path for path in left if path == row or path.startswith((f"{row}/", f"{row}:"))]
+        available_ms = sum(left[path] for path in own)
+        is_known |= bool(own)
+        if available_ms:
+            part_ms = min(claimed_ms - taken_ms, available_ms)
+            taken_ms += part_ms
+            for path in own:
+                left[path] -= part_ms * left[path] / available_ms
+    if not is_known or taken_ms >= claimed_ms:
         return item
     if taken_ms < _TOLD_BY_OTHERS * claimed_ms and item.caused_by is None:
         return None

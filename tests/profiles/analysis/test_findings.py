@@ -13,8 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import strategy_profiles
+from strategy_profiles.analysis.account.account import Account
+from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.facts import Facts
-from strategy_profiles.analysis.findings import Finding, findings, gather_facts, main_finding
+from strategy_profiles.analysis.findings import (
+    Finding,
+    findings,
+    gather_facts,
+    main_finding,
+    within_rows,
+)
 from strategy_profiles.analysis.headline import headline
 from strategy_profiles.analysis.input_share import InputShare
 from strategy_profiles.analysis.key_numbers import key_numbers
@@ -293,6 +301,21 @@ def test_each_callback_costs_its_own_row(tmp_path: Path) -> None:
     assert told.cost.share == pytest.approx(
         facts.account.share(facts.account.row("loop/between/callback:A")), rel=0.01
     )
+
+
+def test_a_finding_takes_the_time_of_its_first_rows_before_that_of_others() -> None:
+    lengths = {"loop": 200.0, "loop/steps": 200.0, "loop/steps/input": 100.0}
+    lengths |= {"loop/steps/wait": 100.0}
+    parts = (Row(path, "steps", ms, "measured") for path, ms in lengths.items())
+    account = Account(0, 1, tuple(parts))
+    claims = [
+        (rows, Finding(key, 0, "", "", account.cost(ms, "measured"), {}))
+        for key, ms, rows in (
+            ("a", 80.0, ("loop/steps/input", "loop/steps/wait")),
+            ("b", 70.0, ("loop/steps/wait",)),
+        )
+    ]
+    assert [item.cost.ms for item in within_rows(account, claims) if item.cost] == [80.0, 70.0]
 
 
 def test_a_long_first_step_is_said_and_is_no_fault(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _run_before(run: Path) -> Path:
     if not before:
         raise LabError(
             f"There is no earlier run of the program of {run}",
-            advice="Name two runs: strategy-lab compare A B",
+            advice="Name two runs: strategy-lab compare A B, or several a side with --against",
         )
     return before[0]
 

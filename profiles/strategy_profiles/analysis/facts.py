@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 
 from strategy_profiles.analysis.account.account import Account, account
-from strategy_profiles.analysis.account.first_batches import recorded_lines, shuffle_line
+from strategy_profiles.analysis.account.first_batches import recorded_lines
 from strategy_profiles.analysis.account.op_time import OpTime, lines_of_ops, op_times
 from strategy_profiles.analysis.all_idle import all_idle_ms
 from strategy_profiles.analysis.between_steps import BetweenSteps, between_steps
@@ -146,8 +146,6 @@ class Facts(Struct, frozen=True):
     left out."""
     lines: tuple[SourceLine, ...]
     """Those of the program that were recorded, of the process that trains first."""
-    shuffle_line: SourceLine | None
-    """The only line of the program that shuffles a dataset; None if there are none or several."""
     op_by_op: OpByOp | None
     """How the step runs op by op; None if it is a graph, or was not captured."""
     placed: Placed
@@ -171,8 +169,8 @@ class Facts(Struct, frozen=True):
     is_one_of_several: bool
     """Whether the run has other segments: what is said of all steps then names this one."""
     num_trained: int
-    """Segments of this strategy, size and batch in a recorded program: models that it trains one
-    after the other, each with a first step. 1 in the lab's own runs."""
+    """Segments of this strategy, size and batch in a recorded program: each is a training with a
+    first step of its own. 1 in the lab's own runs."""
     failure: str | None = None
     """Why the run failed, of its last segment; None if it did not, or if the program ended with an
     exit code of its own after some steps: these are what there is to explain."""
@@ -188,6 +186,20 @@ class Facts(Struct, frozen=True):
     def is_imported(self) -> bool:
         """Whether another program recorded it: nothing is known of Python and of the runtime."""
         return self.segment.strategy == IMPORTED
+
+    @property
+    def shares_input(self) -> bool:
+        """Whether all replicas take their batches from one pipeline, that of their process.
+
+        Not known of an imported run: its replicas on a host may be processes of their own.
+        """
+        return self.segment.num_workers == 1 and not self.is_imported
+
+    def only_line(self, *texts: str) -> SourceLine | None:
+        """The only recorded line of the program that has one of these texts; None if there are
+        none or several."""
+        found = [each for each in self.lines if any(text in each.text for text in texts)]
+        return found[0] if len(found) == 1 else None
 
     @property
     def has_gpus(self) -> bool:
@@ -262,7 +274,6 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         ops=op_times(profile, number),
         line_of=lines_of_ops(profile, number),
         lines=recorded_lines(profile),
-        shuffle_line=shuffle_line(profile),
         op_by_op=op_by_op(profile, number),
         placed=placed(profile, segment),
         float16=_computed_in(FLOAT16, profile, number),

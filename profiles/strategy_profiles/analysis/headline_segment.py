@@ -50,8 +50,12 @@ def num_alike(profile: Profile, segment: SegmentOpened) -> int:
 
 
 def _with_steps(profile: Profile) -> list[SegmentOpened]:
-    with_steps = set(np.unique(ints(profile.table("steps"), "segment")).tolist())
-    return [segment for segment in profile.segments if segment.segment in with_steps]
+    numbers = profile.once(("with-steps", -1), lambda: _numbers_with_steps(profile))
+    return [segment for segment in profile.segments if segment.segment in numbers]
+
+
+def _numbers_with_steps(profile: Profile) -> frozenset[int]:
+    return frozenset(np.unique(ints(profile.table("steps"), "segment")).tolist())
 
 
 def _kind(segment: SegmentOpened) -> tuple[object, ...]:
@@ -66,7 +70,8 @@ def _kind(segment: SegmentOpened) -> tuple[object, ...]:
 def _took_ms(profile: Profile, segment: SegmentOpened) -> float:
     """From the start of its first step to the end of its last one."""
     steps = step_times(profile, segment.segment)
-    return float(steps.start_ns[-1] - steps.start_ns[0]) / 1e6 + float(steps.wall_ms[-1])
+    last_ms = float(np.nan_to_num(steps.wall_ms[-1]))
+    return float(steps.start_ns[-1] - steps.start_ns[0]) / 1e6 + last_ms
 
 
 def _slowed(profile: Profile, segments: Sequence[SegmentOpened]) -> SegmentOpened | None:

@@ -124,6 +124,11 @@ class SourceLine(Struct, frozen=True):
     text: Name
     """The line itself, with its indentation."""
 
+    @property
+    def place(self) -> str:
+        """`train.py:12`."""
+        return f"{self.file.rpartition('/')[2]}:{self.line}"
+
 
 class SourceFile(Struct, frozen=True):
     """A file of the program as it was when it ran."""

@@ -354,8 +354,11 @@ def test_first_steps_of_several_models_are_no_cost_that_happens_once(
     assert found is not None
     assert (found.key == "tracing") == comes_back
     if comes_back:
-        assert "trains 4 models one after the other" in found.sentence
-        assert "Make one model" in found.advice
+        assert (
+            "The program trains 4 times, each time with another function of the step"
+            in found.sentence
+        )
+        assert "Make and compile one model" in found.advice
 
 
 def test_a_first_step_that_took_most_of_the_run_comes_before_half_of_each_step(

@@ -13,7 +13,7 @@ import numpy as np
 
 from strategy_profiles.analysis.epoch_ends import recorded_ends
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.run.event_parts import SHUFFLE, SourceLine
+from strategy_profiles.run.event_parts import SourceLine
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile
@@ -51,9 +51,3 @@ def recorded_lines(profile: Profile) -> tuple[SourceLine, ...]:
     """The recorded lines of the program, of the first process."""
     around = profile.stacks(min(profile.workers, default=0)).around
     return tuple(SourceLine(*place, text) for place, text in around.items())
-
-
-def shuffle_line(profile: Profile) -> SourceLine | None:
-    """The only line of the program that shuffles a dataset; None if there are none or several."""
-    found = [each for each in recorded_lines(profile) if SHUFFLE in each.text]
-    return found[0] if len(found) == 1 else None

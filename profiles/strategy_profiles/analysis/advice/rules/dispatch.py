@@ -4,7 +4,7 @@
 
 Adds up the calls into TensorFlow and Keras while no replica runs an op: 30 % of a step or more.
 While a function is traced, the calls prepare it, and this says nothing. The time that
-`python-in-input` tells does not count. Comes after `debugging-ops` if TensorFlow checks every op.
+`python-in-input` reports does not count. Comes after `debugging-ops` if TensorFlow checks every op.
 
 ## Why is this slow
 

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from strategy_profiles.analysis.account.row import Row
 from strategy_profiles.analysis.advice.rows import at_line, cost_of, how_long, large_rows, main_line
 from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.run.event_parts import SHUFFLE
 
 KEY = "epoch-start"
 ROWS = ("loop/between/epoch-start", "loop/steps/first-batch")
@@ -61,11 +62,11 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def _first_batches(facts: Facts, row: Row, between: Row | None = None) -> Finding:
     """The wait for first batches, with what the iterator itself takes: one cause."""
-    where, place, shuffle = at_line(facts, row), row.place, facts.shuffle_line
+    where, place, shuffle = at_line(facts, row), row.place, facts.only_line(SHUFFLE)
     why = "the input pipeline starts again and works before it has one"
     advice = "Cache what does not change (cache()), prefetch, or iterate once over repeat()."
     if shuffle is not None:
-        place = f"{shuffle.file.rpartition('/')[2]}:{shuffle.line}"
+        place = shuffle.place
         where = f" at {place} (`{shuffle.text.strip()}`)"
         why = "shuffle() fills its buffer again"
         advice = (

@@ -138,7 +138,7 @@ def _waited_ms(facts: Facts) -> float | None:
     one that has its own last: the step waits as long as that one.
     """
     waits = [each.input_ms for each in facts.breakdown.replicas if each.input_ms is not None]
-    if waits and facts.segment.num_workers == 1 and facts.breakdown.is_in_sync:
+    if waits and facts.shares_input and facts.breakdown.is_in_sync:
         return max(waits)
     return facts.breakdown.mean_ms("input")
 

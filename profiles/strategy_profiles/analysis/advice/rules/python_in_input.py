@@ -28,7 +28,7 @@ from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import Facts, Finding, finding, of_a_step, per_step
 from strategy_profiles.reporting import units
-from strategy_profiles.run.event_parts import PYTHON_OF_INPUT, SourceLine
+from strategy_profiles.run.event_parts import PYTHON_OF_INPUT
 
 KEY = "python-in-input"
 ROWS = ("loop/steps/idle",)
@@ -41,8 +41,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall, op = facts.breakdown.mean_ms("wall"), beside_calls(facts)
     if not wall or op is None or captures_are_unlike(facts) or op.held_ms / wall < HELD_SHARE:
         return
-    line = _line(facts)
-    at = f" at {line.file.rpartition('/')[2]}:{line.line} (`{line.text.strip()}`)" if line else ""
+    line = facts.only_line(*PYTHON_OF_INPUT)
+    at = f" at {line.place} (`{line.text.strip()}`)" if line else ""
     calls_ms = facts.held_up.held_ms("call")
     share = units.share(min(op.held_ms / calls_ms, 1.0))
     kind = f" ({op.detail})" if op.detail not in (None, op.name) else ""
@@ -57,7 +57,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         "once and cache() it: prefetch hides it from the step, but it holds the GIL, which the "
         "step needs, unless it only sleeps or reads.",
         per_step(facts, op.held_ms, wall),
-        place=f"{line.file.rpartition('/')[2]}:{line.line}" if line else None,
+        place=line.place if line else None,
         input_op=op.name,
         input_op_ms=op.held_ms,
     )
@@ -74,9 +74,3 @@ def without_input_ms(facts: Facts) -> float:
     """Time of the calls of a typical captured step, without the part that this rule reports."""
     op = beside_calls(facts)
     return facts.held_up.held_ms("call") - (op.held_ms if op else 0.0)
-
-
-def _line(facts: Facts) -> SourceLine | None:
-    """The only line of the program that runs Python in the input; None if there are others."""
-    found = [each for each in facts.lines if any(text in each.text for text in PYTHON_OF_INPUT)]
-    return found[0] if len(found) == 1 else None

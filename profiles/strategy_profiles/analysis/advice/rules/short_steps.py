@@ -5,8 +5,7 @@
 Looks for steps of 10 ms or less in which TensorFlow's Python around the calls takes 10 % of a
 typical captured step or more. From 30 % on, `dispatch` says so whatever the step's length. Python
 is sampled every 2 ms: below 4 ms, all time in which no replica runs anything, without another
-cause, counts as the step's start. The time that `python-in-input` tells does not
-count.
+cause, counts as the step's start. The time that `python-in-input` reports does not count.
 
 ## Why is this slow
 

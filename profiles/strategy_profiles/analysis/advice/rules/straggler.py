@@ -114,7 +114,7 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _waits_for_shared_input(facts: Facts, late: ReplicaLateness) -> bool:
     """Whether it is late by its batch, which its process takes for all its replicas: `input-bound`
     reports that."""
-    is_shared = facts.segment.num_workers == 1 and not injected_delays(facts.segment)
+    is_shared = facts.shares_input and not injected_delays(facts.segment)
     return is_shared and _input_behind(facts, late) is not None
 
 

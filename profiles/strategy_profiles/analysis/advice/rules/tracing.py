@@ -3,8 +3,8 @@
 ## What it does
 
 Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
-for the first batch, says so. If a recorded program trains three or more models one after the other,
-each of which has such a first step, says that.
+for the first batch, says so. If a recorded program trains three times or more, each time with such
+a first step, says that.
 
 ## Why is this slow
 
@@ -36,7 +36,7 @@ LONG_FIRST_STEP = 0.2
 """Share of the time of all steps."""
 MOST_OF_STEP = 0.5
 SEVERAL = 3
-"""Models that a program trains one after the other."""
+"""Trainings of a program, one after the other."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -61,12 +61,12 @@ def find(facts: Facts) -> Iterator[Finding]:
         )
     if comes_back := facts.num_trained >= SEVERAL:
         why = (
-            f". The program trains {facts.num_trained} models one after the other, and each "
-            "begins with such a step, which traces and compiles it."
+            f". The program trains {facts.num_trained} times, each time with another function "
+            "of the step, and each begins with such a step, which traces it."
         )
         advice = (
-            "Make one model, and set its weights and those of its optimizer before each training: "
-            "a new model is traced and compiled again."
+            "Make and compile one model, or in a custom loop one tf.function for the step, and set "
+            "the weights and those of the optimizer before each training."
         )
     yield finding(
         facts,

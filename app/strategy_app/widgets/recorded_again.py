@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +24,10 @@ _MOST_READ = 5
 
 def show_measured_gain(opened: OpenRun) -> None:
     """Draw by how much the run is faster than the last one of its program, and a link to both."""
-    before = earlier_run(opened.profile.path)
+    # Which runs were recorded before changes with the folder alone: to find them reads a file of
+    # each run.
+    folder = opened.profile.path.resolve().parent
+    before = _comparable(opened.ask(_earlier, folder.stat().st_mtime_ns))
     text = "" if before is None else measured_gain(opened, before)
     if before is None or not text:
         return
@@ -45,7 +49,15 @@ def show_how_to_record_again(opened: OpenRun) -> None:
 
 def earlier_run(run: Path) -> Path | None:
     """The last run of the same program before this one that can be compared."""
-    for before in earlier_runs(run)[:_MOST_READ]:
+    return _comparable(earlier_runs(run))
+
+
+def _earlier(profile: Profile, _folder_changed_ns: int) -> list[Path]:
+    return earlier_runs(profile.path)
+
+
+def _comparable(earlier: Sequence[Path]) -> Path | None:
+    for before in earlier[:_MOST_READ]:
         with suppress(LabError):
             if open_run(before).ask(why_no_partner) is None:
                 return before

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import math
 import os
 import statistics
+import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -29,8 +31,8 @@ from typing import Any
 import strategy_profiles
 from benchmarks.compare_noise import share
 from strategy_core.launcher.launcher import Launcher
+from strategy_core.processes.import_path import module_command
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.prediction.scaling import ScaledStep, predict_scaling
 from strategy_profiles.spec.run_spec import RunSpec
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -236,16 +238,22 @@ def _predictions(
         held_out = [each for at, each in enumerate(really) if at != number] or really
         for sources in every_sources:
             wanted = [num for num in NUM_WORKERS if num > max(sources)]
-            for step in predict_scaling([runs[num] for num in sources], wanted).steps:
+            for step in predicted([runs[num].path for num in sources], wanted):
                 for other in held_out:
-                    yield _compared(sources, step, other[step.num_replicas])
+                    yield _compared(sources, step, other[step["num_replicas"]])
 
 
-def _compared(sources: tuple[int, ...], step: ScaledStep, really_ms: float) -> Prediction:
-    assert step.low_ms is not None
-    assert step.high_ms is not None
-    num = step.num_replicas
-    found = Prediction(sources, num, step.step_ms, step.low_ms, step.high_ms, really_ms)
+def predicted(runs: Sequence[Path], wanted: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the steps that `strategy-lab predict` predicts from these runs."""
+    numbers = ",".join(map(str, wanted))
+    command = [*module_command("strategy_core"), "predict", *map(str, runs), "--json"]
+    done = subprocess.run([*command, "--replicas", numbers], stdout=subprocess.PIPE, check=True)
+    return [step for step in json.loads(done.stdout)["steps"] if step["basis"] != "measured"]
+
+
+def _compared(sources: tuple[int, ...], step: dict[str, Any], really_ms: float) -> Prediction:
+    num = step["num_replicas"]
+    found = Prediction(sources, num, step["step_ms"], step["low_ms"], step["high_ms"], really_ms)
     print(
         f"  from {' and '.join(map(str, sources))} to {num}: "
         f"{found.predicted_ms:.0f} ms ({found.low_ms:.0f} to {found.high_ms:.0f}), "

@@ -12,15 +12,14 @@ from benchmarks import scaling
 
 def test_a_prediction_is_not_judged_by_its_own_round(monkeypatch: pytest.MonkeyPatch) -> None:
     def predicted(runs: list[float], wanted: list[int]) -> Any:
-        steps = [
-            SimpleNamespace(num_replicas=num, step_ms=runs[-1], low_ms=1.0, high_ms=25.0)
-            for num in wanted
-        ]
-        return SimpleNamespace(steps=steps)
+        step = {"step_ms": runs[-1], "low_ms": 1.0, "high_ms": 25.0}
+        return [{"num_replicas": num, **step} for num in wanted]
 
-    monkeypatch.setattr(scaling, "predict_scaling", predicted)
-    monkeypatch.setattr(scaling, "step_times", lambda ms, _segment: SimpleNamespace(median_ms=ms))
-    rounds: Any = [dict.fromkeys(scaling.NUM_WORKERS, ms) for ms in (10.0, 20.0, 30.0)]
+    monkeypatch.setattr(scaling, "predicted", predicted)
+    monkeypatch.setattr(scaling, "step_times", lambda run, _: SimpleNamespace(median_ms=run.path))
+    rounds: Any = [
+        dict.fromkeys(scaling.NUM_WORKERS, SimpleNamespace(path=ms)) for ms in (10.0, 20.0, 30.0)
+    ]
     found = list(scaling._predictions("made up", rounds, [(2, 4)]))
     judged = {(each.predicted_ms, each.really_ms) for each in found}
     assert judged == {(a, b) for a in (10.0, 20.0, 30.0) for b in (10.0, 20.0, 30.0) if a != b}

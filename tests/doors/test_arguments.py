@@ -44,12 +44,6 @@ GUARDS: dict[str, dict[str, tuple[str, str]]] = {
     "doctor": {"--runs": (TO_READ, "")},
     "export": {"run_folder": (TO_READ, ""), "--output": (TO_WRITE, "")},
     "import": {"path": (TO_READ, ""), "--output": (TO_WRITE, ""), "--runs": (TO_WRITE, "")},
-    "predict": {
-        "run_folders": (TO_READ, ""),
-        "--replicas": (TEXT, ""),
-        "--link": (TO_READ, ".toml"),
-        "--algorithm": (NAME, ""),
-    },
     "recover": {"run_folder": (TO_READ, "")},
     "run": {
         **SPEC,
@@ -114,7 +108,6 @@ NEEDED: dict[str, dict[str, str]] = {
     "contexts": {"program": "all_reduce_and_gradients"},
     "export": {"run_folder": "RUN", "format": "json", "output": "NEW"},
     "import": {"path": "TRACE", "runs": "NEW"},
-    "predict": {"run_folders": "RUN"},
     "recover": {"run_folder": "RUN"},
     "run": {"output": "NEW"},
     "sql": {"run_folder": "RUN", "query": "select 1"},

@@ -71,7 +71,6 @@ OPENS = {
     "strategy_profiles/exports/report/page.py": OWN,
     "strategy_profiles/guards.py": GUARD,
     "strategy_profiles/importers.py": GUARD,
-    "strategy_profiles/prediction/link.py": BOUNDED,
     "strategy_profiles/registered.py": "the metadata of an installed package",
     "strategy_profiles/reporting/document.py": OWN,
     "strategy_profiles/run/event_columns.py": WRITES,
@@ -130,12 +129,13 @@ INPUTS = {
     "strategy_app/pages/help.py": 1,
     "strategy_app/widgets/op_table.py": 1,
     "strategy_app/widgets/first_runs.py": 2,
-    "strategy_app/widgets/own_link.py": 2,
     "strategy_app/widgets/run_dialogs.py": 1,
     "strategy_app/widgets/run_filter.py": 1,
     "strategy_app/widgets/sql_box.py": 1,
     "strategy_app/screen/table.py": 1,
 }
+for texts in asked("INPUTS"):
+    INPUTS |= texts
 """Of pages; what is tried at each is in `test_texts_of_pages`."""
 
 

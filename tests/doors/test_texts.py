@@ -18,12 +18,12 @@ from strategy_core.planning import data_path, strategy_catalog, workload_catalog
 from strategy_core.processes import running_labs
 from strategy_core.processes.running_labs import TOKEN_VARIABLE
 from strategy_profiles.errors import LabError
-from strategy_profiles.prediction.link import link_of
 from strategy_profiles.run.rename import rename_run
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.tables.sql_process import ask_folder
 from strategy_profiles.user_input.files import find
 from tests.doors.hostile import TEXTS, make_files, no_hang
+from tests.plugins.leaves import asked
 from tests.synthetic import write_run
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def refusal(take: Callable[[str], object], value: str) -> str:
         ("a path to import", lambda text: find(text, "The path")),
         ("topology", lambda text: RunSpec().with_changes({"tpu.topology": text})),
         ("devices", lambda text: RunSpec().with_changes({"devices": text})),
-        ("a file of hardware", lambda text: link_of(text.encode(errors="replace"), text)),
+        *(pair for texts in asked("TEXTS") for pair in texts.items()),
     ],
 )
 def test_a_text_of_a_page_is_refused_in_a_sentence(

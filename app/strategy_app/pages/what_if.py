@@ -10,7 +10,6 @@ import streamlit as st
 from strategy_app.control.try_it import offer_try
 from strategy_app.screen.answer import show_answer, show_parts
 from strategy_app.screen.path_table import show_path
-from strategy_app.screen.scaling import show_scaling
 from strategy_app.server.opened import OpenRun
 from strategy_app.widgets.empty import empty
 from strategy_app.widgets.own_edits import show_own, show_predicted
@@ -56,7 +55,6 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         if opened.profile.is_imported:
             page, link = "timeline", "Open the Timeline, which shows its ops as recorded"
         empty("This run allows no replay.", reason, page=page, link=link)
-        show_scaling(opened, segment.segment)
         _show_tries(opened, segment.segment)
         return
     found = opened.ask(usual_what_ifs, segment.segment)
@@ -67,7 +65,6 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
     known = {each: texts[each] for each in titles}
     show_predicted_links(opened, segment.segment, known, "Timeline of a step")
     show_own(opened, segment.segment)
-    show_scaling(opened, segment.segment)
     _show_tries(opened, segment.segment)
     show_path(opened, segment.segment)
     _show_slowdowns(opened, segment.segment)

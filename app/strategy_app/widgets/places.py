@@ -63,7 +63,10 @@ _RUN = Place(
 _PLACES = (
     Place("Runs", (Entry("runs", "All runs"), Entry("lab", "New run"))),
     _RUN,
-    Place("Experiment", (Entry("what_if", "What if"), Entry("compare", "Compare"))),
+    Place(
+        "Experiment",
+        (Entry("what_if", "What if", (("what_if", "A step"),)), Entry("compare", "Compare")),
+    ),
     Place("Learn", (Entry("contexts", "Contexts"),)),
     Place("Help", (Entry("help", "Help"),)),
 )

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from strategy_profiles.errors import LabError
-from strategy_profiles.prediction.scaling import predict_scaling
+from strategy_profiles.predictors import predicted_step
 from strategy_profiles.reporting import units
 from strategy_profiles.reporting.spec_changes import flatten
 from strategy_profiles.spec.run_spec import RunSpec, parse_spec
@@ -34,18 +33,14 @@ def why_pruned(sweep: Sweep, planned: NextRun, runs: Path) -> str | None:
     ]
     if not may_be or not smaller or wanted is None:
         return None
-    try:
-        found = predict_scaling([load(runs / run.run) for run in smaller], [wanted])
-    except LabError:
-        return None  # the recordings allow no prediction
-    step = next(iter(found.steps), None)
-    if step is None or step.basis != "predicted" or not step.low_ms or step.high_ms is None:
+    step = predicted_step([load(runs / run.run) for run in smaller], wanted)
+    if step is None:
         return None
     best = max(measured, key=_rate)
     at_best = _batch(sweep, planned.configuration) / step.low_ms * 1e3
     if at_best * MARGIN > _rate(best):
         return None
-    low, high = (units.number(end) for end in (step.low_ms, step.high_ms))
+    low, high = map(units.number, step)
     return (
         f"left out: predicted {low} to {high} ms per step, at best {units.number(at_best)} "
         f"examples/s; best measured {units.milliseconds(best.step_ms)}, "

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from strategy_profiles.answers.answer import Answer, Bold, Column, Table, table
-from strategy_profiles.prediction.scaling import ON_PAPER, ScaledStep, ScalingPrediction
-from strategy_profiles.prediction.tpu_mesh import LABEL, MeshPrediction
-from strategy_profiles.prediction.tpu_mesh import sentence as about_mesh
 from strategy_profiles.replay.critical_path import PathShare
 from strategy_profiles.replay.sentences import (
     between,
@@ -33,26 +30,6 @@ _S = (
 )
 
 
-def _interval(item: ScaledStep) -> str:
-    if item.low_ms is None or item.high_ms is None:
-        return "measured"
-    return f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
-
-
-_SCALED = (
-    Column("num_replicas", "Replicas", "count"),
-    Column("step_ms", "Step", "ms"),
-    Column("interval", "Interval", value=_interval),
-    Column("examples_per_second_at_median", "Examples/s", "number"),
-    Column("efficiency", "Efficiency", "share"),
-    Column("basis", "Basis"),
-)
-_ON_MESH = (
-    Column("num_replicas", "Replicas", "count"),
-    Column("num_chips", "Chips", "count"),
-    Column("mesh", "Mesh", value=lambda item: " × ".join(map(str, item.mesh))),
-    Column("between", "All-reduces of a step"),
-)
 _SLOWDOWNS = (
     Column("figure", "Figure", value=lambda row: row[0]),
     Column("of", "Of", "name", value=lambda row: row[1]),
@@ -127,33 +104,6 @@ def critical_path(shares: Sequence[PathShare]) -> Table:
         most.append(PathShare(name, "", num, total_ms, share, None))
     title = "Critical path of the step of median length"
     return table("path", title, most, _ON_PATH, definition=_PATH)
-
-
-def more_replicas(found: ScalingPrediction) -> Table:
-    """Return the step by the number of replicas."""
-    notes = tuple(_of_scaling(found))
-    return table("scaling", "Steps on more replicas", found.rows, _SCALED, notes=notes)
-
-
-def _of_scaling(found: ScalingPrediction) -> Iterator[str]:
-    link = f" over {found.link}" if found.link else ""
-    moved = f"{units.size(found.gradient_bytes)} of gradients by {found.algorithm}{link}."
-    counts = [units.counted(item.num_replicas, "replica") for item in found.measured]
-    measured = f" Measured on {units.listed(counts)}." if counts else ""
-    yield (
-        f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
-        f"{moved}{measured}"
-    )
-    yield from (f"{note}." for note in found.notes)
-    yield found.error_sentence
-    if any(item.basis == "on paper" for item in found.rows):
-        yield ON_PAPER
-
-
-def on_a_mesh(found: MeshPrediction) -> Table:
-    """Return the all-reduces of emulated TPU cores on meshes of TPU chips, on paper."""
-    notes = (LABEL, about_mesh(found))
-    return table("mesh_times", "All-reduces on a mesh", found.times, _ON_MESH, notes=notes)
 
 
 def slower(found: Slowdowns) -> Table:

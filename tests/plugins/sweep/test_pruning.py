@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from strategy_profiles.registered import registered
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_sweep.contest import NextRun, sweep_progress
 from strategy_sweep.pruning import why_pruned
@@ -20,6 +21,9 @@ from strategy_sweep.record import (
 from strategy_sweep.results import results
 from tests.synthetic import write_run
 
+pytestmark = pytest.mark.skipif(
+    not registered("predictors"), reason="no installed package predicts steps on more replicas"
+)
 BATCH = 32
 """Of each worker."""
 

@@ -101,20 +101,6 @@ def test_the_command_refuses_what_was_not_recorded(
     assert "No injected delay was recorded" in capsys.readouterr().err
 
 
-def test_more_replicas_on_the_same_cores_take_longer(
-    finished_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["predict", str(finished_run), "--replicas", "8,16,64", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    four, eight, sixteen = found["steps"]
-    assert [four["basis"], eight["basis"], sixteen["basis"]] == ["measured"] + ["predicted"] * 2
-    assert eight["low_ms"] < eight["step_ms"] < eight["high_ms"]
-    assert 1.2 * four["step_ms"] < eight["step_ms"] < 4 * four["step_ms"]
-    assert 1.2 * eight["step_ms"] < sixteen["step_ms"]
-    assert four["efficiency"] is None
-    assert any("are left out" in note for note in found["notes"])
-
-
 def test_a_finding_of_a_real_run_has_a_gain(finished_run: Path) -> None:
     removal = Removal("free-ops", kind_of_op="compute", is_bound=True)
     item = Finding("any", LAST, "It computes.", "", None, {}, removal=removal)

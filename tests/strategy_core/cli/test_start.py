@@ -24,7 +24,6 @@ IMPORTED = {
     "doctor": "pydantic rich yaml",
     "export": "jinja2 numpy pyarrow",  # the names of the formats are options
     "import": "",
-    "predict": "",
     "recover": "",
     "run": "numpy pyarrow pydantic rich yaml",
     "sql": "numpy pyarrow rich",

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from strategy_profiles.analysis.cores import cores
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.recorded_steps import segment_of
 from strategy_profiles.reporting import units
 from strategy_profiles.run.events import CoresExpanded, SegmentOpened
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.recorded_steps import segment_of
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile

@@ -130,5 +130,5 @@ def _problems(error: ValidationError) -> dict[str, str]:
 def _no_link(file_name: str, problem: str) -> LabError:
     return LabError(
         f"{file_name} does not describe a link: {problem}",
-        advice="docs/scaling.md has an example",
+        advice="plugins/scaling/README.md has an example",
     )

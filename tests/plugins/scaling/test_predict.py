@@ -85,3 +85,16 @@ def test_a_wrong_request_is_one_line(
 def test_replicas_that_share_cores_are_refused(tmp_path: Path, capsys: Captured) -> None:
     assert main(["predict", str(write_run(tmp_path / "run", replicas=2, steps=60))]) == 2
     assert "share the cores of one process" in capsys.readouterr().err
+
+
+@pytest.mark.run
+def test_more_replicas_on_the_same_cores_take_longer(finished_run: Path, capsys: Captured) -> None:
+    assert main(["predict", str(finished_run), "--replicas", "8,16,64", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    four, eight, sixteen = found["steps"]
+    assert [four["basis"], eight["basis"], sixteen["basis"]] == ["measured"] + ["predicted"] * 2
+    assert eight["low_ms"] < eight["step_ms"] < eight["high_ms"]
+    assert 1.2 * four["step_ms"] < eight["step_ms"] < 4 * four["step_ms"]
+    assert 1.2 * eight["step_ms"] < sixteen["step_ms"]
+    assert four["efficiency"] is None
+    assert any("are left out" in note for note in found["notes"])

@@ -19,15 +19,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from strategy_profiles.prediction.collective_time import (
+from strategy_profiles.replay.collective_cost import RING, cost
+from strategy_scaling.collective_time import (
     CollectiveTime,
     Observed,
     fit,
 )
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.recorded_steps import RecordedSteps
-from strategy_profiles.replay.collective_cost import RING, cost
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.recorded_steps import RecordedSteps
 
 GRPC_SHARES = (0.0, 0.1, 0.25)
 """Latency of a message over the time of a small all-reduce of two workers, with gRPC of TensorFlow

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from strategy_app.charts.base import alpha, figure
-from strategy_profiles.prediction.scaling import ScaledStep, ScalingPrediction
 from strategy_profiles.reporting.palette import GREY, SERIES_COLOUR
+from strategy_scaling.predicting import ScaledStep, ScalingPrediction
 
 _FONT = 15
 

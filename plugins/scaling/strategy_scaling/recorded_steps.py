@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from strategy_profiles.analysis.steps import StepTimes, step_times
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.variable_copies import check_variable_copies
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.injected_delay import injected_delays
 from strategy_profiles.run.topology import has_coordinator
 from strategy_profiles.tables.columns import Floats, Ints, floats, ints, of_segment
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.variable_copies import check_variable_copies
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile

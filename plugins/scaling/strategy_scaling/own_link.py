@@ -9,7 +9,7 @@ import streamlit as st
 from strategy_app.widgets.filled import default_of, fill
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.errors import LabError
-from strategy_profiles.prediction.link import (
+from strategy_scaling.link import (
     MOST_BYTES,
     Link,
     link_of,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strategy_profiles.prediction.collective_time import (
+from strategy_profiles.replay.collective_cost import ALGORITHMS, cost
+from strategy_profiles.replay.recording import ReplayError
+from strategy_scaling.collective_time import (
     CollectiveTime,
     Observed,
     fit,
 )
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.replay.collective_cost import ALGORITHMS, cost
-from strategy_profiles.replay.recording import ReplayError
+from strategy_scaling.errors import PredictionError
 
 parts = st.floats(1e-3, 10.0)
 algorithms = st.sampled_from(ALGORITHMS)

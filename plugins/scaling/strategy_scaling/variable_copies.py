@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from strategy_profiles.prediction.errors import PredictionError
 from strategy_profiles.reporting import units
 from strategy_profiles.run.topology import replicas_of
 from strategy_profiles.tables.columns import of_segment
+from strategy_scaling.errors import PredictionError
 
 if TYPE_CHECKING:
     from strategy_profiles.run.events import SegmentOpened

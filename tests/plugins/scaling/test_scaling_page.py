@@ -1,4 +1,4 @@
-"""The section of the page What if about more replicas: curve and table, or why there is none."""
+"""The page More replicas: curve and table, or why there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_second_run_and_another_link(folder: Path) -> None:
-    page = open_page("what_if", folder, run="2-workers")
+    page = open_page("scaling", folder, run="2-workers")
     (table,) = (each.value for each in page.dataframe)
     assert table["basis"].tolist()[:3] == ["predicted", "measured", "predicted"]
     assert "of gradients by" in text_of(page)
@@ -34,12 +34,12 @@ def test_a_second_run_and_another_link(folder: Path) -> None:
 
 
 def test_the_reason_stands_where_the_curve_would(folder: Path) -> None:
-    page = open_page("what_if", folder, run="shared")
+    page = open_page("scaling", folder, run="shared")
     assert "share the cores of one process" in text_of(page)
 
 
 def test_hardware_of_ones_own(folder: Path) -> None:
-    page = open_page("what_if", folder, run="2-workers")
+    page = open_page("scaling", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
     shown = rerun(page)
     assert [each.value for each in shown.error] == ["No value is given\\."]
@@ -59,7 +59,7 @@ def test_hardware_of_ones_own(folder: Path) -> None:
 
 @pytest.mark.usefixtures("no_warning_of_defaults")
 def test_a_file_fills_the_fields_and_streamlit_warns_of_none(folder: Path) -> None:
-    page = open_page("what_if", folder, run="2-workers")
+    page = open_page("scaling", folder, run="2-workers")
     page.selectbox(key="scaling_link").select("own hardware")
     rerun(page)
     written = b'name = "lab"\nbandwidth_gbps = 12.5\nbandwidth_source = "a test"\n'

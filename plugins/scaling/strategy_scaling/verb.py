@@ -18,9 +18,9 @@ from strategy_profiles.user_input.arguments import number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from strategy_profiles.prediction.link import Link
-    from strategy_profiles.prediction.scaling import ScalingPrediction
     from strategy_profiles.tables.store import Profile
+    from strategy_scaling.link import Link
+    from strategy_scaling.predicting import ScalingPrediction
 
 HELP = "predict step time, throughput and efficiency on more replicas, from runs on fewer"
 
@@ -62,11 +62,11 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from strategy_core.cli._answer_text import print_parts
-    from strategy_profiles.prediction.link import read_link
-    from strategy_profiles.prediction.recorded_steps import last_segment, segment_of
-    from strategy_profiles.prediction.scaling import CURVE, predict_scaling
-    from strategy_profiles.prediction.tpu_mesh import is_emulated
-    from strategy_profiles.questions.predictions import more_replicas
+    from strategy_scaling.answer import more_replicas
+    from strategy_scaling.link import read_link
+    from strategy_scaling.predicting import CURVE, predict_scaling
+    from strategy_scaling.recorded_steps import last_segment, segment_of
+    from strategy_scaling.tpu_mesh import is_emulated
 
     runs = [strategy_profiles.load(folder) for folder in args.run_folders]
     numbers = _numbers(args.replicas) if args.replicas else CURVE
@@ -102,9 +102,9 @@ def _on_a_mesh(
     from rich.console import Console
 
     from strategy_core.cli._answer_text import print_parts
-    from strategy_profiles.prediction.recorded_steps import last_segment
-    from strategy_profiles.prediction.tpu_mesh import predict_mesh
-    from strategy_profiles.questions.predictions import on_a_mesh
+    from strategy_scaling.answer import on_a_mesh
+    from strategy_scaling.recorded_steps import last_segment
+    from strategy_scaling.tpu_mesh import predict_mesh
 
     if args.algorithm is not None or args.batch_per_replica is not None:
         raise LabError(

@@ -21,21 +21,21 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from strategy_profiles.prediction import shared_cores
-from strategy_profiles.prediction.all_reduce import AllReduce, all_reduce_of
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.own_work import OwnWork, own_work_of
-from strategy_profiles.prediction.recorded_steps import (
+from strategy_profiles.reporting import units
+from strategy_profiles.tables.columns import Floats
+from strategy_scaling import shared_cores
+from strategy_scaling.all_reduce import AllReduce, all_reduce_of
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.own_work import OwnWork, own_work_of
+from strategy_scaling.recorded_steps import (
     RecordedSteps,
     last_segment,
     pooled,
     recorded_steps,
     segment_of,
 )
-from strategy_profiles.prediction.shared_cores import shared_cores_of, shares_cores
-from strategy_profiles.reporting import units
-from strategy_profiles.tables.columns import Floats
+from strategy_scaling.shared_cores import shared_cores_of, shares_cores
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile

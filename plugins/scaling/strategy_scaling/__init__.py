@@ -4,6 +4,6 @@
     found = predict_scaling(runs, [4, 8])
     found.steps[0].step_ms, found.steps[0].low_ms, found.steps[0].high_ms
 
-Free of TensorFlow. docs/scaling.md has the model, its interval and its measured error. A change of
-the recorded configuration itself belongs to `replay`.
+Free of TensorFlow. The README beside this package has the model, its interval and its measured
+error. A change of the recorded configuration itself belongs to `replay`.
 """

@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.recorded_steps import segment_of
-from strategy_profiles.prediction.variable_copies import check_variable_copies
 from strategy_profiles.replay.collective_cost import cost
 from strategy_profiles.replay.more_replicas import with_replicas
 from strategy_profiles.replay.recording import ReplayError
@@ -27,6 +24,9 @@ from strategy_profiles.replay.step_graph import ENTRY, HOST
 from strategy_profiles.run.events import SegmentOpened
 from strategy_profiles.run.injected_delay import injected_delays
 from strategy_profiles.tables.columns import Floats
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.recorded_steps import segment_of
+from strategy_scaling.variable_copies import check_variable_copies
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.recorded_steps import RecordedSteps
 from strategy_profiles.tables.columns import Floats
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.recorded_steps import RecordedSteps
 
 
 @dataclass(frozen=True)

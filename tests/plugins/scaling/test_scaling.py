@@ -10,11 +10,11 @@ import pytest
 
 import strategy_profiles
 from strategy_profiles.analysis.steps import step_times
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.recorded_steps import RecordedSteps
-from strategy_profiles.prediction.scaling import predict_from, predict_scaling
 from strategy_profiles.run.events import SegmentOpened
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.predicting import predict_from, predict_scaling
+from strategy_scaling.recorded_steps import RecordedSteps
 from tests.synthetic import write_run
 
 GRADIENTS = 4_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strategy_profiles.errors import LabError
-from strategy_profiles.prediction.link import (
+from strategy_scaling.link import (
     Link,
     link_of,
     link_or_problems,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from strategy_profiles.prediction.errors import PredictionError
 from strategy_profiles.replay.collective_cost import cost
 from strategy_profiles.tables.columns import Floats
+from strategy_scaling.errors import PredictionError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import strategy_profiles
-from strategy_profiles.prediction import tpu_mesh
-from strategy_profiles.prediction.errors import PredictionError
-from strategy_profiles.prediction.link import Link
-from strategy_profiles.prediction.tpu_mesh import is_emulated, mesh_of, predict_mesh
 from strategy_profiles.run.event_parts import CoreTraffic
 from strategy_profiles.run.events import CoresExpanded, SegmentOpened
 from strategy_profiles.tables.store import Profile
+from strategy_scaling import tpu_mesh
+from strategy_scaling.errors import PredictionError
+from strategy_scaling.link import Link
+from strategy_scaling.tpu_mesh import is_emulated, mesh_of, predict_mesh
 from tests.synthetic import write_run
 
 LINK = Link(name="six links", bandwidth_gbps=60.0, bandwidth_source="made up", num_links=6)

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_app.charts.scaling import throughput_curve
 from strategy_app.screen.answer import show_parts
 from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.chart import draw_chart
-from strategy_app.widgets.own_link import CHOSEN, pick_own_link
+from strategy_app.widgets.picker import run_page
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
+from strategy_app.widgets.segments import pick_segment
 from strategy_app.widgets.text import as_markdown, plain
 from strategy_profiles.errors import LabError
-from strategy_profiles.prediction.link import Link, read_link, ready_links
-from strategy_profiles.prediction.recorded_steps import segment_of
-from strategy_profiles.prediction.scaling import CURVE, ScalingPrediction, predict_scaling
-from strategy_profiles.prediction.tpu_mesh import MeshPrediction, is_emulated, predict_mesh
-from strategy_profiles.questions.predictions import more_replicas, on_a_mesh
 from strategy_profiles.tables.store import Profile
+from strategy_scaling.answer import more_replicas, on_a_mesh
+from strategy_scaling.curve import throughput_curve
+from strategy_scaling.link import Link, read_link, ready_links
+from strategy_scaling.own_link import CHOSEN, pick_own_link
+from strategy_scaling.predicting import CURVE, ScalingPrediction, predict_scaling
+from strategy_scaling.recorded_steps import segment_of
+from strategy_scaling.tpu_mesh import MeshPrediction, is_emulated, predict_mesh
 
 _NONE, _RECORDED = "no other run", "as recorded"
 
 
-def show_scaling(opened: OpenRun, segment: int) -> None:
-    """Draw the section: its choices, then the chart with its table, or why there is none."""
-    st.header("More replicas")
+def show_page() -> None:
+    opened = run_page(
+        "scaling",
+        shows="how long a step would take on more replicas than were recorded",
+    )
+    segment = pick_segment(opened.profile) if opened else None
+    if opened and segment:
+        _show(opened, segment.segment)
+
+
+def _show(opened: OpenRun, segment: int) -> None:
+    """Draw the choices, then the chart with its table, or why there is none."""
     left, right = st.columns([3, 2])
     entries = {entry.name: entry for entry in _same_program(opened)}
     other = left.selectbox(
@@ -52,10 +63,10 @@ def show_scaling(opened: OpenRun, segment: int) -> None:
     except LabError as error:
         st.markdown(as_markdown(error, 400))
         return
-    _show(found)
+    _show_curve(found)
 
 
-def _show(found: ScalingPrediction) -> None:
+def _show_curve(found: ScalingPrediction) -> None:
     if len(found.rows) > 1:
         draw_chart(
             throughput_curve(found),

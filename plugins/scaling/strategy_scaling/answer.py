@@ -1,0 +1,60 @@
+"""Steps on more replicas, as one table for the page and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from strategy_profiles.answers.answer import Column, Table, table
+from strategy_profiles.reporting import units
+from strategy_scaling.predicting import ON_PAPER, ScaledStep, ScalingPrediction
+from strategy_scaling.tpu_mesh import LABEL, MeshPrediction
+from strategy_scaling.tpu_mesh import sentence as about_mesh
+
+
+def _interval(item: ScaledStep) -> str:
+    if item.low_ms is None or item.high_ms is None:
+        return "measured"
+    return f"{units.number(item.low_ms)} to {units.milliseconds(item.high_ms)}"
+
+
+_SCALED = (
+    Column("num_replicas", "Replicas", "count"),
+    Column("step_ms", "Step", "ms"),
+    Column("interval", "Interval", value=_interval),
+    Column("examples_per_second_at_median", "Examples/s", "number"),
+    Column("efficiency", "Efficiency", "share"),
+    Column("basis", "Basis"),
+)
+_ON_MESH = (
+    Column("num_replicas", "Replicas", "count"),
+    Column("num_chips", "Chips", "count"),
+    Column("mesh", "Mesh", value=lambda item: " × ".join(map(str, item.mesh))),
+    Column("between", "All-reduces of a step"),
+)
+
+
+def more_replicas(found: ScalingPrediction) -> Table:
+    """Return the step by the number of replicas."""
+    notes = tuple(_of_scaling(found))
+    return table("scaling", "Steps on more replicas", found.rows, _SCALED, notes=notes)
+
+
+def _of_scaling(found: ScalingPrediction) -> Iterator[str]:
+    link = f" over {found.link}" if found.link else ""
+    moved = f"{units.size(found.gradient_bytes)} of gradients by {found.algorithm}{link}."
+    counts = [units.counted(item.num_replicas, "replica") for item in found.measured]
+    measured = f" Measured on {units.listed(counts)}." if counts else ""
+    yield (
+        f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
+        f"{moved}{measured}"
+    )
+    yield from (f"{note}." for note in found.notes)
+    yield found.error_sentence
+    if any(item.basis == "on paper" for item in found.rows):
+        yield ON_PAPER
+
+
+def on_a_mesh(found: MeshPrediction) -> Table:
+    """Return the all-reduces of emulated TPU cores on meshes of TPU chips, on paper."""
+    notes = (LABEL, about_mesh(found))
+    return table("mesh_times", "All-reduces on a mesh", found.times, _ON_MESH, notes=notes)

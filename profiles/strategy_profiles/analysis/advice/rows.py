@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.account.sampled import ENOUGH
 from strategy_profiles.analysis.cost import Cost
 from strategy_profiles.analysis.facts import Facts, Finding, finding
 from strategy_profiles.reporting import units
@@ -13,8 +14,8 @@ SHARE = 0.05
 """Of the loop without its first step: a row that takes less has no finding."""
 SHORTEST_MS = 1.0
 """Of each time that it happens: loops and Keras's own callbacks take less."""
-FEWEST_SAMPLES, FEWEST_OF_LARGE, LARGE = 5, 3, 0.2
-"""Samples that a row must rest on; fewer if it is this share of the loop."""
+FEWEST_OF_LARGE, LARGE = 3, 0.2
+"""So few samples of a row are enough, instead of `ENOUGH`, if it is this share of the loop."""
 
 
 def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Row]:
@@ -25,7 +26,7 @@ def large_rows(facts: Facts, kind: str, parent: str = "loop/between") -> list[Ro
 
 def _is_large(facts: Facts, row: Row) -> bool:
     share = facts.account.share_of_usual(row)
-    fewest = FEWEST_OF_LARGE if share >= LARGE else FEWEST_SAMPLES
+    fewest = FEWEST_OF_LARGE if share >= LARGE else ENOUGH
     is_known = row.num_samples is None or row.num_samples >= fewest
     is_long = row.total_ms >= SHORTEST_MS * (row.num_times or 1)
     return is_known and is_long and share >= SHARE

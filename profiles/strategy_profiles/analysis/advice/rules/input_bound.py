@@ -89,8 +89,9 @@ _STAGES = {
 """Name of a stage in a program and advice on it, by tf.data's name of the stage."""
 
 _IN_PYTHON = (
-    "It runs Python under the GIL, one example at a time, so a parallel map does not speed it up. "
-    "Replace py_function or numpy_function with TensorFlow ops, or do the work once and cache() it."
+    "Python computes under the GIL, one example at a time: a parallel map speeds the function up "
+    "only if it sleeps or reads. Replace py_function or numpy_function with TensorFlow ops, or do "
+    "the work once and cache() it."
 )
 
 

@@ -13,7 +13,7 @@ from strategy_app.control.controls import Controls, HostedControls, controls_of
 from strategy_app.control.live_knobs import live_knobs
 from strategy_app.forms import trusted_paths
 from strategy_app.forms.configure import launch, new_run
-from strategy_app.forms.spec_summary import asked
+from strategy_app.forms.spec_summary import requested_fields
 from strategy_app.live.live_run import LiveRun
 from strategy_app.screen.cause_so_far import show_cause_so_far
 from strategy_app.server import state
@@ -141,7 +141,7 @@ def _ask_for_paths(live: LiveRun) -> None:
         return
     with st.expander("Run again with its own files"):
         for field, path in _paths(live).items():
-            trusted_paths.ask(field, path, source="this run's record")
+            trusted_paths.ask_to_trust(field, path, source="this run's record")
 
 
 def _run_again(live: LiveRun) -> None:
@@ -186,7 +186,7 @@ def _aside(live: LiveRun) -> None:
         st.markdown(":small[This lab did not start this run. Stop it in its terminal with Ctrl-C.]")
     rows = [
         f":small[:gray[{as_markdown(name)}] {as_markdown(value, 80)}]"
-        for name, value in asked(live.applied_spec or {}).items()
+        for name, value in requested_fields(live.applied_spec or {}).items()
     ]
     st.markdown("  \n".join(rows))
     if live.applied_spec:

@@ -23,7 +23,7 @@ WHERE_SET = (
 """Fields, and groups of fields, that are shown if they differ from the default."""
 
 
-def asked(spec: Mapping[str, Any]) -> dict[str, Any]:
+def requested_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a spec by readable name: `network delay ms` -> 5.0."""
     usual, flat = flatten(RunSpec().to_json()), flatten(spec)
     told = {

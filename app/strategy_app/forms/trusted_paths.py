@@ -52,7 +52,7 @@ def is_trusted(field: str, path: str) -> bool:
     return not path or (field, path) in st.session_state.get(_TRUSTED, set())
 
 
-def ask(field: str, path: str, *, source: str = "the link that opened this page") -> None:
+def ask_to_trust(field: str, path: str, *, source: str = "the link that opened this page") -> None:
     """Warn of a path that is not trusted yet, with what it would do and a button to trust it."""
     if is_trusted(field, path):
         return

@@ -43,11 +43,11 @@ def pick_workload(field_errors: FieldErrors) -> dict[str, Any]:
             on_change=trusted_paths.typed,
             args=("workload_file", "workload"),
         ).strip()
-        trusted_paths.ask("workload", workload)
+        trusted_paths.ask_to_trust("workload", workload)
     elif chosen not in listed:  # typed into the box
         workload = chosen.strip()
         st.markdown(":small[Your own workload file.]")
-        trusted_paths.ask("workload", workload)
+        trusted_paths.ask_to_trust("workload", workload)
     else:
         workload = chosen
         st.markdown(f":small[{as_markdown(listed[chosen].description)}]")
@@ -64,7 +64,7 @@ def pick_workload(field_errors: FieldErrors) -> dict[str, Any]:
     if refusal:
         st.caption(refusal)
     else:
-        trusted_paths.ask("data", data)
+        trusted_paths.ask_to_trust("data", data)
     field_errors.below("data")
     learning_rate = st.number_input(
         "Learning rate",

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from strategy_app.live.live_run import LiveRun
 from strategy_profiles.errors import RunFolderError
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 POLL_S = 0.025
 """Interval at which a run with viewers is read: at most 40 updates per second."""
@@ -48,7 +48,7 @@ def run_folder(runs: Path, run_id: str) -> Path:
             return runs / run_id
     except (OSError, ValueError):
         pass  # not there, longer than a name can be, or with a null byte
-    raise RunFolderError(f"There is no run {shown(run_id)} in the runs folder")
+    raise RunFolderError(f"There is no run {quoted(run_id)} in the runs folder")
 
 
 def interval_s(poll_s: float, num_viewers: int) -> float:

@@ -155,7 +155,7 @@ class LiveNumbers:
         """The run is over: the numbers are `whole` from now on, until it goes on."""
         self._whole = whole
 
-    def told(
+    def message(
         self, titles: Mapping[int, str] | None = None, served_ms: Mapping[int, float] | None = None
     ) -> dict[str, Any]:
         """The message for viewers: which steps the numbers are of, and each with its text.

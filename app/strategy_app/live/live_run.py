@@ -226,8 +226,8 @@ class LiveRun:
             len(self._news),
             self._group.version,
             self._group.text(-1),
-            dumps(self._group.resources.told()),
-            dumps(self._group.served.told()),
+            dumps(self._group.resources.message()),
+            dumps(self._group.served.message()),
             self._numbers_text,
             self._status_told(),
             None if doing is None else self._doing_told(doing),
@@ -383,7 +383,7 @@ class LiveRun:
 
     def _encode_numbers(self) -> None:
         self._numbers_at, self._are_numbers_stale = self._clock(), False
-        told = self._numbers.told(self._group.titles, self._group.served.walls_ms())
+        told = self._numbers.message(self._group.titles, self._group.served.walls_ms())
         self._numbers_text = dumps(plain(told))
 
     def _summary(self, told: WrittenEvent, window: WindowCaptured) -> dict[str, Any]:

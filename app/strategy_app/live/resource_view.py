@@ -50,7 +50,7 @@ class ResourceView:
         for newest in (self._memory, self._cores, self._network, self._counted):
             newest.pop(str(worker), None)
 
-    def told(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
         """`memory` (bytes), `cores` and `network` (bytes per second) of each process; `machines`.
 
         `machines` has the cores of each machine: all, those that the run uses, those that other

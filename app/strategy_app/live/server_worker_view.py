@@ -38,7 +38,7 @@ class ServedView:
         if parts is not None:
             self._newest.setdefault(worker, deque(maxlen=NEWEST + 1)).append(parts)
 
-    def told(self) -> dict[str, dict[str, object]]:
+    def message(self) -> dict[str, dict[str, object]]:
         """Return `steps` done and mean `parts` of a step in ms, if known, by process number."""
         return {
             str(worker): {"steps": count, "parts": self._means(worker)}

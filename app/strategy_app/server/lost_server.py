@@ -78,7 +78,7 @@ LOST_SERVER_SCRIPT = f"""
 """
 
 
-async def here(socket: WebSocket) -> None:
+async def presence(socket: WebSocket) -> None:
     """`/api/here`: says that the server is there, and is open while it is."""
     await socket.accept()
     await socket.send_text("here")

@@ -14,12 +14,12 @@ from strategy_app.access.gate import HEALTH
 from strategy_app.added_routes import added_routes
 from strategy_app.live.hub import run_folder
 from strategy_app.server import chart_library, state, timeline_routes
-from strategy_app.server.lost_server import HERE, here
+from strategy_app.server.lost_server import HERE, presence
 from strategy_app.server.route_errors import explained
 from strategy_profiles import exports
 from strategy_profiles.errors import LabError, RunFolderError, SpecError
 from strategy_profiles.tables.store import load
-from strategy_profiles.user_input.text import TextError, parse_whole, shown
+from strategy_profiles.user_input.text import TextError, parse_whole, quoted
 
 CLOSE_NOT_FOUND = 4404
 _MOST_REASON_BYTES = 123
@@ -85,7 +85,7 @@ async def page_of_step(request: Request) -> Response:
     folder = run_folder(state.lab().runs, request.path_params["run"])
     name, pages = request.path_params["format"], exports.step_pages()
     if name not in pages:
-        problem = f"No format {shown(name)} shows a step as a page"
+        problem = f"No format {quoted(name)} shows a step as a page"
         raise SpecError(problem, advice=f"Those that do: {', '.join(pages) or 'none'}")
     step = _step_of(request)
     return _own_page(await asyncio.to_thread(lambda: pages[name].make(load(folder), step)))
@@ -99,7 +99,7 @@ def _step_of(request: Request) -> int | None:
     try:
         return parse_whole(text)
     except TextError as error:
-        problem = f"step={shown(text)} {error}"
+        problem = f"step={quoted(text)} {error}"
         raise SpecError(
             problem, advice="Name a captured step by its number", field="step"
         ) from None
@@ -124,7 +124,7 @@ def build_routes() -> list[BaseRoute]:
     return [
         Route(HEALTH, healthz),
         Route("/lab", front_page),
-        WebSocketRoute(HERE, here),
+        WebSocketRoute(HERE, presence),
         WebSocketRoute("/api/runs/{run}/stream", stream),
         Route("/report/{run}", report),
         Route("/report/{run}/{format}", page_of_step),

@@ -13,7 +13,7 @@ from strategy_app.widgets.table import USUAL_ROWS, phone_list
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.errors import LabError
 from strategy_profiles.tables.schema import TABLES
-from strategy_profiles.tables.sql_process import ask
+from strategy_profiles.tables.sql_process import run_query
 from strategy_profiles.tables.store import Profile
 
 MAX_ROWS = 10_000
@@ -71,7 +71,7 @@ def show_sql(profile: Profile) -> None:
 def _answer(profile: Profile, query: str) -> Answer:
     try:
         with st.spinner("Asking DuckDB …"):
-            found = ask(profile, query, timeout_s=TIMEOUT_S, most_rows=MAX_ROWS)
+            found = run_query(profile, query, timeout_s=TIMEOUT_S, most_rows=MAX_ROWS)
     except LabError as error:
         return Answer(profile.path, query, error=str(error))
     return Answer(profile.path, query, _plain(found.rows), found.is_cut)

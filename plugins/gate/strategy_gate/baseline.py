@@ -26,7 +26,7 @@ from strategy_profiles.errors import AnalysisError, SpecError
 from strategy_profiles.guards import read_file
 from strategy_profiles.reporting import units
 from strategy_profiles.user_input.files import find_file
-from strategy_profiles.user_input.text import first_line, shown
+from strategy_profiles.user_input.text import first_line, quoted
 from strategy_profiles.whole_files import replace_file
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def read_baseline(file: str | Path) -> Baseline:
             raise ValueError("it has no run, or a run whose step took no time")
     except (OSError, ValueError) as error:
         raise SpecError(
-            f"{shown(str(file))} is not a baseline: {first_line(error)}",
+            f"{quoted(str(file))} is not a baseline: {first_line(error)}",
             advice=_ADVICE,
         ) from None
     return found

@@ -14,7 +14,7 @@ from strategy_core.cli._commands import print_command
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.user_input.arguments import whole
 from strategy_profiles.user_input.files import write_text
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 if TYPE_CHECKING:
     from strategy_gate.report import GateReport
@@ -120,7 +120,7 @@ def _share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
-        raise SpecError(f"--allow {shown(text)} is not a share of the step", advice="Write 2%")
+        raise SpecError(f"--allow {quoted(text)} is not a share of the step", advice="Write 2%")
     return value
 
 

@@ -61,7 +61,7 @@ class Lecture:
     def is_revealed(self) -> bool:
         return self.at in self._revealed
 
-    async def shown(self) -> EvaluatedScene:
+    async def current_scene(self) -> EvaluatedScene:
         """The question of the current scene, with its evidence."""
         while True:
             at = self.at
@@ -93,7 +93,7 @@ class Lecture:
 
     async def answer(self, device: str, scene: int, choice: int) -> None:
         """Keep an answer from the room; raises RoomError if it cannot count."""
-        num_choices = len((await self.shown()).question.choices)
+        num_choices = len((await self.current_scene()).question.choices)
         if self.room is None or scene != self.at:
             raise RoomError("The lecture has moved on", advice="Answer the question shown now")
         if self.is_revealed:
@@ -154,7 +154,7 @@ class Lecture:
 
     async def for_lecturer(self) -> dict[str, Any]:
         """Everything that the lecturer's page draws; what decides the question once revealed."""
-        shown = await self.shown()
+        shown = await self.current_scene()
         number = len(shown.question.choices)
         room = self.room
         return self._asked(shown.question) | {
@@ -175,7 +175,7 @@ class Lecture:
 
     async def for_device(self, device: str | None) -> dict[str, Any]:
         """What a phone shows: the question, its own answer, and the right one once revealed."""
-        question = (await self.shown()).question
+        question = (await self.current_scene()).question
         yours = self.room.choice_of(device, self.at) if self.room else None
         told = ("right", "evidence") if self.is_revealed else ()
         answered = self._answered(question)

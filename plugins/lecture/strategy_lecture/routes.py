@@ -32,7 +32,7 @@ async def page(_request: Request) -> Response:
 
 
 @explained
-async def shown(request: Request) -> Response:
+async def lecturer_state(request: Request) -> Response:
     """`/api/lecture?seen=`: what the page draws; with `seen` once there is something newer."""
     lecture = state.lab().part(LabLecture).host.lecture
     seen = whole_or_none(request.query_params.get("seen", ""))
@@ -44,7 +44,7 @@ async def shown(request: Request) -> Response:
 @explained
 async def picture(_request: Request) -> Response:
     """`/api/lecture/picture`: the evidence of the scene, as a document for a frame."""
-    made = (await state.lab().part(LabLecture).host.lecture.shown()).picture
+    made = (await state.lab().part(LabLecture).host.lecture.current_scene()).picture
     return Response(await asyncio.to_thread(made), media_type="text/plain; charset=utf-8")
 
 
@@ -80,7 +80,7 @@ async def _open(host: LectureHost) -> None:
 ROUTES = Routes(
     (
         Route("/lecture", page),
-        Route("/api/lecture", shown),
+        Route("/api/lecture", lecturer_state),
         Route("/api/lecture/picture", picture),
         Route("/api/lecture/{command}", command, methods=["POST"]),
     ),

@@ -21,7 +21,7 @@ from strategy_profiles.reporting.definitions import DEFINITIONS
 from strategy_profiles.reporting.glossary import TERMS
 from strategy_profiles.tables.reference import ROWS, type_name
 from strategy_profiles.tables.schema import COLUMNS, Column
-from strategy_profiles.tables.sql_process import ask
+from strategy_profiles.tables.sql_process import run_query
 
 Json = dict[str, Any]
 TIMEOUT_S = 20.0
@@ -129,7 +129,7 @@ class Answers:
 
     def sql(self, run: str, query: str, limit: int) -> Json:
         """At most `limit` rows of one reading statement, run in a sandboxed process."""
-        answer = ask(self.load(run), query, timeout_s=TIMEOUT_S, most_rows=limit)
+        answer = run_query(self.load(run), query, timeout_s=TIMEOUT_S, most_rows=limit)
         rows = answer.rows.to_pylist()
         return {
             "columns": answer.rows.column_names,

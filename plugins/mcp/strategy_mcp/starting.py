@@ -12,7 +12,7 @@ from strategy_core.planning.inventory import probe
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.run.new_name import in_folder, new_name
 from strategy_profiles.spec.run_spec import parse_spec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 Json = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Starting:
         with self._lock:
             if Path(name).name != name or name.startswith("."):
                 raise SpecError(
-                    f"{shown(name)} cannot be the name of a run",
+                    f"{quoted(name)} cannot be the name of a run",
                     advice="Give the name of a folder, without a path",
                 )
             self._runs.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ class Starting:
         if found is None:
             run_folder(self._runs, run)
             raise LabError(
-                f"The run {shown(run)} was not started by this server",
+                f"The run {quoted(run)} was not started by this server",
                 advice="Read it with the tool summary",
             )
         return found

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 
 from strategy_profiles.errors import LabError
 from strategy_profiles.guards import read_file
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 from strategy_profiles.user_input.wrong_field import what_it_takes
 
 READY = Path(__file__).parent / "interconnects"
@@ -80,7 +80,7 @@ def read_link(name: str) -> Link:
         content = read_file(path, MOST_BYTES)
     except OSError as error:
         raise LabError(
-            f"No link {shown(name)}: {error.strerror}",
+            f"No link {quoted(name)}: {error.strerror}",
             advice=f"Name a TOML file, or one of {', '.join(ready_links())}",
         ) from None
     return link_of(content, path.name)

@@ -22,7 +22,7 @@ from strategy_profiles.reporting import units
 from strategy_profiles.reporting.spec_changes import flatten, value_text
 from strategy_profiles.spec.run_spec import RunSpec
 from strategy_profiles.user_input.files import read_text
-from strategy_profiles.user_input.text import TextError, shown
+from strategy_profiles.user_input.text import TextError, quoted
 from strategy_profiles.user_input.yaml_text import parse_yaml
 from strategy_sweep.record import Configuration, LeftOut
 
@@ -100,7 +100,7 @@ def read_axes(texts: Sequence[str]) -> Axes:
         for name, given in _fields(text):
             field = ALIASES.get(name, name)
             if field in axes:
-                raise SpecError(f"--vary names {shown(field)} twice", field=field)
+                raise SpecError(f"--vary names {quoted(field)} twice", field=field)
             values = given if isinstance(given, list) and given else [given]
             axes[field] = [value for i, value in enumerate(values) if value not in values[:i]]
     return axes
@@ -182,13 +182,13 @@ def _fields(text: str) -> Iterator[tuple[str, Any]]:
     name, _, values = text.partition("=")
     if not values.strip():
         raise SpecError(
-            f"--vary {shown(text)} names no value", advice="Write FIELD=VALUE,VALUE", field=name
+            f"--vary {quoted(text)} names no value", advice="Write FIELD=VALUE,VALUE", field=name
         )
     try:
         yield name.strip(), parse_yaml(f"[{values}]")
     except TextError as error:
         raise SpecError(
-            f"--vary {shown(text)} {error}", advice="Write FIELD=VALUE,VALUE", field=name.strip()
+            f"--vary {quoted(text)} {error}", advice="Write FIELD=VALUE,VALUE", field=name.strip()
         ) from None
 
 
@@ -213,7 +213,7 @@ def _check_axes(base: RunSpec, axes: Axes, inventory: Inventory) -> None:
     for field, values in axes.items():
         if field.partition(".")[0] in _NOT_AXES:
             raise SpecError(
-                f"{shown(field)} cannot be swept: runs would not do the same work, or not differ",
+                f"{quoted(field)} cannot be swept: runs would not do the same work, or not differ",
                 advice="Vary strategy, devices, global_batch_size, cross_device_ops or the like",
                 field=field,
             )
@@ -232,7 +232,7 @@ def _check_number(value: Any) -> None:
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
     if not isinstance(value, str) and not is_count:
         raise SpecError(
-            f"{shown(value)} is not a number of devices",
+            f"{quoted(value)} is not a number of devices",
             advice="Give whole numbers from 1, such as devices=1,2,4, or names such as "
             "devices=cpu:2",
             field="devices",

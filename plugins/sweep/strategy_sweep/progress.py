@@ -116,7 +116,7 @@ def _offer_to_go_on(found: Results) -> None:
         for item in trusted_paths.paths_of(spec.workload, spec.data).items()
     }
     for field, path in sorted(paths):
-        trusted_paths.ask(field, path, source="the file of this sweep")
+        trusted_paths.ask_to_trust(field, path, source="the file of this sweep")
     done = units.counted(len(sweep.runs), "run")
     told = f"Interrupted after {done}. What was measured is kept."
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -18,7 +18,7 @@ from strategy_profiles.errors import RunFolderError, SpecError
 from strategy_profiles.guards import read_file
 from strategy_profiles.spec.run_spec import parse_spec
 from strategy_profiles.user_input.files import find_file
-from strategy_profiles.user_input.text import first_line, shown
+from strategy_profiles.user_input.text import first_line, quoted
 from strategy_profiles.whole_files import create_file, replace_file
 
 SCHEMA_VERSION = 1
@@ -147,13 +147,13 @@ def load(runs: Path, name: str) -> Sweep:
     known = sorted(names(runs))
     if name not in known:
         raise RunFolderError(
-            f"{runs} has no sweep {shown(name)}",
+            f"{runs} has no sweep {quoted(name)}",
             advice=f"Its sweeps: {', '.join(known) or 'none'}",
         )
     sweep = _read(sweep_file(runs, name))
     if sweep.name != name:
         raise RunFolderError(
-            f"{sweep_file(runs, name)} is the file of {shown(sweep.name)}",
+            f"{sweep_file(runs, name)} is the file of {quoted(sweep.name)}",
             advice="Give it back its name",
         )
     return sweep

@@ -80,7 +80,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
             core=core,
             device=device,
             worker=host_process(device) or 0,
-            coordinates=expansion.place(replica, core) if expansion else None,
+            coordinates=expansion.coordinates_of(replica, core) if expansion else None,
             num_ops=expansion.num_ops.get(device, 0) if expansion else None,
             split=splits.get((replica, core)),
             sent_bytes=_per_step(sent, device, num_steps),

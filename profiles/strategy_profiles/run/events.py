@@ -342,7 +342,7 @@ class CoresExpanded(Recorded, frozen=True, tag="cores"):
     moved_bytes: Counts
     """Bytes that a step moves between cores, by reason, as far as shapes tell."""
 
-    def place(self, replica: int, core: int) -> tuple[int, ...] | None:
+    def coordinates_of(self, replica: int, core: int) -> tuple[int, ...] | None:
         """Coordinates of a logical core; None if the event has none for it."""
         cores = self.coordinates[replica] if replica < len(self.coordinates) else []
         return tuple(cores[core]) if core < len(cores) else None

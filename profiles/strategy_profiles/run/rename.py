@@ -7,7 +7,7 @@ from pathlib import Path
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.manifest import change_run_file
 from strategy_profiles.run.remove import check_removable
-from strategy_profiles.user_input.text import as_utf8, shown
+from strategy_profiles.user_input.text import as_utf8, quoted
 
 LONGEST_NAME_BYTES = 200
 """File systems allow 255; the rest is reserved for prefixes and suffixes."""
@@ -42,7 +42,7 @@ def _check_name(name: str) -> None:
     is_one_part = Path(name).name == name and "/" not in name and "\\" not in name
     if not name or name.startswith(".") or not is_one_part or not name.isprintable():
         raise RunFolderError(
-            f"{shown(name)} cannot be the name of a run",
+            f"{quoted(name)} cannot be the name of a run",
             advice="Use printable characters without / and \\, and do not start with a dot",
         )
     if len(name.encode()) > LONGEST_NAME_BYTES:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.manifest import change_run_file, read_run_file
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 LONGEST_TAG = 40
 MOST_OF_A_RUN = 20
@@ -24,7 +24,7 @@ def set_tags(run: Path, tags: Iterable[str]) -> tuple[str, ...]:
     for tag in plain:
         if len(tag) > LONGEST_TAG or not tag.isprintable():
             raise RunFolderError(
-                f"{shown(tag)} cannot be a tag",
+                f"{quoted(tag)} cannot be a tag",
                 advice=f"Use at most {LONGEST_TAG} printable characters",
             )
     if len(plain) > MOST_OF_A_RUN:

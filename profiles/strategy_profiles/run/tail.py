@@ -24,7 +24,7 @@ from strategy_profiles.run.event_decoder import LeftOut, decode_lines
 from strategy_profiles.run.event_log import read_end, read_lines
 from strategy_profiles.run.events import Event
 from strategy_profiles.run.layout import launcher_files, worker_folders
-from strategy_profiles.user_input.text import shown, whole_or_none
+from strategy_profiles.user_input.text import quoted, whole_or_none
 
 
 class WrittenEvent(NamedTuple):
@@ -67,7 +67,7 @@ class Cursor:
             place = whole_or_none(offset)
             if not file or place is None:
                 raise RunFolderError(
-                    f"The cursor {shown(text)} is damaged", advice="A cursor is FILE:BYTES,..."
+                    f"The cursor {quoted(text)} is damaged", advice="A cursor is FILE:BYTES,..."
                 )
             offsets[file] = place
         return cls(offsets)

@@ -24,7 +24,7 @@ from pydantic_core import PydanticKnownError
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.user_input.files import read_text
-from strategy_profiles.user_input.text import TextError, parse_json, shown
+from strategy_profiles.user_input.text import TextError, parse_json, quoted
 from strategy_profiles.user_input.wrong_field import what_it_takes
 from strategy_profiles.user_input.yaml_text import parse_yaml
 
@@ -42,7 +42,7 @@ def spec_error(error: ValidationError, spec: type[BaseModel]) -> SpecError:
         )
     if first["type"] == "missing":
         return SpecError(f"{path} is missing: it has no default", field=path)
-    said = f"{path}={shown(first['input'])}" if path else shown(first["input"])
+    said = f"{path}={quoted(first['input'])}" if path else quoted(first["input"])
     return SpecError(f"{said} is not valid: {what_it_takes(first)}", field=path)
 
 
@@ -304,12 +304,14 @@ def parse_devices(text: str) -> DeviceRequest:
         return DeviceRequest(kind="tpu", count=None)
     matches = [_ONE_DEVICE.fullmatch(part.strip()) for part in plain.split(",")]
     if not all(matches):
-        raise SpecError(f"devices={shown(text)} is not valid", advice=_DEVICE_RULE, field="devices")
+        raise SpecError(
+            f"devices={quoted(text)} is not valid", advice=_DEVICE_RULE, field="devices"
+        )
     kinds = {match[1] for match in matches if match}
     numbers = [int(match[2]) for match in matches if match]
     if len(kinds) != 1:
         raise SpecError(
-            f"devices={shown(text)} mixes CPUs and GPUs",
+            f"devices={quoted(text)} mixes CPUs and GPUs",
             advice="Name devices of one kind",
             field="devices",
         )
@@ -318,12 +320,12 @@ def parse_devices(text: str) -> DeviceRequest:
     is_count = len(numbers) == 1 and "," not in plain and numbers[0] != 0
     if is_count and numbers[0] > MAX_DEVICES:
         raise SpecError(
-            f"devices={shown(text)} is too many: a run has at most {MAX_DEVICES}", field="devices"
+            f"devices={quoted(text)} is too many: a run has at most {MAX_DEVICES}", field="devices"
         )
     if is_count:
         return DeviceRequest(kind=kind, count=numbers[0])
     if len(set(numbers)) != len(numbers):
-        raise SpecError(f"devices={shown(text)} names a device twice", field="devices")
+        raise SpecError(f"devices={quoted(text)} names a device twice", field="devices")
     return DeviceRequest(kind=kind, count=len(numbers), indices=tuple(numbers))
 
 
@@ -345,7 +347,7 @@ def load_spec(path: str | Path) -> RunSpec:
         raise SpecError(f"The spec file {file} {error}") from None
     if not isinstance(document, dict):
         raise SpecError(
-            f"The spec file {file} holds {shown(document)} instead of fields",
+            f"The spec file {file} holds {quoted(document)} instead of fields",
             advice="Write one field a line, such as 'steps: 100'",
         )
     return parse_spec(document)
@@ -358,7 +360,7 @@ def _set_path(document: dict[str, Any], path: str, value: Any) -> None:
         nested = target.get(parent)
         if not isinstance(nested, dict):
             raise SpecError(
-                f"A run has no field {shown(path)}: {shown(parent)} holds no fields",
+                f"A run has no field {quoted(path)}: {quoted(parent)} holds no fields",
                 field=path,
             )
         target = nested

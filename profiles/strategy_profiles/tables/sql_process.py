@@ -41,7 +41,7 @@ class Answer:
     is_cut: bool
 
 
-def ask(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> Answer:
+def run_query(profile: Profile, query: str, *, timeout_s: float, most_rows: int) -> Answer:
     """Return the result of one reading statement, with at most `most_rows` rows.
 
     Raises AnalysisError if the query is refused or fails, takes longer than `timeout_s` (including

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 
-from strategy_profiles.user_input.text import TextError, parse_whole, shown
+from strategy_profiles.user_input.text import TextError, parse_whole, quoted
 
 
 def whole(text: str) -> int:
@@ -17,7 +17,7 @@ def whole(text: str) -> int:
     try:
         number = parse_whole(digits)
     except TextError as error:
-        raise argparse.ArgumentTypeError(f"{shown(text)} {error}") from None
+        raise argparse.ArgumentTypeError(f"{quoted(text)} {error}") from None
     return number if digits == text.strip() else -number
 
 
@@ -28,7 +28,7 @@ def number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not a finite number")
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not a finite number")
     return value
 
 
@@ -38,5 +38,5 @@ def address(text: str) -> str:
     try:
         host.encode("idna")
     except UnicodeError:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not an address") from None
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is not an address") from None
     return host

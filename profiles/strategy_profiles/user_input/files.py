@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from strategy_profiles.errors import RunFolderError, SpecError
 from strategy_profiles.guards import kind_of, open_file
-from strategy_profiles.user_input.text import MAX_BYTES, first_line, shown
+from strategy_profiles.user_input.text import MAX_BYTES, first_line, quoted
 
 _GIVEN_OPEN = ("/dev/stdin", "/dev/fd/")
 """Descriptors that are open already: `strategy-lab run <(make-spec)` passes `/dev/fd/63`."""
@@ -111,7 +111,7 @@ def write_text(path: str | Path, text: str, mode: str = "w") -> None:
 
 def _unquoted(text: str | Path) -> str:
     """The path for a message: shortened and escaped as by `shown`, without its quotation marks."""
-    return shown(str(text))[1:-1]
+    return quoted(str(text))[1:-1]
 
 
 def _unreadable(text: str | Path, what: str, error: Exception, field: str) -> SpecError:

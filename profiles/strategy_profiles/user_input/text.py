@@ -67,7 +67,7 @@ def as_utf8(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def shown(value: object, most: int = 80) -> str:
+def quoted(value: object, most: int = 80) -> str:
     """Return a value for quotation in a sentence: on one line, shortened in the middle if long."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 1000:
         return "a number of more than 300 digits"
@@ -93,7 +93,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
 
 def _key(key: Hashable) -> str:
     if not isinstance(key, str):
-        raise TextError(f"has the key {shown(key)}, which is not text")
+        raise TextError(f"has the key {quoted(key)}, which is not text")
     _check_text(key)
     return key
 
@@ -116,4 +116,4 @@ def _no_number(word: str) -> None:
 
 
 def first_line(error: Exception) -> str:
-    return shown(str(error).strip().split("\n", 1)[0].rstrip("."), 200)[1:-1]
+    return quoted(str(error).strip().split("\n", 1)[0].rstrip("."), 200)[1:-1]

@@ -13,7 +13,7 @@ from strategy_profiles.user_input.text import (
     check_length,
     first_line,
     plain_value,
-    shown,
+    quoted,
 )
 
 
@@ -58,7 +58,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if node.tag.rpartition(":")[2] not in _TAGS or not node.tag.startswith(_STANDARD):
-            raise TextError(f"has the tag {shown(node.tag)}, which a plain value cannot have")
+            raise TextError(f"has the tag {quoted(node.tag)}, which a plain value cannot have")
         return super().construct_object(node, deep)
 
 

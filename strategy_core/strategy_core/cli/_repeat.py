@@ -25,7 +25,7 @@ from strategy_profiles.analysis.compare.document import comparison_document
 from strategy_profiles.errors import AnalysisError, SpecError
 from strategy_profiles.run.new_name import in_folder
 from strategy_profiles.spec.run_spec import RunSpec, load_spec
-from strategy_profiles.user_input.text import shown, whole_or_none
+from strategy_profiles.user_input.text import quoted, whole_or_none
 
 AUTO = "auto"
 
@@ -105,7 +105,7 @@ def _number(text: str, has_other: bool) -> int | None:
     number = whole_or_none(text)
     if number is None or not 1 <= number <= MOST_ASKED:
         raise SpecError(
-            f"--repeat {shown(text)} is not a number of runs",
+            f"--repeat {quoted(text)} is not a number of runs",
             advice=f"Give 1 to {MOST_ASKED}, or {AUTO}",
         )
     return number

@@ -14,7 +14,7 @@ from strategy_core.planning.spec_text import FLAG_FIELDS, flag_of
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS, RunSpec, load_spec
 from strategy_profiles.user_input.arguments import whole
-from strategy_profiles.user_input.text import TextError, parse_whole, shown
+from strategy_profiles.user_input.text import TextError, parse_whole, quoted
 from strategy_profiles.user_input.yaml_text import parse_yaml
 
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -128,20 +128,20 @@ def _assignment(text: str, flag: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     key = key.strip()
     if not sign or not key:
-        raise SpecError(f"{flag} {shown(text)} has no value", advice="Write KEY=VALUE")
+        raise SpecError(f"{flag} {quoted(text)} has no value", advice="Write KEY=VALUE")
     if key == "inject" and value.startswith("delay:"):
         return "inject", [_delay(value)]
     try:
         return key, parse_yaml(value) if value else ""
     except TextError as error:
-        said = f"The value {shown(value)} of {shown(key)[1:-1]} in {flag} {error}"
+        said = f"The value {quoted(value)} of {quoted(key)[1:-1]} in {flag} {error}"
         raise SpecError(said, field=key) from None
 
 
 def _delay(text: str) -> dict[str, Any]:
     kind, _, fields = text.partition(":")
     wrong = SpecError(
-        f"--inject {shown(text)} is not a delay",
+        f"--inject {quoted(text)} is not a delay",
         advice="Write delay:replica=R,ms=M",
         field="inject",
     )
@@ -160,7 +160,7 @@ def _script(texts: Sequence[str]) -> list[dict[str, Any]]:
         step, sign, assignment = text.partition(":")
         if not sign:
             raise SpecError(
-                f"--reconfigure {shown(text)} names no step",
+                f"--reconfigure {quoted(text)} names no step",
                 advice="Write STEP:KEY=VALUE",
                 field="reconfigure",
             )
@@ -168,7 +168,7 @@ def _script(texts: Sequence[str]) -> list[dict[str, Any]]:
             number = parse_whole(step, most=2**31 - 1)
         except TextError as error:
             raise SpecError(
-                f"The step {shown(step)} of --reconfigure {error}",
+                f"The step {quoted(step)} of --reconfigure {error}",
                 advice="Write STEP:KEY=VALUE",
                 field="reconfigure",
             ) from None

@@ -32,7 +32,7 @@ def tensorflow_checks(
     environment: Mapping[str, str] = os.environ, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Check]:
     """TensorFlow first; if it works, what GPUs need."""
-    asked = ask(environment, timeout_s)
+    asked = installed_tensorflow(environment, timeout_s)
     if isinstance(asked, Check):
         yield asked
         return
@@ -41,7 +41,7 @@ def tensorflow_checks(
     yield from nvml_checks(cards(), has_driver=driver_version(_DRIVER, _WSL_DRIVER) is not None)
 
 
-def ask(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
+def installed_tensorflow(environment: Mapping[str, str], timeout_s: float) -> Json | Check:
     """What the installed TensorFlow says of itself, or the check that says why it cannot."""
     command = module_command("strategy_core.runtime.installation")
     try:

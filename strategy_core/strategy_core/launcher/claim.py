@@ -20,7 +20,7 @@ from strategy_profiles.run.layout import RUN_FILE, worker_folder
 from strategy_profiles.run.manifest import Program, create_run_file, read_run_file
 from strategy_profiles.run.status import derive_status
 from strategy_profiles.spec.run_spec import RunSpec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 from strategy_profiles.whole_files import is_draft_of
 
 _OTHER = "Name another folder, one that is new or empty"
@@ -89,7 +89,7 @@ def _check_is_no_file(folder: Path) -> None:
     except (OSError, ValueError) as error:  # longer than a name can be, or with a null byte
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise RunFolderError(
-            f"A run cannot be recorded into {shown(str(folder))[1:-1]}: {why}"
+            f"A run cannot be recorded into {quoted(str(folder))[1:-1]}: {why}"
         ) from None
     raise RunFolderError(f"{folder} is a file, not a folder", advice="Name another folder")
 

@@ -33,7 +33,7 @@ class HangDiagnosis:
             if has_handler and worker.activity.stopped_since is None:
                 log = worker.folder.path / "stderr.log"
                 self._logs[worker.folder.worker] = log, _size(log)
-                stack_probe.ask(worker.process.pid)
+                stack_probe.request_stacks(worker.process.pid)
 
     def is_over(self, now: float) -> bool:
         """Whether all stacks have arrived, or `ANSWER_S` have passed."""

@@ -20,7 +20,7 @@ from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError
 from strategy_profiles.guards import open_file
 from strategy_profiles.spec.field_types import Name, Pid
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 LOCK_FILE = ".training"
 _MOST_BYTES = 1 << 12
@@ -95,4 +95,4 @@ def _named(holder: Holder | None) -> str:
         return "Another process"
     page = page_of_process(holder.pid)
     where = f"the lab at {page}, " if page else ""
-    return f"Run {shown(holder.run)} ({where}process {holder.pid})"
+    return f"Run {quoted(holder.run)} ({where}process {holder.pid})"

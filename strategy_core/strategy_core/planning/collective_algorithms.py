@@ -11,7 +11,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.device_plan import DevicePlan
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 PACKED_BY_NUMBER = ("nccl", "hierarchical-copy")
 """Algorithms that put gradients into `num_packs` packs."""
@@ -71,7 +71,7 @@ def _asked_for(spec: RunSpec, plan: DevicePlan, name: str) -> Algorithm:
             field="cross_device_ops",
         )
     if name == "nccl" and plan.kind != "GPU":
-        raise _refusal(spec, f"NCCL works on GPUs only, not on devices={shown(spec.devices)}")
+        raise _refusal(spec, f"NCCL works on GPUs only, not on devices={quoted(spec.devices)}")
     if name == "nccl" and plan.shares_gpus:
         raise _refusal(
             spec,

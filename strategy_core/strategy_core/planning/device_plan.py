@@ -11,7 +11,7 @@ from strategy_core.planning.inventory import Inventory
 from strategy_core.planning.spec_rules import check_cores
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 AUTO_CPUS = 4
 """Logical CPUs that `auto` uses without a GPU if the strategy has replicas."""
@@ -123,7 +123,7 @@ def _worker_gpus(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) -> 
 def _check_served_on_cpu(spec: RunSpec) -> None:
     if spec.device_request.kind == "gpu":
         raise SpecError(
-            f"{spec.strategy} runs on CPUs in this lab, not on devices={shown(spec.devices)}",
+            f"{spec.strategy} runs on CPUs in this lab, not on devices={quoted(spec.devices)}",
             advice="Choose cpu:1 and more workers",
             field="devices",
         )
@@ -134,7 +134,7 @@ def _without_tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     request = spec.device_request
     if request.kind == "tpu":
         raise SpecError(
-            f"{spec.strategy} cannot use devices={shown(spec.devices)}: only the tpu "
+            f"{spec.strategy} cannot use devices={quoted(spec.devices)}: only the tpu "
             "strategy uses TPU cores",
             advice="Choose the tpu strategy, or other devices",
             field="devices",
@@ -143,7 +143,7 @@ def _without_tpu(spec: RunSpec, inventory: Inventory) -> DevicePlan:
         return _auto(spec, inventory)
     if request.count == 0:
         raise SpecError(
-            f"devices={shown(spec.devices)} is no device at all",
+            f"devices={quoted(spec.devices)} is no device at all",
             advice="Choose at least one",
             field="devices",
         )
@@ -164,7 +164,7 @@ def _only_the_first(
         first = "GPU" if has_gpus else "CPU"
         raise SpecError(
             f"The {spec.strategy} strategy computes on the first {first} of this machine, not on "
-            f"devices={shown(spec.devices)}",
+            f"devices={quoted(spec.devices)}",
             advice="Choose one-device to use another device",
             field="devices",
         )
@@ -191,7 +191,7 @@ def _tpu_cores(spec: RunSpec, inventory: Inventory) -> DevicePlan:
         )
     if request.indices and request.indices != tuple(range(len(request.indices))):
         raise SpecError(
-            f"devices={shown(spec.devices)} is not a range from device 0, which emulated TPU "
+            f"devices={quoted(spec.devices)} is not a range from device 0, which emulated TPU "
             "cores need",
             advice=f"Give a number of devices, such as cpu:{EMULATED_CORES}",
             field="devices",
@@ -210,7 +210,7 @@ def _tpu_pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
     whole = _tpu_cores(spec, inventory)
     if whole.kind != "CPU":
         raise SpecError(
-            f"devices={shown(spec.devices)} cannot be shared by {spec.workers} hosts: an "
+            f"devices={quoted(spec.devices)} cannot be shared by {spec.workers} hosts: an "
             "emulated pod uses virtual CPUs as cores",
             advice=f"Choose cpu:{EMULATED_CORES}, or workers=1 for GPUs and for a real TPU",
             field="devices",
@@ -222,7 +222,7 @@ def _tpu_pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:
 def _gpus(spec: RunSpec, indices: tuple[int, ...], num_gpus: int) -> DevicePlan:
     if num_gpus == 0:
         raise SpecError(
-            f"devices={shown(spec.devices)} needs a GPU that TensorFlow can use; this "
+            f"devices={quoted(spec.devices)} needs a GPU that TensorFlow can use; this "
             "machine has none",
             advice="Choose virtual CPUs (`--devices cpu:4`)",
             field="devices",
@@ -230,7 +230,7 @@ def _gpus(spec: RunSpec, indices: tuple[int, ...], num_gpus: int) -> DevicePlan:
     wanted = max(indices) + 1
     if spec.gpu_memory_mb is None and wanted > num_gpus:
         raise SpecError(
-            f"devices={shown(spec.devices)} needs {wanted} GPUs; this machine has {num_gpus}",
+            f"devices={quoted(spec.devices)} needs {wanted} GPUs; this machine has {num_gpus}",
             advice="Choose fewer, or set gpu_memory_mb to put several logical GPUs on one GPU",
             field="devices",
         )

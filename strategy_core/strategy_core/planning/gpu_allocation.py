@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def share_out(spec: RunSpec, num_gpus: int, local_rank: LocalRank) -> Share:
     request = spec.device_request
     if request.kind == "gpu" and len(request.indices) and local_rank.count > 1:
         raise SpecError(
-            f"devices={shown(spec.devices)} names the GPUs of a machine that "
+            f"devices={quoted(spec.devices)} names the GPUs of a machine that "
             f"{local_rank.count} workers share; each needs its own",
             advice=f"Give the number of GPUs per worker, such as gpu:{len(request.indices)}",
             field="devices",
@@ -79,7 +79,7 @@ def _named(indices: tuple[int, ...], num_gpus: int, spec: RunSpec) -> tuple[int,
     if max(indices) < num_gpus:
         return indices
     raise SpecError(
-        f"devices={shown(spec.devices)} names GPU {max(indices)}; the machine has "
+        f"devices={quoted(spec.devices)} names GPU {max(indices)}; the machine has "
         f"{num_gpus}, numbered from 0",
         field="devices",
     )

@@ -18,7 +18,7 @@ from strategy_core.planning.device_plan import DevicePlan
 from strategy_core.planning.spec_rules import check_fields, num_replicas
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import Delay, RunSpec
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 FIXED_FIELDS = ("spec_version", "workload", "data", "seed")
 """Fields that the training state and its data depend on, so that no live change may touch them."""
@@ -162,7 +162,7 @@ def changed_spec(spec: RunSpec, changes: Mapping[str, Any], step: int) -> RunSpe
     for path in changes:
         if path.split(".")[0] in FIXED_FIELDS:
             raise SpecError(
-                f"{path}={shown(changes[path])} cannot change while a run goes on",
+                f"{path}={quoted(changes[path])} cannot change while a run goes on",
                 advice="Start a new run for that",
                 field=path,
             )

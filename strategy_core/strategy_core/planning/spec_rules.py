@@ -8,7 +8,7 @@ from strategy_core.planning import strategy_catalog
 from strategy_core.planning.strategy_catalog import StrategyRow
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec, TpuLayout
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 
 def check_fields(spec: RunSpec) -> None:
@@ -24,7 +24,7 @@ def check_fields(spec: RunSpec) -> None:
     check_delays(spec, replicas)
     if row.has_one_replica and not row.takes_first_device and count not in (None, 1):
         raise SpecError(
-            f"{row.name} uses a single device, not devices={shown(spec.devices)}",
+            f"{row.name} uses a single device, not devices={quoted(spec.devices)}",
             advice="Name one device, or choose mirrored",
             field="devices",
         )
@@ -78,7 +78,7 @@ def _check_one_cpu(spec: RunSpec) -> None:
     is_one = request.count in (None, 1) and max(request.indices, default=0) == 0
     if request.kind == "cpu" and not is_one:
         raise SpecError(
-            f"devices={shown(spec.devices)} is more than one CPU per worker: TensorFlow runs "
+            f"devices={quoted(spec.devices)} is more than one CPU per worker: TensorFlow runs "
             "one replica on the CPU of each worker of a cluster",
             advice="Choose cpu:1 and more workers",
             field="devices",

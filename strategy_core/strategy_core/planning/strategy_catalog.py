@@ -18,7 +18,7 @@ from strategy_profiles.decoders import converted
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.guards import parse_program
 from strategy_profiles.spec.run_spec import CROSS_DEVICE_OPS
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 COLLECTIVES = ("collective-ring", "nccl")
 ALGORITHMS = tuple(name for name in CROSS_DEVICE_OPS if name != "auto")
@@ -154,7 +154,7 @@ def row(name: str) -> StrategyRow:
     if found is not None:
         return found
     raise SpecError(
-        f"There is no strategy {shown(name)}",
+        f"There is no strategy {quoted(name)}",
         advice=f"Choose one of {', '.join(names())}",
         field="strategy",
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from strategy_profiles.errors import SpecError
 from strategy_profiles.user_input import files as user_files
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 _FILES = Path(__file__).parents[1] / "workloads"
 
@@ -39,7 +39,7 @@ def find(name_or_path: str) -> Path:
     known = {listed.name: listed.path for listed in available()}
     if name_or_path not in known:
         raise SpecError(
-            f"There is no workload {shown(name_or_path)}",
+            f"There is no workload {quoted(name_or_path)}",
             advice=f"Name a .py file or one of the built-in workloads: {', '.join(known)}",
             field="workload",
         )

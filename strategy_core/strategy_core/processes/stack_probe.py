@@ -63,7 +63,7 @@ def answer_from_now_on() -> None:
         faulthandler.register(signal.SIGUSR1, file=_STDERR, all_threads=True)
 
 
-def ask(pid: int) -> None:
+def request_stacks(pid: int) -> None:
     """Launcher: ask for the stacks, which the worker writes to its log."""
     if hasattr(signal, "SIGUSR1"):
         with contextlib.suppress(ProcessLookupError, PermissionError):

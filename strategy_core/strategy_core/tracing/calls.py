@@ -25,7 +25,7 @@ class Call:
     """
 
     unit: Unit
-    here: OfThread
+    caller: OfThread
     start_ns: int
     """Wall clock."""
     begin_ns: int
@@ -66,7 +66,7 @@ class Fetched:
     Its maker sets the attributes without a default, as those of a `Call`.
     """
 
-    here: OfThread
+    caller: OfThread
     iterator: weakref.ref[Any]
     start_ns: int
     begin_ns: int
@@ -103,4 +103,4 @@ class Threads(threading.local):
     """Finds what the calling thread does. That takes microseconds in a step: keep what is found."""
 
     def __init__(self) -> None:
-        self.here = OfThread()
+        self.this_thread = OfThread()

@@ -33,16 +33,16 @@ class EagerSteps:
     def tape_begins(self, code: CodeType, line: int) -> None:
         """A `GradientTape` begins to record. A further one before a gradient is part of the same
         step."""
-        session, before = self.session, self.session.here.eager
+        session, before = self.session, self.session.this_thread.eager
         if (before is None or before.has_gradient) and not session.has_other_steps:
-            session.here.eager = session.begin_eager(self._unit(code, line))
+            session.this_thread.eager = session.begin_eager(self._unit(code, line))
 
     @guarded
     def gradient_begins(self, tape: Any) -> None:
         """A gradient is about to be computed."""
-        call = self.session.here.eager
+        call = self.session.this_thread.eager
         if call is None or self.session.has_other_steps:
-            self.session.here.eager = None
+            self.session.this_thread.eager = None
             self.session.num_eager_gradients += 1
         elif not call.has_gradient:
             call.has_gradient = True
@@ -51,11 +51,11 @@ class EagerSteps:
     @guarded
     def part_done(self, error: BaseException | None, *, is_update: bool) -> None:
         """A gradient was computed, or an optimizer applied; or it raised."""
-        call = self.session.here.eager
+        call = self.session.this_thread.eager
         if call is None or not call.has_gradient:
             return
         if error is not None:
-            self.session.here.eager = None
+            self.session.this_thread.eager = None
         self.session.eager_part_done(call, error, is_update=is_update)
 
     def _unit(self, code: CodeType, line: int) -> Unit:

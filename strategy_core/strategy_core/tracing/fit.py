@@ -53,7 +53,7 @@ class Fit:
         if self._depth == 1:
             self.session.fit_begins(callbacks)
         if phase == "train":
-            self._batches = self.session.here.epoch_iterator
+            self._batches = self.session.this_thread.epoch_iterator
         else:
             self._began_ns[phase] = time.monotonic_ns()
             if self._depth > 1:

@@ -63,7 +63,11 @@ class _FunctionCall(Lookup):
     def __get__(self, function: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(function, owner)
         session = self._session
-        if function is None or session.threads.here.call is not None or session.faults.is_over:
+        if (
+            function is None
+            or session.threads.this_thread.call is not None
+            or session.faults.is_over
+        ):
             return method
         if session.open_calls and _is_in_replica():
             return method
@@ -85,10 +89,10 @@ class _NextBatch(Lookup):
     def __get__(self, iterator: Any, owner: type | None = None) -> Any:
         method = self.__wrapped__.__get__(iterator, owner)
         session = self._session
-        here = session.threads.here
-        if iterator is None or here.call is not None or here.is_fetching:
+        caller = session.threads.this_thread
+        if iterator is None or caller.call is not None or caller.is_fetching:
             return method
-        if here.scheduled is not None or session.is_idle or session.faults.is_over:
+        if caller.scheduled is not None or session.is_idle or session.faults.is_over:
             return method
         if session.open_calls and _is_in_replica():
             return method

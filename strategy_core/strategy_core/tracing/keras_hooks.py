@@ -61,7 +61,7 @@ class _Hooks:
 
     def apply(self, optimizer: Any, method: Method) -> Method:
         session = self._session
-        if session.may_step_eagerly and session.here.eager is not None:
+        if session.may_step_eagerly and session.this_thread.eager is not None:
             return functools.partial(part_of_step, self._eager, True, method)
         is_outermost = session.may_step_eagerly and tf.executing_eagerly()
         if is_outermost and session.has_other_steps:
@@ -77,7 +77,7 @@ class _Hooks:
         return functools.partial(_train_on_batch, session, model, method)
 
     def epoch_iterator(self, iterator: Any, method: Method) -> Method:
-        self._session.here.epoch_iterator = weakref.ref(iterator)
+        self._session.this_thread.epoch_iterator = weakref.ref(iterator)
         return method
 
     def begin(self, phase: str, callbacks: Any, method: Method) -> Method:

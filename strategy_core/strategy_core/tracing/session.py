@@ -161,14 +161,14 @@ class Session:
     # -- calls of functions
 
     @property
-    def here(self) -> OfThread:
+    def this_thread(self) -> OfThread:
         """What the calling thread does at the moment."""
-        return self.threads.here
+        return self.threads.this_thread
 
     @property
     def is_in_call(self) -> bool:
         """Whether calls in this thread are parts of another call, or of Keras's `fit`."""
-        return self.here.call is not None or self.is_in_fit
+        return self.this_thread.call is not None or self.is_in_fit
 
     @property
     def is_in_fit(self) -> bool:
@@ -185,9 +185,9 @@ class Session:
         if turn is not None:
             turn.acquire()
         try:
-            here = self.threads.here
+            caller = self.threads.this_thread
             call = Call()
-            call.unit, call.here = unit, here
+            call.unit, call.caller = unit, caller
             call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
             unit.num_calls += 1
             skips = self.leaves_out_next and self._skips(unit)
@@ -199,10 +199,10 @@ class Session:
                 if self.is_due is not None:
                     self.end_if_due()
             recording = self._recording
-            if recording is not None and unit.trains and self._owner is here.thread:
+            if recording is not None and unit.trains and self._owner is caller.thread:
                 recording.enter(call, list(self._fetched.values()))
             if not unit.is_eager:  # an eager step has no end, and other calls may be in it
-                here.call = call
+                caller.call = call
                 self.open_calls.append(call)
             return call
         except Exception as error:
@@ -215,7 +215,7 @@ class Session:
     def _begin_recording(self, call: Call) -> None:
         """Begin a recording with a call of a function that trains, if this thread is to be
         recorded."""
-        if self._claim(call.here.thread):
+        if self._claim(call.caller.thread):
             begun = self._recorder()
             if not call.unit.is_eager:
                 begun.known_before(call.unit)
@@ -234,13 +234,13 @@ class Session:
         if turn is not None:
             turn.acquire()
         try:
-            call.here.call = None
+            call.caller.call = None
             self.open_calls.remove(call)
             call.own_examples = call.own_examples or call.unit.undivided
             if self._graphs is not None:
                 self.first_call_done(call.unit)
             recording = self._recording
-            if call.unit.trains and recording is not None and self._owner is call.here.thread:
+            if call.unit.trains and recording is not None and self._owner is call.caller.thread:
                 if recording.step is None:  # it turned out to be a step
                     recording.enter(call, list(self._fetched.values()))
                 if error is None:
@@ -250,7 +250,7 @@ class Session:
             elif call.unit.trains:
                 self.num_elsewhere += recording is not None
                 self.num_idle_steps += recording is None
-            elif recording is not None and self._owner is call.here.thread:
+            elif recording is not None and self._owner is call.caller.thread:
                 if error is None:
                     recording.other_call_done(call)
                 recording.leave_ahead()
@@ -277,10 +277,10 @@ class Session:
     def begin_schedule(self, unit: Unit) -> Call:
         """Before `schedule`, which traces the function."""
         call = Call()
-        call.unit, call.here = unit, self.here
+        call.unit, call.caller = unit, self.this_thread
         call.start_ns, call.begin_ns = time.time_ns(), time.monotonic_ns()
         unit.num_calls += 1
-        self.here.call = call
+        self.this_thread.call = call
         self.open_calls.append(call)
         return call
 
@@ -288,7 +288,7 @@ class Session:
     def end_schedule(self, call: Call, value: Any) -> None:
         """After `schedule`: the step begins with the first one, and goes on until `join`, or until
         each result was fetched."""
-        self.here.call = None
+        self.this_thread.call = None
         self.open_calls.remove(call)
         recording = self._recording
         if value is None:  # it raised
@@ -296,32 +296,32 @@ class Session:
         if not call.unit.trains or recording is None or not self._is_owner():
             self.num_elsewhere += call.unit.trains
             return
-        if self.here.scheduled is None:
-            self.here.scheduled = call
+        if self.this_thread.scheduled is None:
+            self.this_thread.scheduled = call
             recording.enter(call, list(self._fetched.values()))
-        self.here.num_scheduled += 1
-        self.here.awaited |= {weakref.ref(value)}
+        self.this_thread.num_scheduled += 1
+        self.this_thread.awaited |= {weakref.ref(value)}
         self._fetched.clear()
 
     @guarded
     def result_fetched(self, value: Any, place: Callable[[], str]) -> None:
         """After the result of a scheduled step has arrived, at a line of the program."""
-        here = self.here
-        before, here.awaited = here.awaited, here.awaited - {weakref.ref(value)}
-        if len(before) != 1 or here.awaited:
+        caller = self.this_thread
+        before, caller.awaited = caller.awaited, caller.awaited - {weakref.ref(value)}
+        if len(before) != 1 or caller.awaited:
             return
-        is_alone, recording = here.num_scheduled == 1, self._recording
+        is_alone, recording = caller.num_scheduled == 1, self._recording
         self.end_scheduled(has_failed=False)
-        here.num_fetched_each = here.num_fetched_each + 1 if is_alone else 0
-        if here.num_fetched_each == FEWEST_FETCHED and recording is not None:
+        caller.num_fetched_each = caller.num_fetched_each + 1 if is_alone else 0
+        if caller.num_fetched_each == FEWEST_FETCHED and recording is not None:
             recording.note_fetched_each(place())
 
     @guarded
     def end_scheduled(self, *, has_failed: bool) -> None:
         """After `join`: every step that was scheduled is done, or one of them raised."""
-        call, self.here.scheduled = self.here.scheduled, None
-        num_steps, self.here.num_scheduled = self.here.num_scheduled, 0
-        self.here.awaited = frozenset()
+        call, self.this_thread.scheduled = self.this_thread.scheduled, None
+        num_steps, self.this_thread.num_scheduled = self.this_thread.num_scheduled, 0
+        self.this_thread.awaited = frozenset()
         if call is None or self._recording is None:
             return
         if has_failed:
@@ -333,7 +333,7 @@ class Session:
     @guarded
     def gradient(self, tape: Any) -> None:
         """`GradientTape.gradient` is about to be called in this thread."""
-        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
         if call is None:
             return
         self._note_variables(call.unit, tape)
@@ -342,13 +342,13 @@ class Session:
             return
         call.unit.trains = self.has_other_steps = True
         self.first_call(call.unit)
-        if not self._skips(call.unit) and self._claim(call.here.thread):
+        if not self._skips(call.unit) and self._claim(call.caller.thread):
             self._recorder().prepare(call.unit, list(self._fetched.values()))
 
     @guarded
     def tape_in_graph(self, program: FrameType) -> None:
         """A function of the program, of a replica perhaps, begins to record a tape in a trace."""
-        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
         if call is None:
             return
         from strategy_core.tracing.undivided import batch_like
@@ -362,7 +362,7 @@ class Session:
     @property
     def may_step_eagerly(self) -> bool:
         """Whether a gradient that is computed now is not a part of another call."""
-        is_in_other = self.is_in_call or self.open_calls or self.here.scheduled is not None
+        is_in_other = self.is_in_call or self.open_calls or self.this_thread.scheduled is not None
         return not self.is_off and not is_in_other
 
     def begin_eager(self, unit: Unit) -> Call | None:
@@ -376,7 +376,7 @@ class Session:
         """The first gradient of an eager step is about to be computed."""
         self._note_variables(call.unit, tape)
         is_new, call.unit.trains = not call.unit.trains, True
-        if is_new and not self._skips(call.unit) and self._claim(call.here.thread):
+        if is_new and not self._skips(call.unit) and self._claim(call.caller.thread):
             self._recorder().prepare(call.unit, call.fetched)
 
     def eager_part_done(self, call: Call, error: BaseException | None, *, is_update: bool) -> None:
@@ -403,7 +403,7 @@ class Session:
     @guarded
     def assigns(self) -> None:
         """A variable that gradients were computed of is about to get another value."""
-        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
         if call is not None:
             call.unit.is_update = True
         elif self._recording is not None and self._is_owner():
@@ -421,7 +421,7 @@ class Session:
     @guarded
     def run(self, strategy: Any) -> None:
         """`Strategy.run` is about to be called inside another call."""
-        call = self.here.call
+        call = self.this_thread.call
         if call is None:
             return
         call.unit.strategy = strategy
@@ -449,7 +449,7 @@ class Session:
     @guarded
     def applies(self, optimizer: Any) -> None:
         """An optimizer is about to be applied."""
-        call = self.here.call or (self.open_calls[-1] if self.open_calls else None)
+        call = self.this_thread.call or (self.open_calls[-1] if self.open_calls else None)
         if call is not None:
             call.unit.applies(optimizer)
             self.first_call(call.unit)
@@ -480,13 +480,13 @@ class Session:
         if turn is not None:
             turn.acquire()
         try:
-            here = self.threads.here
-            here.is_fetching, here.eager = True, None
+            caller = self.threads.this_thread
+            caller.is_fetching, caller.eager = True, None
             fetched = Fetched()
-            fetched.here = here
+            fetched.caller = caller
             fetched.iterator = weakref.ref(iterator)
             fetched.start_ns, fetched.begin_ns = time.time_ns(), time.monotonic_ns()
-            if self._recording is None or self._owner is not here.thread:
+            if self._recording is None or self._owner is not caller.thread:
                 return fetched
             if self._recording.step is not None:
                 self._recording.boundary(None)
@@ -517,7 +517,7 @@ class Session:
         if turn is not None:
             turn.acquire()
         try:
-            fetched.here.is_fetching = False
+            fetched.caller.is_fetching = False
             took_ns = fetched.took_ns = time.monotonic_ns() - fetched.begin_ns
             fetched.num_examples = count(batch)
             step = fetched.step
@@ -601,14 +601,14 @@ class Session:
         for each in callbacks.callbacks:  # no generator: each part of one is a call, in every step
             if type(each).__name__ == "RecorderCallback":
                 return None
-        if not self._claim(self.here.thread):
+        if not self._claim(self.this_thread.thread):
             return None
         return self._recording or self._recorder()
 
     # -- the recording
 
     def _is_owner(self) -> bool:
-        return self._owner is self.here.thread
+        return self._owner is self.this_thread.thread
 
     def _claim(self, thread: threading.Thread) -> bool:
         """Return whether to record this thread: the first one that trains, until it ends.

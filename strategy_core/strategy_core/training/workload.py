@@ -24,7 +24,7 @@ from strategy_core.runtime.tensor_format import described
 from strategy_core.runtime.user_errors import explained
 from strategy_core.training.loss import default_loss, explaining
 from strategy_profiles.errors import SpecError
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 Function = Callable[..., Any]
 _BUILDERS = ("build_model", "build_dataset", "build_optimizer")
@@ -147,7 +147,7 @@ def _fill_options(
     for option in options:
         if option not in known:
             raise SpecError(
-                f"{workload} has no option {shown(option)}",
+                f"{workload} has no option {quoted(option)}",
                 advice=f"Its options: {', '.join(known) or 'none'}",
                 field=f"workload_options.{option}",
             )

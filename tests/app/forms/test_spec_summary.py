@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from strategy_app.forms.spec_summary import asked
+from strategy_app.forms.spec_summary import requested_fields
 from strategy_profiles.spec.run_spec import RunSpec
 
 
 def test_the_summary_names_what_was_set_and_no_defaults() -> None:
-    plain = asked(RunSpec().to_json())
+    plain = requested_fields(RunSpec().to_json())
     assert plain["strategy"] == "mirrored"
     assert "workers" not in plain
     spec = RunSpec().with_changes(
@@ -20,7 +20,7 @@ def test_the_summary_names_what_was_set_and_no_defaults() -> None:
             "cluster.restarts": 2,
         }
     )
-    told = asked(spec.to_json())
+    told = requested_fields(spec.to_json())
     assert told.items() >= {
         ("workers", 2),
         ("network delay ms", 5.0),
@@ -31,4 +31,6 @@ def test_the_summary_names_what_was_set_and_no_defaults() -> None:
 
 
 def test_a_spec_from_elsewhere_has_what_it_has() -> None:
-    assert asked({"strategy": "mirrored", "network": {"odd": 1}}) == {"strategy": "mirrored"}
+    assert requested_fields({"strategy": "mirrored", "network": {"odd": 1}}) == {
+        "strategy": "mirrored"
+    }

@@ -12,8 +12,8 @@ def test_a_loss_that_a_program_does_not_tell_is_neither_called_nan_nor_promised(
     spec = {"parameter_servers": 2}
     opened = SegmentOpened(0, "parameter-server", 2, 3, 8, 0, 0, ["a", "b"], "auto", spec)
     numbers.take(WrittenEvent(opened, 0, 0))
-    assert numbers.told()["numbers"]["loss"][-1] == "after the first step"
+    assert numbers.message()["numbers"]["loss"][-1] == "after the first step"
     for step in range(3):
         numbers.split(0, StepDone(0, step, 0, 5.0, None, 8, False))
-        shown = numbers.told()["numbers"]["loss"]
+        shown = numbers.message()["numbers"]["loss"]
         assert shown[-1] == "no step recorded a loss, or none was a finite number"

@@ -50,23 +50,23 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def test_the_process_group_is_sent_once_and_again_when_it_changes(cluster: Cluster) -> None:
-    first, cursor = cluster.told()
+    first, cursor = cluster.message()
     assert [row["title"] for row in first["group"]["processes"]] == ["worker 0", "worker 1"]
     assert first["group"]["processes"][1]["address"] == "127.0.0.1:4001"
     cluster.workers[0].write(StepDone(0, 0, 0, 1.0, 0.5, 8, False))
-    second, cursor = cluster.told(cursor)
+    second, cursor = cluster.message(cursor)
     assert second["group"] is None
     cluster.workers[1].write(Failed("Out of luck", "", False))
-    third, cursor = cluster.told(cursor)
+    third, cursor = cluster.message(cursor)
     assert [row["state"] for row in third["group"]["processes"]] == ["starting", "lost"]
-    assert cluster.told("12-0")[0]["group"] == third["group"]  # none of our cursors: all again
+    assert cluster.message("12-0")[0]["group"] == third["group"]  # none of our cursors: all again
 
 
 def test_a_loss_is_described_and_only_the_process_at_fault_is_news(cluster: Cluster) -> None:
     cluster.workers[0].write(Failed("UnavailableError: gone", "", True))
     cluster.launcher.write(Exited(0, 0, 1, "failed", "Worker 0: UnavailableError: gone", 1, 2000))
     cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
-    message, _ = cluster.told()
+    message, _ = cluster.message()
     assert message["group"]["loss"][0] == "Worker 1 was lost. Killed on request."
     assert message["status"]["message"] == "Worker 1: Killed on request."
     exits = [item for item in message["news"] if item["kind"] == "exited"]
@@ -77,7 +77,7 @@ def test_a_process_group_takes_over_as_one_and_a_process_that_returns_alone_is_n
     cluster: Cluster,
 ) -> None:
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
-    news = [item for item in cluster.told()[0]["news"] if item["kind"] == "launched"]
+    news = [item for item in cluster.message()[0]["news"] if item["kind"] == "launched"]
     assert [(item["worker"], item["generation"]) for item in news] == [(0, 0), (1, 1)]
 
 
@@ -85,14 +85,14 @@ def test_memory_is_the_newest_of_each_process(cluster: Cluster) -> None:
     for used in (5_000, 7_000):
         cluster.workers[1].write(MemorySampled("host", 0, used, None, "process-resident"))
     cluster.workers[1].write(MemorySampled("gpu", 0, 9_000, None, "tf"))
-    assert cluster.told()[0]["resources"]["memory"] == {"1": 7_000}
+    assert cluster.message()[0]["resources"]["memory"] == {"1": 7_000}
 
 
 def test_cores_are_the_newest_sample_beside_those_of_other_programs(cluster: Cluster) -> None:
     for cores in (0.2, 0.5):
         used = [ProcessUse(0, 0, 1.5, 3_000), ProcessUse(1, 0, cores, None)]
         cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
-    told = cluster.told()[0]["resources"]
+    told = cluster.message()[0]["resources"]
     assert told["cores"] == {"0": 1.5, "1": 0.5}
     assert told["memory"] == {"0": 3_000}
     assert told["machines"] == [
@@ -104,7 +104,7 @@ def test_a_process_that_replaced_another_starts_without_samples(cluster: Cluster
     used = [ProcessUse(1, 0, 1.5, 3_000)]
     cluster.launcher.write(ResourcesSampled(2000.0, 4, 3.0, 0.25, used))
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
-    told = cluster.told()[0]["resources"]
+    told = cluster.message()[0]["resources"]
     assert told["cores"] == told["memory"] == {}
 
 
@@ -115,7 +115,7 @@ def test_network_is_bytes_per_second_between_two_counts(cluster: Cluster) -> Non
         log.now_ns = lambda at_ns=at_ns: at_ns
         links = [LinkCounts(sent, 2 * sent, 0, True), LinkCounts(10, 10, 0, False)]
         log.write(LinkBytes(0, 1, links))
-    assert cluster.told()[0]["resources"]["network"] == {"1": {"sent": 2_000, "received": 4_000}}
+    assert cluster.message()[0]["resources"]["network"] == {"1": {"sent": 2_000, "received": 4_000}}
 
 
 def test_processes_without_a_launcher_are_known_by_what_they_say(tmp_path: Path) -> None:
@@ -129,14 +129,14 @@ def test_processes_without_a_launcher_are_known_by_what_they_say(tmp_path: Path)
 def test_text_from_a_run_stays_a_json_string(cluster: Cluster) -> None:
     cluster.launcher.write(Exited(1, 0, -9, "killed", HOSTILE, None, 1000))
     cluster.launcher.write(Exited(0, 0, -9, "killed", HOSTILE, 1, 2000))
-    message, _ = cluster.told()
+    message, _ = cluster.message()
     assert HOSTILE.strip() in message["group"]["processes"][1]["message"]
 
 
 def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> None:
     for step, worker in enumerate((1, 1, 0)):
         cluster.workers[0].write(ClosureDone(0, step, worker, 0, (1, None, None, None, 2), 1))
-    message, _ = cluster.told()
+    message, _ = cluster.message()
     assert {number: told["steps"] for number, told in message["served"].items()} == {"0": 1, "1": 2}
     assert message["steps"] == []
 
@@ -144,7 +144,7 @@ def test_steps_of_workers_of_parameter_servers_are_counted(cluster: Cluster) -> 
 def test_a_loss_is_still_told_when_the_lost_one_is_back(cluster: Cluster) -> None:
     cluster.launcher.write(Exited(1, 0, -9, "killed", "Worker 1: Killed on request.", None, 1000))
     cluster.launcher.write(Launched(1, 1, 2**22 - 3, 1, False, "worker 1"))
-    assert cluster.told()[0]["group"]["loss"] == [
+    assert cluster.message()[0]["group"]["loss"] == [
         "Worker 1 was lost. Killed on request.",
         "worker 1 was restarted (generation 1).",
     ]

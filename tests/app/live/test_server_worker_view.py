@@ -22,7 +22,7 @@ def view_of(*closures: ClosureDone) -> dict[str, Any]:
     view = ServedView()
     for each in closures:
         view.take(each, None)
-    return view.told()
+    return view.message()
 
 
 def test_each_worker_has_the_means_of_its_own_steps_without_the_first() -> None:
@@ -59,6 +59,6 @@ def test_an_injected_delay_is_a_part_of_its_own() -> None:
     view = ServedView()
     view.take(closure(1, 1, 2, 50, 4), segment)
     view.take(closure(2, 1, 2, 50, 4), segment)
-    told = view.told()
+    told = view.message()
     assert told["1"]["parts"] == [1, 2, 20, 30, 4]
     assert told["2"]["parts"] == [1, 2, 50, 0, 4]

@@ -143,7 +143,7 @@ async def live(lecture: Lecture) -> None:
 def test_a_live_recording_that_fails_leaves_the_one_of_the_lab(lecture: Lecture) -> None:
     async def tried() -> EvaluatedScene:
         await live(lecture)
-        return await lecture.shown()
+        return await lecture.current_scene()
 
     assert asyncio.run(tried()).origin == "Recorded."
     assert "No process can be started" in lecture.live
@@ -156,7 +156,7 @@ def test_a_live_recording_replaces_the_one_of_the_lab() -> None:
     async def tried() -> tuple[str, str]:
         lecture = Lecture(SCENES, recorded, now)
         await live(lecture)
-        return (await lecture.shown()).origin, lecture.live
+        return (await lecture.current_scene()).origin, lecture.live
 
     assert asyncio.run(tried()) == ("Live.", "")
 
@@ -170,7 +170,7 @@ def test_a_live_recording_with_other_choices_is_not_used() -> None:
         lecture = Lecture(SCENES, recorded, now)
         await live(lecture)
         assert "other choices" in lecture.live
-        return (await lecture.shown()).question.choices
+        return (await lecture.current_scene()).question.choices
 
     assert asyncio.run(tried()) == ("a", "b", "c")
 

@@ -14,7 +14,7 @@ import strategy_profiles
 from strategy_profiles.errors import AnalysisError
 from strategy_profiles.tables import sql_process
 from strategy_profiles.tables.schema import TABLES
-from strategy_profiles.tables.sql_process import ask, ask_folder
+from strategy_profiles.tables.sql_process import ask_folder, run_query
 from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 from tests.timeouts import MAX_WAIT_S
@@ -45,7 +45,7 @@ def test_columns_of_one_name_stay_apart(profile: Profile) -> None:
         {"step": 1, "step_2": 2, "step_1": 7, "step_3": 2},
     ]
     assert profile.sql(query).to_pylist() == rows
-    assert ask(profile, query, timeout_s=60.0, most_rows=10).rows.to_pylist() == rows
+    assert run_query(profile, query, timeout_s=60.0, most_rows=10).rows.to_pylist() == rows
 
 
 def test_every_table_is_there_with_its_columns(profile: Profile) -> None:
@@ -119,13 +119,13 @@ def test_a_query_that_takes_too_long_is_ended(profile: Profile) -> None:
     endless = "select count(*) from range(1000000) a, range(1000000) b where a.range < b.range"
     began = time.monotonic()
     with pytest.raises(AnalysisError, match=r"took longer than 2 s and was ended"):
-        ask(profile, endless, timeout_s=2.0, most_rows=10)
+        run_query(profile, endless, timeout_s=2.0, most_rows=10)
     assert time.monotonic() - began < MAX_WAIT_S
 
 
 def test_a_query_that_runs_out_of_memory_ends_in_a_sentence(profile: Profile) -> None:
     for answer in (
-        lambda query: ask(profile, query, timeout_s=60.0, most_rows=10),
+        lambda query: run_query(profile, query, timeout_s=60.0, most_rows=10),
         lambda query: ask_folder(profile.path, query),
     ):
         with pytest.raises(AnalysisError, match=r"needs more memory than the 1 GB.*Ask for fewer"):
@@ -152,7 +152,7 @@ HEAVY = {
 def test_a_query_that_needs_too_much_memory_is_ended(profile: Profile, what: str) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     with pytest.raises(AnalysisError, match=r"memory|MiB|Out of Memory"):
-        ask(profile, HEAVY[what], timeout_s=60.0, most_rows=10)
+        run_query(profile, HEAVY[what], timeout_s=60.0, most_rows=10)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     assert peak <= max(before, (2 << 30) / 1024)
 
@@ -175,12 +175,12 @@ def test_what_is_wrong_with_a_query_is_not_called_a_lack_of_memory(
 
 @pytest.mark.slow
 def test_an_answer_has_a_bounded_number_of_rows(profile: Profile) -> None:
-    answer = ask(profile, "select * from range(100000000)", timeout_s=60.0, most_rows=25_000)
+    answer = run_query(profile, "select * from range(100000000)", timeout_s=60.0, most_rows=25_000)
     assert (answer.rows.num_rows, answer.is_cut) == (25_000, True)
-    answer = ask(profile, "select count(*) as num from steps", timeout_s=60.0, most_rows=10)
+    answer = run_query(profile, "select count(*) as num from steps", timeout_s=60.0, most_rows=10)
     assert (answer.rows.to_pylist(), answer.is_cut) == ([{"num": 60}], False)
     with pytest.raises(AnalysisError, match="DuckDB refuses the query: Catalog Error"):
-        ask(profile, "select * from nope", timeout_s=60.0, most_rows=10)
+        run_query(profile, "select * from nope", timeout_s=60.0, most_rows=10)
 
 
 def test_a_query_has_a_bounded_length(profile: Profile) -> None:

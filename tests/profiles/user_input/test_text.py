@@ -16,7 +16,7 @@ from strategy_profiles.user_input.text import (
     TextError,
     parse_json,
     parse_whole,
-    shown,
+    quoted,
     whole_or_none,
 )
 from strategy_profiles.user_input.yaml_text import parse_yaml
@@ -97,9 +97,9 @@ def test_whole_numbers_of_a_text() -> None:
 
 
 def test_a_quoted_value_is_short() -> None:
-    assert shown("short") == "'short'"
-    assert len(shown("x" * 10**6)) < 100
-    assert shown(10**5000) == "a number of more than 300 digits"
+    assert quoted("short") == "'short'"
+    assert len(quoted("x" * 10**6)) < 100
+    assert quoted(10**5000) == "a number of more than 300 digits"
 
 
 @pytest.mark.parametrize(

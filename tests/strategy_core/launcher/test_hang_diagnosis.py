@@ -66,7 +66,7 @@ class ThreeProcesses(FakeGroup):
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     pids: list[int] = []
-    monkeypatch.setattr(stack_probe, "ask", pids.append)
+    monkeypatch.setattr(stack_probe, "request_stacks", pids.append)
     return pids
 
 

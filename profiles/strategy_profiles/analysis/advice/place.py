@@ -6,7 +6,7 @@ from strategy_profiles.analysis.causes import Cause
 from strategy_profiles.analysis.facts import Facts
 
 
-def place(cause: Cause) -> str:
+def quoted_line(cause: Cause) -> str:
     """`train.py:9 (`score(loss)`)`: file and line, then the line itself."""
     return f"{cause.name} (`{cause.detail}`)" if cause.detail else cause.name
 

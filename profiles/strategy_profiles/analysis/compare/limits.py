@@ -21,7 +21,7 @@ from strategy_profiles.analysis.compare.metrics import METRICS, MetricChange
 from strategy_profiles.analysis.compare.run_comparison import RunComparison
 from strategy_profiles.errors import AnalysisError
 from strategy_profiles.reporting import units
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 _FORMER_NAMES = {"examples_per_second": "examples_per_second_at_median"}
 """Names that pipelines may still write. A summary uses the first for the throughput over all steps
@@ -54,7 +54,7 @@ def parse_limit(text: str) -> Limit:
     match = _LIMIT.fullmatch(text.strip())
     if not match:
         raise AnalysisError(
-            f"{shown(text)} is not a limit",
+            f"{quoted(text)} is not a limit",
             advice="Write METRIC:+N% or METRIC:-N%, or leave out the % for an absolute "
             "change, for instance 'step_time_ms:+5%'. "
             f"Metrics: {', '.join(METRICS)}, or a dotted path of a segment's summary",

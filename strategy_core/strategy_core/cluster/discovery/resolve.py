@@ -35,7 +35,7 @@ from strategy_core.cluster.discovery.task_address import (
 )
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.user_input.files import read_text
-from strategy_profiles.user_input.text import TextError, parse_json, shown
+from strategy_profiles.user_input.text import TextError, parse_json, quoted
 
 
 def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int:
@@ -130,7 +130,7 @@ def resolve(
         process = own_index(addresses) if index is None else index
         return own_task_from_addresses(addresses, wanted.parameter_servers, process, "--cluster")
     raise SpecError(
-        f"--cluster {shown(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
+        f"--cluster {quoted(text)} is not a cluster", advice=f"Give {FORMS}", field="cluster"
     )
 
 
@@ -175,11 +175,11 @@ def _of_document(text: str, source: str, index: int | None, job: str) -> OwnTask
     try:
         document = parse_json(text)
     except TextError as error:
-        raise SpecError(f"{source} {error}: {shown(text)}", field="cluster") from None
+        raise SpecError(f"{source} {error}: {quoted(text)}", field="cluster") from None
     cluster = document.get("cluster") if isinstance(document, dict) else None
     if not isinstance(cluster, dict) or not cluster:
         raise SpecError(
-            f"{source} holds no cluster: {shown(text, 120)}",
+            f"{source} holds no cluster: {quoted(text, 120)}",
             advice='Write {"cluster": {"worker": ["host:port", ...]}, "task": {...}}',
             field="cluster",
         )
@@ -225,7 +225,7 @@ def _whole(value: object, source: str) -> int:
         return int(str(value))
     except ValueError:
         raise SpecError(
-            f"The task index {shown(value)} in {source} is not a whole number"
+            f"The task index {quoted(value)} in {source} is not a whole number"
         ) from None
 
 
@@ -236,7 +236,7 @@ def _request(kind: str, text: str, wanted: RequestedCluster) -> dict[str, Any]:
         key, sign, value = part.partition("=")
         if not sign:
             raise SpecError(
-                f"--cluster {kind} has the option {shown(part)} without a value",
+                f"--cluster {kind} has the option {quoted(part)} without a value",
                 advice="Write KEY=VALUE",
             )
         options[key.strip()] = value.strip()

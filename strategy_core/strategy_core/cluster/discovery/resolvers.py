@@ -22,7 +22,7 @@ from typing import Any
 import tensorflow as tf
 
 from strategy_profiles.errors import LabError
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 Answer = dict[str, Any]
 _POLL_S = 1.0
@@ -213,11 +213,11 @@ def _take_options(options: Mapping[str, str], known: set[str]) -> None:
     unknown = sorted(set(options) - known)
     if unknown:
         raise LabError(
-            f"This engine has no option {shown(unknown[0])}",
+            f"This engine has no option {quoted(unknown[0])}",
             advice=f"Its options: {', '.join(sorted(known))}",
         )
     if not options.get("port", "1").isdigit():
-        raise LabError(f"port={shown(options['port'])} is not a number")
+        raise LabError(f"port={quoted(options['port'])} is not a number")
 
 
 def _no_client(engine: str, packages: str) -> LabError:

@@ -16,7 +16,7 @@ from strategy_core.cluster.tasks import Cluster, Role, Task
 from strategy_core.planning import strategy_catalog
 from strategy_profiles.errors import SpecError
 from strategy_profiles.spec.run_spec import RunSpec
-from strategy_profiles.user_input.text import shown, whole_or_none
+from strategy_profiles.user_input.text import quoted, whole_or_none
 
 _ROLES = ("chief", "worker", "ps")
 
@@ -129,7 +129,7 @@ def split_address(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
     number = whole_or_none(port)
     if not host or number is None or not 0 < number < 65536:
-        raise SpecError(f"{shown(address)} is not an address", advice="Write host:port")
+        raise SpecError(f"{quoted(address)} is not an address", advice="Write host:port")
     return host.strip("[]"), number
 
 
@@ -146,7 +146,7 @@ def _in_order(job: str, tasks: Any) -> list[str]:
             )
         tasks = [by_index[index] for index in sorted(by_index)]
     if not isinstance(tasks, list) or not all(isinstance(address, str) for address in tasks):
-        raise SpecError(f"The {job} tasks are {shown(tasks)}, not a list of host:port")
+        raise SpecError(f"The {job} tasks are {quoted(tasks)}, not a list of host:port")
     return tasks
 
 

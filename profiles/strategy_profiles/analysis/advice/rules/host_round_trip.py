@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.place import place
+from strategy_profiles.analysis.advice.place import quoted_line
 from strategy_profiles.analysis.advice.rules.python_op import HELD_SHARE
 from strategy_profiles.analysis.facts import (
     Facts,
@@ -48,7 +48,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         KEY,
         f"{of_a_step(facts, held_ms, wall)} is spent in the program's own Python while no "
         f"replica runs an op: most of it ({units.milliseconds(longest.held_ms)}) {doing} at "
-        f"{place(longest)}.",
+        f"{quoted_line(longest)}.",
         "The replicas wait for this work. Move it into the tf.function or another thread, or "
         "do it only every few steps.",
         per_step(facts, held_ms, wall),

@@ -38,7 +38,7 @@ class Cluster:
             task, address = f"worker {worker}", f"127.0.0.1:{4000 + worker}"
             self.launcher.write(Launched(worker, 0, 2**22 - 2, 1, False, task, address))
 
-    def told(self, cursor: str = "") -> tuple[dict[str, Any], str]:
+    def message(self, cursor: str = "") -> tuple[dict[str, Any], str]:
         self.live.advance()
         text, after = self.live.message(cursor)
         return json.loads(text), after

@@ -7,7 +7,7 @@ from tests.doors.guards import NAME, TEXT, TO_READ
 
 OPENS = {"strategy_scaling/link.py": "bounded by its reader"}
 INPUTS = {"strategy_scaling/own_link.py": 2}
-TEXTS = {"a file of hardware": lambda text: link_of(text.encode(errors="replace"), text)}
+TEXTS = {"a file of predict --link": lambda text: link_of(text.encode(errors="replace"), text)}
 GUARDS = {
     "predict": {
         "run_folders": (TO_READ, ""),

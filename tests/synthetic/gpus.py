@@ -5,9 +5,10 @@ Written from TensorFlow's collector (`xla/backends/profiler/gpu/cupti_collector.
 ordinal, also of a GPU that ran nothing; a line per stream, named after what it ran; of each event
 the correlation id of its launch, the context as a text, and the annotation around its launch: an
 op's `node:Op` as `tf_op`, a copy's edge as `edge_name`, with an empty `tf_op`. NCCL's kernels have
-`ncclAllReduce`. Launches are events of the host, named after the kernel or the copy, as the
-callbacks of `cupti_tracer.cc` name them. The host has no events of ops of a GPU but of
-asynchronous ones, because they are not "expensive" there.
+`ncclAllReduce` with the bytes of its output, as `core/nccl/nccl_manager.cc` annotates the call.
+Launches are events of the host, named after the kernel or the copy, as the callbacks of
+`cupti_tracer.cc` name them. The host has no events of ops of a GPU but of asynchronous ones,
+because they are not "expensive" there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ AHEAD_MS = 5.0
 BYTES = 4_000_000
 PHASES = ("compute", "transfer", "wait", "input", "idle")
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
-_NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+_NCCL = "ncclDevKernel_{}_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 _GEMM = "ampere_sgemm_128x64_nn"
 _COMPUTE_STREAM, _COPY_STREAM, _PEER_STREAM, _NCCL_STREAM = 7, 13, 25, 20
 
@@ -48,6 +49,8 @@ class Cards:
     steps: int = 4
     late_ms: float = 0.0
     """How much longer the last replica computes."""
+    collective: str = "AllReduce"
+    """What NCCL runs, as its functions are named."""
     by_copies: bool = False
     """Gradients are copied to the first replica and summed there, instead of NCCL."""
     first: int = 0
@@ -165,9 +168,10 @@ class Cards:
         late = self._late(replica)
         first_end = 33 + self.late_ms + 4
         second_end = max(43 + self.late_ms, first_end) + 6
+        kernel, annotation = _NCCL.format(self.collective), f"nccl{self.collective}"
         return [
-            (_NCCL, "ncclAllReduce", _NCCL_STREAM, 33 + late, first_end),
-            (_NCCL, "ncclAllReduce", _NCCL_STREAM, max(43 + late, first_end), second_end),
+            (kernel, annotation, _NCCL_STREAM, 33 + late, first_end),
+            (kernel, annotation, _NCCL_STREAM, max(43 + late, first_end), second_end),
             (
                 "void AssignSub",
                 f"{_of(replica, 'update')}:ResourceApplyGradientDescent",
@@ -233,7 +237,9 @@ class Cards:
             stats["memcpy_details"] = (
                 f"kind_src:device kind_dst:device size:{BYTES} dest:{dest} async:1"
             )
-        elif self.with_ops or annotation.startswith("nccl"):
+        elif annotation.startswith("nccl"):
+            stats |= {"tf_op": annotation, "buffer_size": BYTES}
+        elif self.with_ops:
             stats["tf_op"] = annotation
         return stats
 

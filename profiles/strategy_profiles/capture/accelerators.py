@@ -55,6 +55,8 @@ class Ran:
     key: Ints
     is_collective: NDArray[np.bool_]
     """Which are whole collectives, as NCCL's kernels are."""
+    bytes: Ints
+    """Of the output of a collective; -1 if unknown."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -107,6 +109,7 @@ def ran_on_accelerators(
                 events.thread,
                 np.full(len(each), -1, np.int64),
                 _are_collectives(columns, each),
+                each.bytes,
             )
         )
     return Ran(

@@ -91,6 +91,10 @@ def measured(joined: Joined) -> CollectiveRows:
     is_whole |= np.asarray([kind == "broadcast" for kind in kinds], bool)
     gathered = np.asarray([kind == "all-gather" for kind in kinds], bool)
     total = np.where(gathered & (total >= 0), total * size, total)
+    # NCCL's kernel has the bytes of its output, a share of those that a reduce-scatter reduces.
+    scattered = np.asarray([kind == "reduce-scatter" for kind in kinds], bool)
+    output = ops.bytes[at]
+    total = np.where(output >= 0, np.where(scattered, output * size, output), total)
     return CollectiveRows(
         node,
         device,

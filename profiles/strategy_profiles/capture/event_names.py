@@ -55,10 +55,11 @@ Other lines are derived from these."""
 PROFILE_START, PROFILE_STOP = b"profile_start_time", b"profile_stop_time"
 STEP_NUMBER, STEP_ID, INSTANCE_KEY = "step_num", "step_id", "instance_key"
 NODE, KERNEL, TF_OP = "name", "kernel_type", "tf_op"
-CORRELATION, EDGE = "correlation_id", "edge_name"
+CORRELATION, EDGE, BUFFER_SIZE = "correlation_id", "edge_name", "buffer_size"
 """Stats of events: the step's number, the executor's step, a collective's instance; of an
 asynchronous op its node and op type; of a kernel the op that launched it; of a kernel and its
-launch the id they share; of a copy the edge whose tensor it moves."""
+launch the id they share; of a copy the edge whose tensor it moves; of NCCL's kernel its output's
+bytes."""
 
 
 def split_op_name(text: str) -> tuple[str, str] | None:

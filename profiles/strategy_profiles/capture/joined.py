@@ -71,6 +71,8 @@ class OpEvents:
     thread: Ints
     key: Ints
     on_device_clock: NDArray[np.bool_]
+    bytes: Ints
+    """Of the output of a collective that a kernel is."""
 
     def __len__(self) -> int:
         return len(self.node)
@@ -258,6 +260,7 @@ def _op_events(
         events.thread,
         events.key,
         np.zeros(len(node), bool),
+        np.full(len(node), -1, np.int64),
     )
 
 
@@ -327,6 +330,7 @@ def _with_accelerators(
         ran.thread,
         ran.key,
         np.ones(len(ran), bool),
+        ran.bytes,
     )
     both = (replace(ops, category=category, node=node), kernels)
     columns = {
@@ -388,6 +392,7 @@ def _with_compiled(
         "thread": unknown,
         "key": unknown,
         "on_device_clock": np.zeros(len(name), bool),
+        "bytes": unknown,
     }
     return OpEvents(
         **{key: np.concatenate([getattr(ops, key), column]) for key, column in added.items()}

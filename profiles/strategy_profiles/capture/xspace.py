@@ -87,6 +87,8 @@ class Executed:
     """Index into `CATEGORY_NAMES`, by the kernel's name and its op's."""
     edge: Ints
     """Index of the name of the edge whose tensor a copy moves; -1 if it is no copy of an edge."""
+    bytes: Ints
+    """Of the output of NCCL's kernel, as TensorFlow annotates its launch; -1 without."""
 
     def __len__(self) -> int:
         return len(self.ran)
@@ -378,7 +380,7 @@ def _read_device_plane(
         found.append(_executed(batch, kinds, meaning, names))
     if not found:
         none = np.zeros(0, np.int64)
-        return Executed(_empty(), none, none, none)
+        return Executed(_empty(), none, none, none, none)
     columns_of = {
         each.name: np.concatenate([getattr(part, each.name) for part in found])
         for each in fields(Executed)
@@ -391,7 +393,12 @@ def _num_events(line: Any) -> int:
     return len(line.events)
 
 
-_OF_KERNELS = (event_names.TF_OP, event_names.EDGE, event_names.CORRELATION)
+_OF_KERNELS = (
+    event_names.TF_OP,
+    event_names.EDGE,
+    event_names.CORRELATION,
+    event_names.BUFFER_SIZE,
+)
 
 
 def _executed(
@@ -402,7 +409,7 @@ def _executed(
     offset_ps, duration_ps, stats_at = wire.read_event_times(batch.buffer, after, batch.ends)
     wanted = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(_OF_KERNELS))
     stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, wanted)
-    tf_op, edge, correlation = (stats[each] for each in wanted)
+    tf_op, edge, correlation, num_bytes = (stats[each] for each in wanted)
     keys = np.stack([ids, tf_op, edge], axis=1)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     text = meaning.stat_text
@@ -414,7 +421,7 @@ def _executed(
     start_ns = batch.line_start_ns + offset_ps // 1000
     end_ns = batch.line_start_ns + (offset_ps + duration_ps) // 1000
     events = Events(name, start_ns, end_ns, batch.thread, correlation)
-    return Executed(events, ran, category, edge_name)
+    return Executed(events, ran, category, edge_name, num_bytes)
 
 
 def _meaning(kernel: str, tf_op: str, edge: str, names: _Names) -> tuple[int, int, int, int]:

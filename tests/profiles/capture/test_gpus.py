@@ -84,13 +84,24 @@ def test_a_collective_lasts_as_long_as_its_nccl_kernel(is_ahead: bool) -> None:
     assert {round(row["busbw_gbps"], 3) for row in of_step} == {1.0, 0.667}
 
 
-def test_nccl_kernels_of_unknown_launches_are_matched_across_gpus() -> None:
-    cards = Cards(late_ms=LATE)
+@pytest.mark.parametrize(
+    ("collective", "op", "num_bytes"),
+    [
+        ("AllReduce", "all-reduce", BYTES),
+        ("AllGather", "all-gather", BYTES),
+        ("ReduceScatter", "reduce-scatter", 2 * BYTES),
+    ],
+)
+def test_nccl_kernels_of_unknown_launches_are_matched_across_gpus(
+    collective: str, op: str, num_bytes: int
+) -> None:
+    """The kernel has the bytes of its output, of which a reduce-scatter has a share per member."""
+    cards = Cards(late_ms=LATE, collective=collective)
     joined = join(xspace.decode(cards.capture()), Graph([], cards.devices))
     rows = to_tables(joined, WindowOf(0, 0))["collectives"].to_pylist()
     late = [row["wait_ms"] for row in rows if row["replica"] == 0 and row["step"] == 0]
     assert late == pytest.approx([20, 6])
-    assert {(row["op"], row["name"], row["bytes"]) for row in rows} == {("all-reduce", None, None)}
+    assert {(row["op"], row["name"], row["bytes"]) for row in rows} == {(op, None, num_bytes)}
 
 
 def test_a_kernel_belongs_to_the_step_that_launched_it() -> None:

@@ -58,6 +58,7 @@ OPENS = {
     "strategy_core/recorder/graph_trace.py": SELF,
     "strategy_core/recorder/helper_process.py": CHILD,
     "strategy_core/recorder/placement.py": SELF,
+    "strategy_core/runtime/card_locks.py": LOCKS,
     "strategy_core/tpu/pod_host.py": CHILD,
     "strategy_core/tracing/children.py": SELF,
     "strategy_core/tracing/settings.py": CHILD,

@@ -34,7 +34,7 @@ def registered(runs: Path, address: str) -> Iterator[None]:
     file = None
     pid = os.getpid()
     with contextlib.suppress(OSError):
-        folder = _folder(os.environ)
+        folder = runtime_folder(os.environ)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = folder / f"lab-{socket.gethostname()}-{pid}.json"
         file.unlink(missing_ok=True)
@@ -59,7 +59,7 @@ def registered(runs: Path, address: str) -> Iterator[None]:
 def address_of(runs: Path) -> str | None:
     """Return the address, with its token, of a running lab for a folder of runs; None: none."""
     wanted = str(runs.resolve())
-    for file in sorted(_folder(os.environ).glob(f"lab-{socket.gethostname()}-*.json")):
+    for file in sorted(runtime_folder(os.environ).glob(f"lab-{socket.gethostname()}-*.json")):
         try:
             if file.stat().st_uid != os.getuid():
                 continue
@@ -77,7 +77,7 @@ def address_of(runs: Path) -> str | None:
 
 def page_of_process(pid: int) -> str | None:
     """Return the address, without its token, of the lab of a process; None if that is no lab."""
-    file = _folder(os.environ) / f"lab-{socket.gethostname()}-{pid}.json"
+    file = runtime_folder(os.environ) / f"lab-{socket.gethostname()}-{pid}.json"
     try:
         address = str(_RECORD.decode(read_file(file, _MOST_BYTES))["address"])
     except (OSError, ValueError, KeyError):
@@ -117,7 +117,7 @@ def start_server(runs: Path, port: int, options: Sequence[str] = ()) -> str:
     return f"http://{HOST}:{port}/?{urlencode({'token': token})}"
 
 
-def _folder(environment: Mapping[str, str]) -> Path:
+def runtime_folder(environment: Mapping[str, str]) -> Path:
     """The system's folder for such files, or one in the home folder."""
     runtime = environment.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK):

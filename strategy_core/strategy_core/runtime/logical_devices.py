@@ -81,6 +81,11 @@ def create_logical_devices(spec: RunSpec, local_rank: LocalRank | None = None) -
         _configure_gpu(gpu, wanted, spec.gpu_memory_mb)
 
 
+def visible_gpus() -> list[int]:
+    """CUDA's numbers of the cards that this process may use."""
+    return [int(gpu.name.rpartition(":")[2]) for gpu in tf.config.get_visible_devices("GPU")]
+
+
 def planned(spec: RunSpec) -> DevicePlan:
     """The devices that this process takes for `spec`; raises SpecError."""
     return plan(spec, inventory(), _Launch.local_rank)

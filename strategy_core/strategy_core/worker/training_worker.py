@@ -36,7 +36,7 @@ from strategy_core.processes.command_reader import CommandReader
 from strategy_core.processes.import_path import import_as_script
 from strategy_core.recorder import converter
 from strategy_core.recorder.recorder import Recorder
-from strategy_core.runtime import gc_control, logical_devices
+from strategy_core.runtime import card_locks, gc_control, logical_devices
 from strategy_core.runtime.environment import environment
 from strategy_core.runtime.error_message import cause
 from strategy_core.runtime.error_place import place_of_error
@@ -72,7 +72,8 @@ class WorkerRun:
         self._commands = commands
         self._say = say
         self._asked = protocol.Replacement(**command.asked) if command.asked else None
-        self._folder = worker_folder(Path(command.run), command.worker, command.generation)
+        self._run = Path(command.run)
+        self._folder = worker_folder(self._run, command.worker, command.generation)
         parent_death.print_into(self._folder.path)
         if command.has_own_launcher:
             # Engines that end a job signal every process of it: the launcher hears it, and stops.
@@ -89,7 +90,7 @@ class WorkerRun:
         self._agreement = self._agree()
         self._local_rank = self._member.local_rank if self._member is not None else None
         resume = Path(command.resume) if command.resume else None
-        is_same_run = resume is not None and Path(command.run) in resume.resolve().parents
+        is_same_run = resume is not None and self._run in resume.resolve().parents
         self._continues = resume.parents[1].name if resume and not is_same_run else None
         """Name of the run whose state this one starts from."""
         self._training = Training(
@@ -108,6 +109,7 @@ class WorkerRun:
                 self._spec, logical_devices.inventory(), self._lasting_local_rank
             )
             logical_devices.create_logical_devices(self._spec, self._local_rank)
+            card_locks.take(logical_devices.visible_gpus(), self._run)
             self._open()
             self._do_steps()
             self._close("finished")

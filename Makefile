@@ -121,7 +121,7 @@ $(MLFLOW)/.tests: pyproject.toml $(LOCKS)/mlflow.lock
 
 # Each test says on which card it holds. TensorFlow with CUDA replaces none of .venv's packages.
 test-gpu: $(VENV)/.tests
-	$(BIN)/python -m pytest tests/engines/gpu_check.py
+	$(BIN)/python -m pytest --gpus tests/engines/gpu_check.py
 
 # With TensorBoard installed, TensorFlow takes tf.summary from it: not among the packages of .venv.
 BOARD := .venv-tensorboard

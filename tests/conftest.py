@@ -55,11 +55,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="which tests: all, those of make test (daily), or those it leaves out (long)",
     )
+    parser.addoption("--gpus", action="store_true", help="let tests use this machine's GPUs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("part") == "daily":
         settings.load_profile("daily")
+    if not config.getoption("gpus"):
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

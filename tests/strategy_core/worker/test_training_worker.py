@@ -147,3 +147,22 @@ def test_of_two_changes_at_once_the_second_is_answered_though_the_first_moves_th
     played = play(*ends, together=both)
     assert played.answers == answers
     assert [said["replace"]["number"] for said in played.said if "replace" in said] == moves
+
+
+def test_a_card_that_another_run_has_refuses_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from strategy_core.worker import training_worker
+
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(training_worker.parent_death, "print_into", lambda folder: folder.mkdir())
+    monkeypatch.setattr(training_worker.logical_devices, "create_logical_devices", lambda *_: None)
+    monkeypatch.setattr(training_worker.logical_devices, "visible_gpus", lambda: [0])
+    monkeypatch.setattr(training_worker.card_locks, "uuid_of", lambda _card: "uuid-0")
+    training_worker.card_locks.take([0], tmp_path / "other")
+    said: list[dict[str, Any]] = []
+    (own := tmp_path / "own").mkdir()
+    run = protocol.Run(1, str(own), 0, 0, RunSpec(devices="cpu:2").to_json())
+    nothing: Any = SentCommands((), ())
+    assert training_worker.WorkerRun(run, nothing, said.append).run() == protocol.EXIT_REFUSED
+    assert f"{tmp_path / 'other'}' (process" in said[-1]["failed"]["message"]

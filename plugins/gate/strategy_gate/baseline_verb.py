@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import strategy_profiles
+from strategy_core.cli._plain import plain
 from strategy_profiles.reporting import units
 from strategy_profiles.user_input.arguments import whole
 
@@ -38,9 +39,9 @@ def run(args: argparse.Namespace) -> int:
     runs = units.counted(len(read), "run")
     print(f"{args.output}: {units.counted(facts, 'exact fact')}, times of {runs}")
     for name in baseline.varies:
-        print(f"Differs between these runs, so it is not checked: {name}")
+        print(f"Differs between these runs, so it is not checked: {plain(name)}")
     for group, reason in baseline.missing.items():
-        print(f"Not known: {group} ({reason})")
+        print(f"Not known: {group} ({plain(reason)})")
     if len(read) < MIN_PAIRS:
         print(f"Times are checked against {MIN_PAIRS} or more accepted runs; this has {runs}.")
     return 0

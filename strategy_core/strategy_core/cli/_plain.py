@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from rich.text import Text
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 def plain(value: object) -> str:
@@ -14,4 +17,6 @@ def plain(value: object) -> str:
 
 def plain_text(value: object, style: str = "") -> Text:
     """Return `plain(value)` as a rich Text, in which rich interprets no markup."""
+    from rich.text import Text  # long to import
+
     return Text(plain(value), style=style)

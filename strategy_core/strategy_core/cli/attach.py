@@ -10,6 +10,7 @@ from pathlib import Path
 import strategy_profiles
 from strategy_core.cli._live import open_live_page
 from strategy_core.cli._options import add_output, add_runs, add_set
+from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import read_changes
 from strategy_core.tracing import startup_file
 from strategy_core.tracing.attaching import Attachment, waiting_programs
@@ -107,7 +108,7 @@ def _beside(run: Path) -> Path:
 
 def _print_result(folder: Path, num_steps: int) -> None:
     for segment in strategy_profiles.load(folder).summary()["segments"]:
-        print(segment["headline"])
+        print(plain(segment["headline"]))
     print(f"{units.counted(num_steps, 'step')} in {folder}. To open it:")
     print(f"  strategy-lab ui --runs {folder.parent}")
 
@@ -121,5 +122,6 @@ def _list(runs: Path) -> int:
         )
     for program in found:
         minutes = (time.time_ns() - program.started_ns) / 60e9
-        print(f"{program.run}  process {program.pid}, for {minutes:.0f} min: {program.command}")
+        told = f"{program.run}  process {program.pid}, for {minutes:.0f} min: {program.command}"
+        print(plain(told))
     return 0

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from strategy_core.cli._plain import plain
 from strategy_core.cli._run_request import read_changes
 from strategy_profiles.errors import RunFolderError, SpecError
 from strategy_profiles.run.command_mailbox import leave_command, why_unheard
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"strategy-lab: {told}; it may still do so", file=sys.stderr)
         return 1
     if answer.status != "applied":
-        print(f"strategy-lab: {answer.message or 'refused'}", file=sys.stderr)
+        print(f"strategy-lab: {plain(answer.message or 'refused')}", file=sys.stderr)
         return 1
     after = "" if answer.took_ms is None else f", in {answer.took_ms / 1e3:.2f} s"
     print(f"Done at step {answer.step}{after}")

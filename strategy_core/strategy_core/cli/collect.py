@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import strategy_profiles
+from strategy_core.cli._plain import plain
 
 HELP = "merge the folders that the hosts of one run wrote"
 
@@ -29,5 +30,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"\nCollected in {collected.folder}")
     if collected.missing:
         names = ", ".join(collected.missing)
-        print(f"strategy-lab: no records of {names}: name every host's folder", file=sys.stderr)
+        print(
+            f"strategy-lab: no records of {plain(names)}: name every host's folder", file=sys.stderr
+        )
     return 1 if collected.missing else 0

@@ -22,6 +22,7 @@ from typing import Any, NoReturn, Protocol, cast
 
 import strategy_core.cli
 from strategy_core.cli._commands import no_commands
+from strategy_core.cli._plain import plain
 from strategy_core.tracing.settings import WAIT_VARIABLE
 from strategy_profiles.errors import LabError, shortened
 from strategy_profiles.guards import RefusedFileError
@@ -102,14 +103,16 @@ def _main(argv: Sequence[str]) -> int:
     except RuntimeError as error:
         if not str(error).startswith("Symlink loop"):  # of `Path.resolve`, before Python 3.13
             raise
-        print(f"{PROGRAM}: {shortened(str(error), 200)}. Name another file.", file=sys.stderr)
+        print(
+            f"{PROGRAM}: {plain(shortened(str(error), 200))}. Name another file.", file=sys.stderr
+        )
         return 2
     except OSError as error:
         # A path that the system refuses, such as a name of 300 letters; of the lab's own files
         # each verb says more itself.
         if error.errno not in _REFUSED_PATHS and not isinstance(error, RefusedFileError):
             raise
-        refused = shortened(str(error.filename or ""), 80)
+        refused = plain(shortened(str(error.filename or ""), 80))
         print(f"{PROGRAM}: {error.strerror}: {refused}. Name another file.", file=sys.stderr)
         return 2
 
@@ -220,4 +223,4 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _one_line(error: LabError) -> str:
-    return " ".join(str(error).split())
+    return plain(" ".join(str(error).split()))

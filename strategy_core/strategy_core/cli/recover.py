@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import strategy_profiles
+from strategy_core.cli._plain import plain
 
 HELP = "convert the captures that a killed run has left"
 ONLY_READS = True
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     strategy_profiles.load(args.run_folder)  # raises RunFolderError if it is no run
     outcomes = recover_captures(args.run_folder)
     for each in outcomes:
-        print(f"{each.capture}: {each.error or 'converted'}")
+        print(plain(f"{each.capture}: {each.error or 'converted'}"))
     if not outcomes:
         print(f"No capture of {args.run_folder} is left to convert")
     return 1 if any(each.error for each in outcomes) else 0

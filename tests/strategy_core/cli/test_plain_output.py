@@ -1,0 +1,49 @@
+"""No text of a run steers the terminal: not in a refusal, not in a list."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from strategy_core.cli.main import main
+from strategy_core.tracing.waiting_folder import open_log
+from strategy_profiles.run.events import Failed
+from strategy_profiles.run.manifest import WAITS, create_run_file
+
+STEERING = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that waits, as a stranger's folder has it."""
+    run = tmp_path / f"runs/waits{STEERING}"
+    create_run_file(run, recorded_by=WAITS)
+    monkeypatch.setattr(sys, "orig_argv", ["python", STEERING])
+    open_log(run).close()
+    return run
+
+
+def test_the_list_of_programs_that_wait(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attach", "--runs", str(run.parent)]) == 0
+    check(capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["attach", "RUN"], ["summary", f"{STEERING}/RUN"], ["change", "RUN", "--stop"]],
+    ids=lambda command: command[0],
+)
+def test_a_refusal(run: Path, command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    log = open_log(run)
+    log.write(Failed(f"it ended: {STEERING}"))
+    log.close()
+    assert main([word.replace("RUN", str(run)) for word in command]) == 2
+    check(capsys)
+
+
+def check(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = "".join(capsys.readouterr())
+    assert "\N{REPLACEMENT CHARACTER}" in shown
+    assert all(char.isprintable() or char == "\n" for char in shown), ascii(shown)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.guards import RefusedFileError, open_file
 from strategy_profiles.run.event_columns import read_columns
-from strategy_profiles.run.event_decoder import LeftOut, read_chunks
+from strategy_profiles.run.event_decoder import LeftOut, describe_left_out, read_chunks
 from strategy_profiles.run.events import Event, Recorded
 from strategy_profiles.run.layout import launcher_files, worker_folders
 from strategy_profiles.run.memory_columns import MemoryColumns
@@ -59,6 +59,11 @@ class EventSource:
         return found
 
     @property
+    def notes(self) -> list[str]:
+        """Sentences about lines that are left out, missing or in another order."""
+        return describe_left_out(self.file, self.left_out, self.num_missing, self.num_misplaced)
+
+    @property
     def last_ns(self) -> int:
         """Time of the last event on the writer's clock; 0 without events."""
         return max(self._at_ns(-1), default=0)
@@ -81,9 +86,9 @@ def read_sources(run: Path) -> tuple[EventSource, ...]:
     Raises RunFolderError if the folder cannot be read.
     """
     try:
-        found = [_read(run, path, None, None) for path in launcher_files(run)]
+        found = [read_source(run, path) for path in launcher_files(run)]
         found += [
-            _read(run, folder.events, folder.worker, folder.generation)
+            read_source(run, folder.events, folder.worker, folder.generation)
             for folder in worker_folders(run)
         ]
     except OSError as error:
@@ -176,7 +181,10 @@ def _count_distinct(numbers: npt.NDArray[np.int64]) -> tuple[int, int]:
     return int(is_there.sum()), last
 
 
-def _read(run: Path, path: Path, worker: int | None, generation: int | None) -> EventSource | None:
+def read_source(
+    run: Path, path: Path, worker: int | None = None, generation: int | None = None
+) -> EventSource | None:
+    """Read one file; None if there is none. Raises OSError."""
     file_name, left_out = path.relative_to(run).as_posix(), LeftOut()
     try:
         file = open_file(path)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from strategy_profiles.guards import RefusedFileError
-from strategy_profiles.run.event_log import read_events
+from strategy_profiles.run.event_files import read_source
 from strategy_profiles.run.event_parts import Loop, StackPlace
 from strategy_profiles.run.events import StacksSampled
 from strategy_profiles.run.layout import WorkerFolder
@@ -39,6 +38,8 @@ class Stacks(Struct, frozen=True):
     """Text by file and line number, of lines that were sampled and of those around them."""
     sources: Mapping[str, str] = {}
     """Text of the program's files by path, as far as it was recorded."""
+    notes: Sequence[str] = ()
+    """Sentences about lines of the file that are left out, missing or in another order."""
 
     @property
     def count(self) -> int:
@@ -66,11 +67,10 @@ NO_STACKS = Stacks(None, np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int6
 
 def read_stacks(folder: WorkerFolder) -> Stacks:
     """The samples of a worker; none if the file is missing or holds none."""
-    try:
-        found = read_events(folder.stacks)[0]
-    except RefusedFileError:
+    source = read_source(folder.path.parent, folder.stacks)
+    if source is None:
         return NO_STACKS
-    events = [event for event in found if isinstance(event, StacksSampled)]
+    events = source.of_kind(StacksSampled)
     known: dict[bytes, int] = {}
     places: list[StackPlace] = []
     at_ns, for_ms, place, cpu_ms = [], [], [], []
@@ -91,7 +91,7 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         place.append(np.array([numbers[which] for _, which, _ in valid], np.int64))
         cpu_ms.append(np.array([cpu for _, _, cpu in valid]) / 1e3)
     if not at_ns:
-        return NO_STACKS
+        return msgspec.structs.replace(NO_STACKS, notes=source.notes)
     return Stacks(
         events[0].program_ns or None,
         np.concatenate(at_ns),
@@ -102,4 +102,5 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         [loop for event in events for loop in event.loops],
         {(each.file, each.line): each.text for event in events for each in event.around},
         {each.file: each.text for event in events for each in event.sources},
+        source.notes,
     )

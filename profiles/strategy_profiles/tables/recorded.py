@@ -144,7 +144,8 @@ def missing_processes(
 
 def _not_files(run: Path) -> list[str]:
     """Return notes about event files that are links to nowhere, pipes or folders."""
-    paths = [run / LAUNCHER_EVENTS, *(folder.events for folder in worker_folders(run))]
+    of_workers = ((folder.events, folder.stacks) for folder in worker_folders(run))
+    paths = [run / LAUNCHER_EVENTS, *(path for pair in of_workers for path in pair)]
     return [
         f"{path.relative_to(run)} is not a file: its events are left out"
         for path in paths

@@ -22,7 +22,6 @@ import pyarrow as pa
 from strategy_profiles.clocks.estimate import Clocks, estimate_clocks
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.reporting.units import counted
-from strategy_profiles.run.event_decoder import describe_left_out
 from strategy_profiles.run.event_files import EventSource, Kind, read_sources
 from strategy_profiles.run.events import Environment, Imported, SegmentOpened
 from strategy_profiles.run.layout import (
@@ -283,8 +282,13 @@ class Profile:
 
     def _read_stacks(self, worker: int) -> Stacks:
         folders = list(worker_folders(self.path)) if self.path.is_dir() else []
-        found = (read_stacks(folder) for folder in folders[::-1] if folder.worker == worker)
-        return next((stacks for stacks in found if stacks.count), NO_STACKS)
+        for folder in folders[::-1]:
+            if folder.worker == worker:
+                stacks = read_stacks(folder)
+                self._notes.extend(stacks.notes)
+                if stacks.count:
+                    return stacks
+        return NO_STACKS
 
     def absent_workers(self, segment: SegmentOpened) -> tuple[int, ...]:
         """Return the workers that belong to the segment but have no records."""
@@ -475,7 +479,5 @@ def _first_notes(
         state = "missing" if why is None else f"damaged ({why})"
         notes.append(f"{RUN_FILE} is {state}: the run's spec is unknown")
     for source in sources:
-        notes += describe_left_out(
-            source.file, source.left_out, source.num_missing, source.num_misplaced
-        )
+        notes += source.notes
     return notes

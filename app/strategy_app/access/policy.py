@@ -9,6 +9,7 @@ import re
 import secrets
 import socket
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -146,7 +147,7 @@ def parse_hosts(given: Iterable[str]) -> tuple[str, ...]:
                 "for example lab.example or 192.0.2.7:9000",
                 field="allow_host",
             )
-    return tuple(text.lower() for text in given)
+    return tuple(_as_browsers_send(text) for text in given)
 
 
 def is_loopback(host: str) -> bool:
@@ -168,7 +169,9 @@ def is_any_address(host: str) -> bool:
 
 
 def bracketed(name: str) -> str:
-    """A name or address as URLs and Host headers write it."""
+    """A name or address as browsers write it in URLs and Host headers."""
+    with suppress(ValueError):
+        name = ipaddress.IPv6Address(name).compressed
     return f"[{name}]" if ":" in name else name.lower()
 
 
@@ -189,6 +192,11 @@ def _split(host: str) -> tuple[str, int | None]:
         return host.removesuffix(f":{parts.port}") if parts.port else host, parts.port
     except ValueError:
         return host, 0
+
+
+def _as_browsers_send(host: str) -> str:
+    address, bracket, port = host.removeprefix("[").partition("]")
+    return f"{bracketed(address)}{port}" if bracket else host.lower()
 
 
 def _equal(one: str, other: str) -> bool:

@@ -19,6 +19,7 @@ from strategy_profiles.reporting.units import counted
 from strategy_profiles.run.event_files import EventSource
 from strategy_profiles.run.events import (
     Exited,
+    Failed,
     Finished,
     Launched,
     PlacementRecorded,
@@ -34,6 +35,7 @@ from strategy_profiles.run.layout import (
     worker_folders,
 )
 from strategy_profiles.run.manifest import ENGINE, RunIdentity
+from strategy_profiles.run.status import living_workers
 from strategy_profiles.run.topology import has_coordinator
 from strategy_profiles.tables.schema import WINDOW_TABLES
 
@@ -204,7 +206,7 @@ def _missing_folders(run: Path, sources: Sequence[EventSource]) -> list[str]:
 
 
 def _missing_ends(sources: Sequence[EventSource]) -> list[str]:
-    """Return notes about files cut between two lines, although their process finished."""
+    """Return notes about files cut between two lines, although their process ended in order."""
     # Not every process of an earlier version, whose lines have no numbers, wrote that it finished.
     written = {
         (source.worker, source.generation): source
@@ -212,7 +214,20 @@ def _missing_ends(sources: Sequence[EventSource]) -> list[str]:
         if source.events and source.events[0].line
     }
     exits = [event for source in sources for event in source.of_kind(Exited)]
+    exited = {(event.worker, event.generation) for event in exits}
+    cut = {
+        (source.file, event.worker)
+        for source in sources
+        for event in source.of_kind(Launched)
+        if (process := (event.worker, event.generation)) not in exited
+        and (records := written.get(process))
+        and (records.of_kind(Finished) or records.of_kind(Failed))
+    }
+    living = living_workers(sources) if cut else set()  # of which no launcher tells an end yet
     return [
+        f"The end of {file} is missing: what the launcher recorded last is unknown"
+        for file in sorted({file for file, worker in cut if worker not in living})
+    ] + [
         f"The end of {source.file} is missing: what the process recorded last is unknown"
         for event in exits
         if event.verdict == "finished"

@@ -164,6 +164,19 @@ def test_a_file_that_was_cut_between_two_lines_is_noted(tmp_path: Path) -> None:
     assert note in noted(run)
 
 
+@pytest.mark.parametrize("ending", ["finished", "failed"])
+def test_a_launchers_file_that_was_cut_between_two_lines_is_noted(
+    tmp_path: Path, ending: str
+) -> None:
+    """What the run used of its machine is written before the end of its process."""
+    run = write_run(tmp_path / "run", steps=40, workers=2, ending=ending)
+    launcher = run / "launcher.jsonl"
+    lines = launcher.read_bytes().splitlines(keepends=True)
+    launcher.write_bytes(b"".join(lines[:2]))
+    note = "The end of launcher.jsonl is missing: what the launcher recorded last is unknown"
+    assert noted(run) == note
+
+
 def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1)
     events = worker_folder(run, 0).events

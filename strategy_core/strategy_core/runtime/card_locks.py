@@ -22,7 +22,7 @@ from strategy_core.processes.running_labs import runtime_folder
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError
 from strategy_profiles.spec.field_types import Pid, Text
-from strategy_profiles.user_input.text import shown
+from strategy_profiles.user_input.text import quoted
 
 _MOST_BYTES = 1 << 16
 _TRIES, _TRY_EVERY_S = 20, 0.05
@@ -58,7 +58,9 @@ def take(cards: Iterable[int], run: Path) -> None:
         except (OSError, ValueError):
             continue
         if not is_held:
-            who = f"Run {shown(holder.run)} (process {holder.pid})" if holder else "Another process"
+            who = "Another process"
+            if holder is not None:
+                who = f"Run {quoted(holder.run)} (process {holder.pid})"
             raise LabError(
                 f"{who} trains on GPU:{card} ({own}) now, and two runs at a time would change each "
                 "other's times",

@@ -15,6 +15,7 @@ import pytest
 import strategy_profiles
 from strategy_profiles.analysis.account.account import Account
 from strategy_profiles.analysis.account.row import Row
+from strategy_profiles.analysis.breakdown import UNDIVIDED
 from strategy_profiles.analysis.facts import Facts
 from strategy_profiles.analysis.findings import (
     Finding,
@@ -411,6 +412,22 @@ def test_waiting_for_a_late_replica_is_not_blamed_on_the_small_collective(tmp_pa
     found = found_in(tmp_path / "run", **options)
     assert "straggler" in found
     assert "small-collective" not in found
+
+
+def test_what_may_be_waiting_for_a_late_worker_is_no_cost_of_a_small_collective(
+    tmp_path: Path,
+) -> None:
+    """The wait for a worker that was not captured is a part of what looks like the transfer."""
+    options = {"replicas": 2, "steps": 300, "collective_bytes": (24,), "transfer_ms": 25.0}
+    made = write_run(tmp_path / "run", straggler=(1, 30.0), **options)
+    profile = strategy_profiles.load(made)
+    facts = gather_facts(profile, profile.segments[0])
+    assert {"straggler", "small-collective"} <= {item.key for item in findings(facts)}
+    first, last = facts.breakdown.replicas
+    of_one = replace(facts.breakdown, replicas=(first, replace(last, source=UNDIVIDED)))
+    keys = {item.key for item in findings(replace(facts, breakdown=of_one))}
+    assert "straggler" in keys
+    assert "small-collective" not in keys
 
 
 def test_waiting_without_a_straggler_names_the_injected_delay(tmp_path: Path) -> None:

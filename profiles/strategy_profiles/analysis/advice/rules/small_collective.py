@@ -66,8 +66,11 @@ def find(facts: Facts) -> Iterator[Finding]:
         is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
         is_small = is_small and use.op != LAB_MARKS
         if is_small and use.wait_ms is not None and transfer_ms is not None:
-            # Waiting for a late replica is the cost of that one.
+            # Waiting for a late replica is the cost of that one. Where a worker was not captured,
+            # what looks like the transfer holds the wait for it.
             wait_ms = max(0.0, use.wait_ms - late_ms)
+            if facts.breakdown.undivided:
+                transfer_ms = max(0.0, transfer_ms - late_ms)
             found.append((wait_ms + transfer_ms, wait_ms, use))
     if not found or not wall:
         return

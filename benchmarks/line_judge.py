@@ -1,0 +1,81 @@
+"""Do the lines of the loop take what py-spy says that they take?
+
+    pip install py-spy
+    python -m benchmarks.line_judge [PROGRAM ...]
+
+Runs programs of `benchmarks/field_programs` under `py-spy record`, and within it under
+`strategy-lab trace`, so that both look at the same steps. py-spy samples the main thread from
+another process. Each sample belongs to the innermost line of the program on its stack, as in the
+lab's account. The loop is what lies between the first and the last sample at a line that the
+account says takes part in it. Printed are the lines of which either says 2 % or more, with both
+shares; the goal is a difference of at most 5 points.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import strategy_profiles
+from benchmarks.field import PROGRAMS
+from strategy_core.processes.import_path import module_command
+from strategy_profiles.analysis.account.source_lines import SMALLEST, loop_lines
+from strategy_profiles.analysis.steps import step_times
+
+USUAL = ("03_callback_predict", "06_collect_garbage", "10_python_auc", "19_validation_large",
+         "13_softmax_over_words", "31_numpy_each_step_and_epochs")  # fmt: skip
+HZ = 20
+POINTS = 0.05
+
+Shares = dict[int, float]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("programs", nargs="*", default=USUAL, metavar="PROGRAM")
+    worst = 0.0
+    for name in parser.parse_args().programs:
+        with tempfile.TemporaryDirectory() as scratch:
+            ours, judged = both(PROGRAMS / f"{name}.py", Path(scratch))
+        for line in sorted({*ours, *judged}):
+            pair = ours.get(line, 0.0), judged.get(line, 0.0)
+            if max(pair) >= SMALLEST:
+                worst = max(worst, abs(pair[0] - pair[1]))
+                print(f"{name}:{line:<4} {pair[0]:6.1%} py-spy {pair[1]:6.1%}", flush=True)
+    print(f"largest difference {worst:.1%}; goal {POINTS:.0%}")
+    sys.exit(worst > POINTS)
+
+
+def both(program: Path, scratch: Path) -> tuple[Shares, Shares]:
+    """Return the share of the loop of each line of a program: by the account, and by py-spy."""
+    run, samples = scratch / "run", scratch / "samples.json"
+    spy = [str(Path(sys.executable).with_name("py-spy")), "record", "--idle", "--full-filenames"]
+    options = ["--format", "speedscope", "--rate", str(HZ), "--output", str(samples), "--"]
+    traced = [*module_command("strategy_core"), "trace", "--output", str(run), str(program)]
+    subprocess.run([*spy, *options, *traced], check=True, stdout=subprocess.DEVNULL)
+    profile = strategy_profiles.load(run)
+    numbers = [item.segment for item in profile.segments]
+    longest = max(numbers, key=lambda number: step_times(profile, number).count)
+    found = loop_lines(profile, longest)
+    ours = {item.line: item.share for item in found if item.share and item.file == str(program)}
+    return ours, _judged(json.loads(samples.read_bytes()), str(program), ours)
+
+
+def _judged(recorded: dict, program: str, known: Shares) -> Shares:  # type: ignore[type-arg]
+    frames = recorded["shared"]["frames"]
+    threads = [
+        [
+            next((frames[at]["line"] for at in reversed(stack) if frames[at]["file"] == program), 0)
+            for stack in thread["samples"]
+        ]
+        for thread in recorded["profiles"]
+    ]
+    lines = max(threads, key=lambda each: sum(line in known for line in each))
+    inside = [at for at, line in enumerate(lines) if line in known]
+    loop = lines[inside[0] : inside[-1] + 1]
+    return {line: count / len(loop) for line, count in Counter(loop).items()}

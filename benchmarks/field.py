@@ -58,6 +58,7 @@ KINDS = {
     "host-read": "host-read",
     "host-round-trip": "own-code",
     "idle": "launch-overhead",
+    "lone-worker": "late-worker",
     "launch-bound": "launch-overhead",
     "implicit-copy": "device-copy",
     "input-bound": "input",

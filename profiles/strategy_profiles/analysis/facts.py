@@ -30,6 +30,7 @@ from strategy_profiles.analysis.headline_segment import num_alike
 from strategy_profiles.analysis.input_collectives import input_collectives
 from strategy_profiles.analysis.input_share import InputShare, input_share
 from strategy_profiles.analysis.late_batches import batch_line
+from strategy_profiles.analysis.lone_worker import LoneWorker, lone_worker
 from strategy_profiles.analysis.loop_pace import LoopPace, loop_pace
 from strategy_profiles.analysis.machine_load import MachineLoad, machine_load
 from strategy_profiles.analysis.memory import DeviceMemory, memory_use
@@ -162,6 +163,8 @@ class Facts(Struct, frozen=True):
     read_all_idle_ms: Callable[[], float | None]
     read_input_collectives: Callable[[], float | None]
     read_side_by_side: Callable[[], float | None]
+    read_lone_worker: Callable[[], LoneWorker | None]
+    """The worker of a `ClusterCoordinator` that the others wait for; None if there is none."""
     read_batch_line: Callable[[int], StackFrame | None]
     """The line at which a worker waits for its batches; None if none was sampled."""
     noted: Mapping[str, str]
@@ -291,6 +294,7 @@ def _facts(profile: Profile, segment: SegmentOpened) -> Facts:
         read_side_by_side=lambda: profile.once(
             ("side-by-side", number), lambda: side_by_side(profile, number)
         ),
+        read_lone_worker=lambda: lone_worker(profile, number),
         read_batch_line=lambda worker: batch_line(profile, worker),
         noted=_noted(profile, number),
         is_one_of_several=len(profile.segments) > 1,

@@ -101,6 +101,8 @@ class StackPlace(Struct, frozen=True):
     """Function of a library that the program's line had called; of a callback, its class."""
     frames: Annotated[list[StackFrame], Meta(max_length=64)] = []
     """The lines of the program, the outermost first."""
+    busy: Annotated[list[Small], Meta(max_length=64)] = []
+    """Workers of a `ClusterCoordinator` that did a step meanwhile, by their numbers."""
 
 
 SHUFFLE = ".shuffle("

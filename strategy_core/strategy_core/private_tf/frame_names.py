@@ -15,6 +15,8 @@ _INPUT_FILE = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$
 _AUTOGRAPH = "tensorflow.python.autograph"
 _TPU_EMBEDDING = "tensorflow.python.tpu.tpu_embedding"
 _LIBRARIES = ("tensorflow", "keras")
+_CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d+)")
+_RUNS_CLOSURE = "_process_closure"
 
 
 def is_file_of_tensorflow(path: str) -> bool:
@@ -25,6 +27,17 @@ def is_file_of_tensorflow(path: str) -> bool:
 def is_input_file(path: str) -> bool:
     """Whether code at this path fetches a batch from a `tf.data` or distributed iterator."""
     return _INPUT_FILE.search(path) is not None
+
+
+def closure_worker(thread: str) -> int | None:
+    """Number of the worker whose steps a `ClusterCoordinator` has in a thread of this name."""
+    found = _CLOSURE_THREAD.fullmatch(thread)
+    return int(found[1]) if found else None
+
+
+def is_run_of_closure(function: str) -> bool:
+    """Whether this function of such a thread goes on until the worker has done its step."""
+    return function == _RUNS_CLOSURE
 
 
 def is_library(module: str) -> bool:

@@ -23,12 +23,13 @@ import sys
 import threading
 import time
 import tokenize
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+from strategy_core.private_tf import frame_names
 from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
 from strategy_core.runtime import switch_interval
 from strategy_core.runtime.gc_control import postponed
@@ -60,6 +61,8 @@ _MOST_KNOWN, _MOST_ROLES = 4096, 50_000
 _MOST_UNWRITTEN = 20_000
 """Samples in memory. An even number, for `_thin`."""
 _MOST_CHANGEABLE = 20
+_MOST_WORKERS = 16
+"""Of more workers than that, it is not recorded which do a step: too many stacks would differ."""
 AROUND = 2
 """Lines before and after a sampled one that are kept with it."""
 _LARGEST_FILE = 1 << 18
@@ -87,6 +90,8 @@ class Stack(NamedTuple):
     call: str
     lines: tuple[tuple[str, int, str], ...]
     """File, line and function of the program's frames, the outermost first."""
+    busy: tuple[int, ...] = ()
+    """Workers of a `ClusterCoordinator` that do a step meanwhile."""
 
 
 class StackSampler:
@@ -125,6 +130,8 @@ class StackSampler:
         """Stacks by their functions, the innermost first, and the lines of the program's."""
         self._files: set[str] = set()
         self._lines: set[tuple[str, int]] = set()
+        self._workers: dict[int, int] = {}
+        """Workers of a `ClusterCoordinator` by the thread that waits for their steps."""
         self._source_left = _MOST_SOURCE
 
     def start(self) -> None:
@@ -166,6 +173,7 @@ class StackSampler:
             self.look()
             if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
                 written_s = time.monotonic()
+                self._find_workers()
                 self._write()
 
     @property
@@ -181,13 +189,25 @@ class StackSampler:
         try:
             time.sleep(_AHEAD_S)
             with _NO_COLLECTION:
-                frame = sys._current_frames().get(self._thread)
+                frames = sys._current_frames()
+                frame = frames.get(self._thread)
                 stack = None if frame is None else self._reduced(frame)
-                del frame
+                if stack is not None and self._workers:
+                    stack = stack._replace(busy=self._busy(frames))
+                del frame, frames
         finally:
             switch_interval.restore(_SWITCH_S)
         if stack is not None:
             self._add(stack, self._now_ns())
+
+    def _find_workers(self) -> None:
+        named = ((frame_names.closure_worker(each.name), each) for each in threading.enumerate())
+        found = {each.ident: at for at, each in named if at is not None and each.ident is not None}
+        self._workers = found if len(found) <= _MOST_WORKERS else {}
+
+    def _busy(self, frames: Mapping[int, FrameType]) -> tuple[int, ...]:
+        found = (worker for thread, worker in self._workers.items() if _is_busy(frames.get(thread)))
+        return tuple(sorted(found))
 
     def _add(self, stack: Stack, now_ns: int) -> None:
         place = self._stacks.setdefault(stack, len(self._stacks))
@@ -345,7 +365,15 @@ def _place(stack: Stack) -> StackPlace:
         StackFrame(file, line, function, linecache.getline(file, line).strip()[:LONGEST_LINE])
         for file, line, function in stack.lines
     ]
-    return StackPlace(stack.doing, stack.within, stack.call, frames)
+    return StackPlace(stack.doing, stack.within, stack.call, frames, list(stack.busy))
+
+
+def _is_busy(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame_names.is_run_of_closure(frame.f_code.co_name):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def outermost_loops(file: str) -> Iterator[Loop]:

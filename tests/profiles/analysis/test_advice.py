@@ -20,6 +20,7 @@ from strategy_profiles.analysis.communication import Traffic
 from strategy_profiles.analysis.element_types import ComputedIn
 from strategy_profiles.analysis.facts import Facts, Finding, Gain
 from strategy_profiles.analysis.findings import LEFT_OVER, findings, gather_facts
+from strategy_profiles.analysis.lone_worker import LoneWorker
 from strategy_profiles.analysis.machine_load import MachineLoad
 from strategy_profiles.analysis.memory import DeviceMemory
 from strategy_profiles.analysis.placed import (
@@ -29,7 +30,7 @@ from strategy_profiles.analysis.placed import (
     PlacedVariable,
 )
 from strategy_profiles.analysis.removal import Removal
-from strategy_profiles.run.event_parts import StackPlace, Threads
+from strategy_profiles.run.event_parts import StackFrame, StackPlace, Threads
 from strategy_profiles.run.events import FETCHED_EACH, IMPORTED, IN_TURNS, WHOLE_BATCH_EACH
 from strategy_profiles.spec.run_spec import RunSpec
 from tests.replaced import replace
@@ -214,6 +215,15 @@ def noted(field: str) -> Callable[[Facts], Facts]:
     return seen
 
 
+def waiting_for_one(facts: Facts) -> Facts:
+    """A coordinator that waits for its worker 1 for half of its steps' time."""
+    line = StackFrame("train.py", 40, "<module>", "coordinator.join()")
+    steps = facts.account.row("loop/steps")
+    assert steps is not None
+    alone = LoneWorker(1, 0.5 * steps.total_ms, 0.0, line)
+    return replace(facts, read_lone_worker=lambda: alone)
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "before-training": ("healthy", adapting),
     "not-captured": ("healthy", unlike),
@@ -221,6 +231,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "replicas-in-turns": ("healthy", noted(IN_TURNS)),
     "whole-batch": ("healthy", noted(WHOLE_BATCH_EACH)),
     "workers-in-turns": ("healthy", noted(FETCHED_EACH)),
+    "lone-worker": ("healthy", waiting_for_one),
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-growth": ("healthy", filling_up),
     "memory-limit": ("healthy", nearly_full),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -112,3 +113,16 @@ def test_the_classes_that_need_embedding_hardware_are_recognised():
     ):
         assert frame_names.is_tpu_embedding(kind.__module__), kind
     assert not frame_names.is_tpu_embedding(tf.distribute.TPUStrategy.__module__)
+
+
+def test_the_thread_that_waits_for_a_worker_of_a_coordinator_is_recognised():
+    from tensorflow.python.distribute.coordinator import cluster_coordinator
+
+    worker = cluster_coordinator.Worker
+    name = re.search(r'name="(\S+)%d"', inspect.getsource(worker.__init__))
+    assert name is not None
+    assert frame_names.closure_worker(f"{name[1]}3") == 3
+    assert frame_names.closure_worker("Thread-3") is None
+    runs = worker._process_closure.__name__
+    assert frame_names.is_run_of_closure(runs)
+    assert f"self.{runs}(" in inspect.getsource(worker._process_queue)

@@ -155,3 +155,26 @@ def test_the_lines_around_a_sampled_one_are_kept_once(tmp_path: Path) -> None:
     assert "        sum(range(1000))" in stacks.around.values()
     assert all(stacks.around[__file__, line] == text[line - 1] for line in own)
     assert len(own) == len(set(own))
+
+
+def test_a_sample_has_the_workers_that_do_a_step_of_a_coordinator_meanwhile() -> None:
+    over = threading.Event()
+
+    def _process_closure() -> None:
+        over.wait()
+
+    threads = [
+        threading.Thread(target=target, name=f"WorkerClosureProcessingLoop-{number}")
+        for number, target in enumerate((over.wait, _process_closure))
+    ]
+    sampler = StackSampler(1)
+    for thread in threads:
+        thread.start()
+    sampler._find_workers()
+    sampler.look()
+    over.set()
+    for thread in threads:
+        thread.join()
+    sampler._find_workers()
+    sampler.look()
+    assert [stack.busy for stack in sampler._stacks] == [(1,), ()]

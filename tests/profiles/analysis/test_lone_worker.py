@@ -1,0 +1,52 @@
+"""One worker of a coordinator that does a step while the others have none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import strategy_profiles
+from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.analysis.findings import findings, gather_facts
+from strategy_profiles.run.event_parts import StackPlace
+from strategy_profiles.run.events import StacksSampled
+from tests.synthetic import stacks as synthetic
+from tests.synthetic import write_run
+from tests.synthetic.stacks import place
+
+JOIN = place("op", 14, "coordinator.join()")
+
+
+def found_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *busy: list[int]) -> dict[str, Finding]:
+    """The findings of a run in whose steps these workers are busy, each for an equal part."""
+    written = synthetic.StacksSampled
+
+    def with_busy(*, place: list[int], places: list[StackPlace], **more: Any) -> StacksSampled:
+        first = len(places)  # the steps of the synthetic run are at place 0
+        place = [first + n % len(busy) if each == 0 else each for n, each in enumerate(place)]
+        places = [*places, *(msgspec.structs.replace(JOIN, busy=each) for each in busy)]
+        return written(place=place, places=places, **more)
+
+    monkeypatch.setattr(synthetic, "StacksSampled", with_busy)
+    gap = (5, 10.0, place("python", 30))
+    profile = strategy_profiles.load(write_run(folder / "run", steps=200, gaps=[gap]))
+    return {item.key: item for item in findings(gather_facts(profile, profile.segments[0]))}
+
+
+def test_the_worker_that_the_others_wait_for_is_named_with_its_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = found_in(tmp_path, monkeypatch, [0, 1], [1], [1])["lone-worker"]
+    assert "Worker 1 keeps the others waiting at train.py:14" in item.sentence
+    assert "67 % of the steps' time" in item.sentence
+    assert item.evidence["worker"] == 1
+
+
+@pytest.mark.parametrize("busy", [([0, 1],), ([0], [1]), ([], [0, 1])])
+def test_workers_that_are_alone_in_turns_or_never_have_no_finding(
+    busy: tuple[list[int], ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "lone-worker" not in found_in(tmp_path, monkeypatch, *busy)

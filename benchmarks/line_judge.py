@@ -54,8 +54,17 @@ def main() -> None:
 def both(program: Path, scratch: Path) -> tuple[Shares, Shares]:
     """Return the share of the loop of each line of a program: by the account, and by py-spy."""
     run, samples = scratch / "run", scratch / "samples.json"
-    spy = [str(Path(sys.executable).with_name("py-spy")), "record", "--idle", "--full-filenames"]
-    options = ["--format", "speedscope", "--rate", str(HZ), "--output", str(samples), "--"]
+    spy = [str(Path(sys.executable).with_name("py-spy")), "record", "--idle", "--subprocesses"]
+    options = [
+        "--full-filenames",
+        "--format",
+        "speedscope",
+        "--rate",
+        str(HZ),
+        "--output",
+        str(samples),
+        "--",
+    ]
     traced = [*module_command("strategy_core"), "trace", "--output", str(run), str(program)]
     subprocess.run([*spy, *options, *traced], check=True, stdout=subprocess.DEVNULL)
     profile = strategy_profiles.load(run)
@@ -79,3 +88,7 @@ def _judged(recorded: dict, program: str, known: Shares) -> Shares:  # type: ign
     inside = [at for at, line in enumerate(lines) if line in known]
     loop = lines[inside[0] : inside[-1] + 1]
     return {line: count / len(loop) for line, count in Counter(loop).items()}
+
+
+if __name__ == "__main__":
+    main()

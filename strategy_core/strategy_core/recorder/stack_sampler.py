@@ -53,6 +53,10 @@ _FIRST_SAMPLES = 400
 _AHEAD_S = 0.001
 _SWITCH_S = 0.0005
 """Switch interval during the last `_AHEAD_S` before a sample."""
+_KEPT_S = 0.02
+"""A wait that is so much longer than asked for: a call kept the lock, such as a garbage collection.
+It has just returned, so its line is sampled at once: during `_AHEAD_S` the thread would go on to
+the next lines, which got half of the time of `gc.collect()` in a step of 240 ms."""
 _WRITE_EVERY_S = 2.0
 _MAX_FRAMES = 400
 _MOST_LINES = 8
@@ -169,8 +173,12 @@ class StackSampler:
     def _sample(self) -> None:
         choose = random.Random()  # the program's own numbers stay as they are
         written_s = time.monotonic()
-        while not self._stopping.wait(choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S):
-            self.look()
+        while True:
+            wait_s = choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S
+            until_s = time.monotonic() + wait_s
+            if self._stopping.wait(wait_s):
+                return
+            self.look(at_once=time.monotonic() - until_s >= _KEPT_S)
             if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
                 written_s = time.monotonic()
                 self._find_workers()
@@ -183,11 +191,12 @@ class StackSampler:
         self._num_recorded += 1
         return AT_FIRST_S
 
-    def look(self) -> None:
-        """Take one sample."""
+    def look(self, *, at_once: bool = False) -> None:
+        """Take one sample; `at_once` of the thread that has just let the interpreter's lock go."""
         switch_interval.shorten(_SWITCH_S)
         try:
-            time.sleep(_AHEAD_S)
+            if not at_once:
+                time.sleep(_AHEAD_S)
             with _NO_COLLECTION:
                 frames = sys._current_frames()
                 frame = frames.get(self._thread)

@@ -54,6 +54,22 @@ def test_the_line_that_takes_the_time_is_the_one_that_is_sampled(tmp_path: Path)
     assert stacks.program_ns == 1
 
 
+def test_a_call_that_keeps_the_interpreters_lock_has_its_time(tmp_path: Path) -> None:
+    worker = WorkerFolder(tmp_path / "worker-0-0", 0, 0)
+    sampler = StackSampler(1)
+    sampler.start()
+    sampler.write_to(worker.stacks)
+    end = time.monotonic() + 4.0
+    while time.monotonic() < end:
+        sum(range(5_000_000))  # in C, without a look at who waits for the lock
+        _busy(0.005)
+    sampler.stop()
+    stacks = read_stacks(worker)
+    texts = [stacks.places[place].frames[-1].text for place in stacks.place]
+    kept = [text.startswith("sum(range(5_000_000))") for text in texts]
+    assert stacks.for_ms[kept].sum() >= 0.8 * stacks.for_ms.sum()
+
+
 def test_the_source_of_the_program_is_kept(tmp_path: Path) -> None:
     sources = read_stacks(_sampled(tmp_path)).sources
     assert sources[__file__] == Path(__file__).read_text()

@@ -53,8 +53,9 @@ _FIRST_SAMPLES = 400
 _AHEAD_S = 0.001
 _SWITCH_S = 0.0005
 """Switch interval during the last `_AHEAD_S` before a sample."""
-_KEPT_S = 0.02
-"""A wait that is so much longer than asked for: a call kept the lock, such as a garbage collection.
+_KEPT_S = 0.005
+"""A wait that is so much longer than asked for, as the usual switch interval is: a call kept the
+lock, such as a garbage collection.
 It has just returned, so its line is sampled at once: during `_AHEAD_S` the thread would go on to
 the next lines, which got half of the time of `gc.collect()` in a step of 240 ms."""
 _WRITE_EVERY_S = 2.0

@@ -62,6 +62,8 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
     Raises RunFolderError if the folder cannot be written, or has no number left.
     """
     folder = commands_folder(run)
+    if folder.is_symlink():  # a stranger's run would have this user write where it leads
+        raise RunFolderError(f"{folder} is a link: no command is written to where it leads")
     draft = folder / f".{uuid.uuid4().hex}"
     told = {"command": command, **({} if changes is None else {"changes": dict(changes)})}
     try:

@@ -16,7 +16,7 @@ from strategy_profiles.run.command_mailbox import (
     read_commands,
     why_unheard,
 )
-from strategy_profiles.run.layout import command_file
+from strategy_profiles.run.layout import command_file, commands_folder
 from strategy_profiles.run.manifest import create_run_file
 
 
@@ -77,6 +77,17 @@ def test_a_command_is_refused_that_no_process_would_read(tmp_path: Path) -> None
 def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match=r"cannot be written to the run folder .*no-run"):
         leave_command(tmp_path / "no-run", "stop")
+
+
+def test_no_command_is_written_to_where_a_link_leads(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    run = tmp_path / "run"
+    run.mkdir()
+    commands_folder(run).symlink_to(elsewhere)
+    with pytest.raises(RunFolderError, match="is a link"):
+        leave_command(run, "stop")
+    assert not list(elsewhere.iterdir())
 
 
 def test_a_run_without_a_launcher_says_so(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def _missing_ends(sources: Sequence[EventSource]) -> list[str]:
         for event in source.of_kind(Launched)
         if (process := (event.worker, event.generation)) not in exited
         and (records := written.get(process))
-        and (records.of_kind(Finished) or records.of_kind(Failed))
+        and any(records.of_kind(kind) for kind in (Finished, Failed))
     }
     living = living_workers(sources) if cut else set()  # of which no launcher tells an end yet
     return [

@@ -119,7 +119,7 @@ class Decided(Detector):
     def calls(self, unit: Unit, *, fails: bool = False, given: int | None = None) -> None:
         """A function, as `Session.begin_call` and `end_call` report it."""
         call = Call()
-        call.unit, call.here, call.start_ns, call.begin_ns = unit, OfThread(), 0, 0
+        call.unit, call.caller, call.start_ns, call.begin_ns = unit, OfThread(), 0, 0
         call.own_examples = given
         unit.num_calls += 1
         if unit.num_calls == 1 and unit.trains:

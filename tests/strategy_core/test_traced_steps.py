@@ -138,13 +138,13 @@ _ACTS: dict[str, Act] = {
 
 def _call(session: Session, unit: Unit) -> Call:
     call = Call()
-    call.unit, call.here = unit, session.here
+    call.unit, call.caller = unit, session.this_thread
     return call  # the session has not begun it, so its end is a fault
 
 
 def _fetched(session: Session) -> Fetched:
     fetched = Fetched()
-    fetched.here, fetched.begin_ns = session.here, 0
+    fetched.caller, fetched.begin_ns = session.this_thread, 0
     return fetched
 
 

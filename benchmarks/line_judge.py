@@ -10,7 +10,7 @@ lab's account. The loop is what lies between the first and the last sample at a 
 account says takes part in it. Printed are the lines of which either says 2 % or more, with both
 shares; the goal is a difference of at most 5 points.
 
-Lines of one loop that is all Python cannot be told apart from inside: such a thread lets the
+The lines of one loop that is all Python look alike from inside: such a thread lets the
 interpreter's lock go where the loop jumps back, so that line has the time of the loop.
 """
 

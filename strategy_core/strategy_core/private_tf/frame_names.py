@@ -15,7 +15,7 @@ _INPUT_FILE = re.compile(r"(?:distribute/input_lib|data/ops/\w*iterator\w*)\.py$
 _AUTOGRAPH = "tensorflow.python.autograph"
 _TPU_EMBEDDING = "tensorflow.python.tpu.tpu_embedding"
 _LIBRARIES = ("tensorflow", "keras")
-_CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d+)")
+_CLOSURE_THREAD = re.compile(r"WorkerClosureProcessingLoop-(\d{1,6})")
 _RUNS_CLOSURE = "_process_closure"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from strategy_core.cli._run_request import read_changes
-from strategy_core.cli._watching import watch
+from strategy_core.cli._watching import signals_kept, watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_core.launcher.repetition import (
     MOST_ASKED,
@@ -65,8 +65,9 @@ def repeat(args: argparse.Namespace, spec: RunSpec, choose: Callable[[], Path]) 
     with Launcher(forks=True) as launcher:
 
         def record(asked: RunSpec, run: Path) -> None:
-            handle = launcher.launch(checked[specs.index(asked)], run)
-            watch(handle, args.json)
+            with signals_kept() as kept:
+                handle = launcher.launch(checked[specs.index(asked)], run)
+                watch(handle, args.json, signals=kept)
             if handle.message:
                 print(f"strategy-lab: {' '.join(handle.message.split())}", file=sys.stderr)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -21,14 +21,18 @@ from strategy_profiles.run.tail import Tail
 POLL_S = 0.05
 
 
-def watch(handle: RunHandle, is_json: bool, worker: int | None = None) -> list[Event]:
+def watch(
+    handle: RunHandle, is_json: bool, worker: int | None = None, signals: Sequence[int] = ()
+) -> list[Event]:
     """Show every event until the run is over; returns all events except steps.
 
-    `worker` limits them to that process's, where others write into the same folder.
+    Args:
+      worker: limits them to that process's, where others write into the same folder.
+      signals: those of `signals_kept`, under which the run was started.
     """
     reporter = JsonLines() if is_json else ProgressBar(handle.spec.steps)
     tail, kept = Tail(handle.folder), list[Event]()
-    with signals_stop(handle.stop, handle.kill), reporter:
+    with signals_stop(handle.stop, handle.kill, signals), reporter:
         while True:
             is_over = handle.wait(POLL_S)
             for told in tail.read():
@@ -66,8 +70,21 @@ def _show_summary(folder: Path, is_json: bool) -> None:
 
 
 @contextmanager
-def signals_stop(stop: Callable[[], object], kill: Callable[[], object]) -> Iterator[None]:
-    """On SIGINT, SIGHUP or SIGTERM, stop at the next step; on the second one, kill the run."""
+def signals_kept() -> Iterator[list[int]]:
+    """Only note SIGINT, SIGHUP and SIGTERM: a start that ends midway leaves a run of no state."""
+    kept: list[int] = []
+    with _handler(lambda number, _frame: kept.append(number)):
+        yield kept
+
+
+@contextmanager
+def signals_stop(
+    stop: Callable[[], object], kill: Callable[[], object], kept: Sequence[int] = ()
+) -> Iterator[None]:
+    """On SIGINT, SIGHUP or SIGTERM, stop at the next step; on the second one, kill the run.
+
+    Those of `kept` come first.
+    """
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         if asked:
@@ -79,10 +96,18 @@ def signals_stop(stop: Callable[[], object], kill: Callable[[], object]) -> Iter
             print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
 
     asked: list[bool] = []
+    with _handler(on_signal):
+        for number in kept:
+            on_signal(number, None)
+        yield
+
+
+@contextmanager
+def _handler(handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, on_signal) for number in numbers}
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -8,7 +8,7 @@ from pathlib import Path
 from strategy_core.cli._options import add_output
 from strategy_core.cli._repeat import add_repeat_arguments, repeat
 from strategy_core.cli._run_request import add_spec_arguments, build_spec
-from strategy_core.cli._watching import report, watch
+from strategy_core.cli._watching import report, signals_kept, watch
 from strategy_core.launcher.launcher import Launcher
 from strategy_profiles.errors import SpecError
 from strategy_profiles.extras import require
@@ -34,13 +34,13 @@ def run(args: argparse.Namespace) -> int:
         return repeat(args, spec, lambda: RUNS / new_name(RUNS, spec))
     if args.interleave:
         raise SpecError("--interleave needs --repeat", advice="Add --repeat auto")
-    with Launcher() as launcher:
+    with Launcher() as launcher, signals_kept() as kept:
         handle = in_folder(
             args.output,
             lambda: RUNS / new_name(RUNS, spec),
             lambda folder: launcher.launch(spec, folder),
         )
-        events = watch(handle, args.json)
+        events = watch(handle, args.json, signals=kept)
     code = report(handle, args.json)
     answers = (event for event in events if isinstance(event, CommandAnswered))
     is_refused = any(answer.status == "rejected" for answer in answers)

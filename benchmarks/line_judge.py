@@ -28,10 +28,16 @@ import strategy_profiles
 from benchmarks.field import PROGRAMS
 from strategy_core.processes.import_path import module_command
 from strategy_profiles.analysis.account.source_lines import SMALLEST, loop_lines
-from strategy_profiles.analysis.steps import step_times
+from strategy_profiles.analysis.headline_segment import headline_segment
 
-USUAL = ("03_callback_predict", "06_collect_garbage", "10_python_auc", "19_validation_large",
-         "13_softmax_over_words", "31_numpy_each_step_and_epochs")  # fmt: skip
+USUAL = (
+    "03_callback_predict",
+    "06_collect_garbage",
+    "13_softmax_over_words",
+    "16_many_small_reductions",
+    "19_validation_large",
+    "31_numpy_each_step_and_epochs",
+)
 HZ = 20
 POINTS = 0.05
 
@@ -58,22 +64,12 @@ def both(program: Path, scratch: Path) -> tuple[Shares, Shares]:
     """Return the share of the loop of each line of a program: by the account, and by py-spy."""
     run, samples = scratch / "run", scratch / "samples.json"
     spy = [str(Path(sys.executable).with_name("py-spy")), "record", "--idle", "--subprocesses"]
-    options = [
-        "--full-filenames",
-        "--format",
-        "speedscope",
-        "--rate",
-        str(HZ),
-        "--output",
-        str(samples),
-        "--",
-    ]
+    options = f"--full-filenames --format speedscope --rate {HZ} --output {samples} --".split()
     traced = [*module_command("strategy_core"), "trace", "--output", str(run), str(program)]
     subprocess.run([*spy, *options, *traced], check=True, stdout=subprocess.DEVNULL)
     profile = strategy_profiles.load(run)
-    numbers = [item.segment for item in profile.segments]
-    longest = max(numbers, key=lambda number: step_times(profile, number).count)
-    found = loop_lines(profile, longest)
+    shown = headline_segment(profile)
+    found = loop_lines(profile, shown.segment) if shown else ()
     ours = {item.line: item.share for item in found if item.share and item.file == str(program)}
     return ours, _judged(json.loads(samples.read_bytes()), str(program), ours)
 

@@ -2,9 +2,9 @@
 
 ## What it does
 
-Takes the time in which replicas run their own ops, and names the type of op, the layer and the line
-of the program that take most of it. It ranks by that part: a remedy elsewhere that gains more comes
-first.
+Takes the time in which replicas run their own ops, if it is a fifth of the loop or more, and names
+the type of op, the layer and the line of the program that take most of it. It ranks by that part: a
+remedy elsewhere that gains more comes first.
 
 ## Why is this slow
 

@@ -36,7 +36,10 @@ timestamps)."""
 NO_GRADIENT = "The loss does not depend on the model's weights: none of them has a gradient"
 
 Clock = Callable[..., tf.Tensor]
-"""The time, float64 seconds, at which all given tensors are ready."""
+"""The time, float64 seconds, at which all given tensors are ready.
+
+A later timestamp is given the one before it: on a busy machine, TensorFlow may run an op that only
+takes the time of the gradients after their all-reduce."""
 
 
 def build_step(
@@ -150,7 +153,7 @@ def lesson_step(
             return loss, []
 
         gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
-        reduced = clock(gradients)
+        reduced = clock(gradients, gradients_ready)
 
         optimizer.apply(gradients, weights)
         return loss, [gradients_ready, reduced]
@@ -173,7 +176,7 @@ def own_step(
         ready = delayed(gradients, delays)
         before = clock([gradient for gradient in ready if gradient is not None])
         reduced = private_tf.stock_all_reduce(optimizer, zip(ready, weights, strict=True))
-        after = clock([gradient for gradient, _ in reduced if gradient is not None])
+        after = clock([gradient for gradient, _ in reduced if gradient is not None], before)
         marks_by_replica[replica_number(replica)] = [before, after]
         return reduced
 

@@ -147,7 +147,7 @@ def test_a_program_that_does_not_train_for_long_keeps_few_samples() -> None:
 def test_an_error_of_the_sampling_is_handed_over_and_ends_it() -> None:
     found: list[Exception] = []
     sampler = StackSampler(1, failed=found.append)
-    sampler.look = lambda: 1 / 0  # type: ignore[method-assign,assignment,return-value]
+    sampler.look = lambda **_: 1 / 0  # type: ignore[method-assign,assignment,return-value]
     sampler.start()
     sampler._sampler.join(5)
     assert [type(error) for error in found] == [ZeroDivisionError]

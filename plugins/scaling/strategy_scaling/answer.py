@@ -1,10 +1,10 @@
-"""Steps on more replicas, as one table for the page and the terminal."""
+"""Steps on more replicas, as one answer for the page and the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.answers.answer import Column, Table, table
+from strategy_profiles.answers.answer import Answer, Bold, Column, Table, table
 from strategy_profiles.reporting import units
 from strategy_scaling.predicting import ON_PAPER, ScaledStep, ScalingPrediction
 from strategy_scaling.tpu_mesh import LABEL, MeshPrediction
@@ -33,10 +33,29 @@ _ON_MESH = (
 )
 
 
-def more_replicas(found: ScalingPrediction) -> Table:
-    """Return the step by the number of replicas."""
+def more_replicas(found: ScalingPrediction) -> Answer:
+    """Return what twice the replicas would bring, and the step by the number of replicas."""
     notes = tuple(_of_scaling(found))
-    return table("scaling", "Steps on more replicas", found.rows, _SCALED, notes=notes)
+    steps = table("scaling", "Steps on more replicas", found.rows, _SCALED, notes=notes)
+    return Answer("scaling", _doubled(found), parts=(steps,))
+
+
+def _doubled(found: ScalingPrediction) -> tuple[str, ...]:
+    """Compare twice the largest recorded number of replicas with it; without a recorded step the
+    smallest predicted one."""
+    first = max(found.measured or found.rows[:1], key=lambda item: item.num_replicas)
+    more = (item for item in found.rows if item.num_replicas >= 2 * first.num_replicas)
+    last = next(more, None)
+    if last is None:
+        return ()
+    gain = last.examples_per_second_at_median / first.examples_per_second_at_median
+    counts = f"{units.counted(last.num_replicas, 'replica')} instead of {first.num_replicas}"
+    step = f"{units.milliseconds(last.step_ms)} ({_interval(last)})"
+    return (
+        f"On {counts}, the program would train ",
+        Bold(f"{units.number(gain)} times as many examples per second"),
+        f": a step would take {step} for {units.milliseconds(first.step_ms)}.",
+    )
 
 
 def _of_scaling(found: ScalingPrediction) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from strategy_app.screen.answer import show_parts
+from strategy_app.screen.answer import show_beginning, show_parts
 from strategy_app.server import state
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.chart import draw_chart
@@ -67,13 +67,15 @@ def _show(opened: OpenRun, segment: int) -> None:
 
 
 def _show_curve(found: ScalingPrediction) -> None:
+    answer = more_replicas(found)
+    show_beginning(answer)
     if len(found.rows) > 1:
         draw_chart(
             throughput_curve(found),
             key="scaling_curve",
             alt="Predicted examples per second by the number of replicas",
         )
-    show_parts((more_replicas(found),))
+    show_parts(answer.parts)
 
 
 def _ready_link(name: str) -> Link | None:

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from strategy_core.cli._answer_text import print_parts
+    from strategy_core.cli._answer_text import print_answer
     from strategy_scaling.answer import more_replicas
     from strategy_scaling.link import read_link
     from strategy_scaling.predicting import CURVE, predict_scaling
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document(found)))
     else:
-        print_parts([more_replicas(found)], Console())
+        print_answer(more_replicas(found), Console())
     return 0
 
 

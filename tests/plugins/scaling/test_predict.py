@@ -40,6 +40,7 @@ def test_the_curve_for_people(runs: list[str], capsys: Captured) -> None:
     assert rows[1][2].strip() == rows[1][-1].strip() == "measured"
     assert rows[-1][-1].strip() == "on paper"
     said = " ".join(text.split())
+    assert said.startswith("On 4 replicas instead of 2, the program would train ")
     assert "32 examples per replica" in said
     assert "off by less than 10 % per doubling" in said
 

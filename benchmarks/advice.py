@@ -1,12 +1,13 @@
 """`python -m benchmarks.advice`: which planted causes the advice finds, and what it invents.
 
-    python -m benchmarks.advice [--quick] [--only RULE] [--healthy 40] [--keep FOLDER]
+    python -m benchmarks.advice [--quick] [--only RULE] [--healthy 40] [--burners 3] [--keep FOLDER]
 
 1. Planted: two or three real runs for each rule, made by a RunSpec of the lab or by a program that
    was not written for it (`tests.planted.program`). Found: its key is among the run's findings.
 2. Gains: if a replay predicts the step without a planted cause, the same program without the cause
    is run at once, and the prediction is compared with it (`benchmarks.measuring.predicted_gains`).
-3. Healthy: runs of the built-in workloads in which nothing is planted.
+3. Healthy: runs of the built-in workloads in which nothing is planted; with `--burners`, beside
+   that many other programs, which are then there to be named.
 
 Some rules name a cause that is either there or not (`CAUSES`); their findings in runs where it was
 not planted are invented, unless the planted cause entails them (`ENTAILED`). The other rules report
@@ -195,7 +196,7 @@ PLANTED = (
 )  # fmt: skip
 
 
-def healthy(number: int) -> Iterator[Case]:
+def healthy(number: int, num_burners: int = 0) -> Iterator[Case]:
     """Cases in which nothing is planted, of all workloads but resnet50, which takes minutes."""
     workloads = ("digits-cnn", "digits-mlp", "embedding", "synthetic", "tiny-gpt")
     kinds = itertools.product(("custom", "fit"), ("mirrored", "central-storage"), workloads)
@@ -208,7 +209,8 @@ def healthy(number: int) -> Iterator[Case]:
         made += 1
         fields: dict[str, Any] = {"workload": workload, "strategy": strategy, "loop": loop}
         steps = 40 if workload == "tiny-gpt" else STEPS
-        yield _spec(None, f"{workload}, {strategy}, {loop}", **fields, steps=steps, seed=made)
+        title = f"{workload}, {strategy}, {loop}"
+        yield _spec(None, title, num_burners, **fields, steps=steps, seed=made)
 
 
 def main() -> None:
@@ -218,6 +220,7 @@ def main() -> None:
         "--only", action="append", metavar="RULE", help="plant for this rule alone; repeatable"
     )
     parser.add_argument("--healthy", type=int, default=40)
+    parser.add_argument("--burners", type=int, default=0, help="programs beside healthy runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there")
     options = parser.parse_args()
     planted = [case for case in PLANTED if not options.only or case.planted in options.only]
@@ -227,7 +230,7 @@ def main() -> None:
     told: list[tuple[Case, list[str]]] = []
     checked: list[Checked] = []
     with _folder(options.keep) as folder, Launcher() as launcher:
-        for at, case in enumerate([*planted, *healthy(num_healthy)]):
+        for at, case in enumerate([*planted, *healthy(num_healthy, options.burners)]):
             run = folder / str(at)
             _record(launcher, case, run)
             profile = strategy_profiles.load(run)
@@ -327,6 +330,8 @@ def _allowed(case: Case) -> set[str | None]:
         allowed.add("shared-cores")  # on a machine of fewer cores
     if "central-storage" in str(case.fields):
         allowed.add("many-small-collectives")  # this strategy packs nothing
+    if case.num_burners:
+        allowed.add("busy-machine")
     return allowed
 
 

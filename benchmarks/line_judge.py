@@ -1,10 +1,16 @@
-"""Do the lines of the loop take what py-spy says that they take?
+"""Do lines and functions of a program take what py-spy and cProfile say that they take?
 
     pip install py-spy
-    python -m benchmarks.line_judge [PROGRAM ...]
+    python -m benchmarks.line_judge [--judge cprofile] [PROGRAM ...]
 
-Runs programs of `benchmarks/field_programs` under `py-spy record`, and within it under
-`strategy-lab trace`, so that both look at the same steps. py-spy samples the main thread from
+Runs programs of `benchmarks/field_programs` under a judge, and within it under `strategy-lab
+trace`, so that both look at the same steps.
+
+cProfile times each call. Compared are the functions of the program, with all that they call, as
+shares of the time that the program's file takes. cProfile gives each call the same costs, however
+short it is, and the samples see the program with these costs.
+
+py-spy samples the main thread from
 another process. Each sample belongs to the innermost line of the program on its stack, as in the
 lab's account. The loop is what lies between the first and the last sample at a line that the
 account says takes part in it. Printed are the lines of which either says 2 % or more, with both
@@ -18,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import pstats
 import subprocess
 import sys
 import tempfile
@@ -42,25 +49,51 @@ HZ = 20
 POINTS = 0.05
 
 Shares = dict[int, float]
+"""By line of the program; of a function, the line after its `def`."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("programs", nargs="*", default=USUAL, metavar="PROGRAM")
+    parser.add_argument("--judge", choices=JUDGES, default="py-spy")
+    options = parser.parse_args()
     worst = 0.0
-    for name in parser.parse_args().programs:
+    for name in options.programs:
         with tempfile.TemporaryDirectory() as scratch:
-            ours, judged = both(PROGRAMS / f"{name}.py", Path(scratch))
+            ours, judged = JUDGES[options.judge](PROGRAMS / f"{name}.py", Path(scratch))
         for line in sorted({*ours, *judged}):
             pair = ours.get(line, 0.0), judged.get(line, 0.0)
             if max(pair) >= SMALLEST:
                 worst = max(worst, abs(pair[0] - pair[1]))
-                print(f"{name}:{line:<4} {pair[0]:6.1%} py-spy {pair[1]:6.1%}", flush=True)
+                print(f"{name}:{line:<4} {pair[0]:6.1%} {options.judge} {pair[1]:6.1%}", flush=True)
     print(f"largest difference {worst:.1%}; goal {POINTS:.0%}")
     sys.exit(worst > POINTS)
 
 
-def both(program: Path, scratch: Path) -> tuple[Shares, Shares]:
+def by_function(program: Path, scratch: Path) -> tuple[Shares, Shares]:
+    """Return the share of a program's time of each of its functions and what it calls: by the
+    samples, and by cProfile."""
+    run, timed = scratch / "run", scratch / "timed"
+    profiled = ["-m", "cProfile", "-o", str(timed), str(program)]
+    traced = [*module_command("strategy_core"), "trace", "--output", str(run), *profiled]
+    subprocess.run(traced, check=True, stdout=subprocess.DEVNULL)
+    seconds = {
+        (line, name): cumulative
+        for (file, line, name), (_, _, _, cumulative, _) in pstats.Stats(str(timed)).stats.items()  # type: ignore[attr-defined]
+        if file == str(program)
+    }
+    whole_s = next(took for (_, name), took in seconds.items() if name == "<module>")
+    judged = {line: took / whole_s for (line, name), took in seconds.items() if name != "<module>"}
+    stacks = strategy_profiles.load(run).stacks(0)
+    ms_by_name: Counter[str] = Counter()
+    for place, took_ms in zip(stacks.place, stacks.for_ms, strict=True):
+        names = {each.function for each in stacks.places[place].frames if each.file == str(program)}
+        ms_by_name.update(dict.fromkeys(names, took_ms))
+    shares = {name.rpartition(".")[2]: took / whole_s / 1e3 for name, took in ms_by_name.items()}
+    return {line: shares.get(name, 0.0) for line, name in seconds if line in judged}, judged
+
+
+def by_line(program: Path, scratch: Path) -> tuple[Shares, Shares]:
     """Return the share of the loop of each line of a program: by the account, and by py-spy."""
     run, samples = scratch / "run", scratch / "samples.json"
     spy = [str(Path(sys.executable).with_name("py-spy")), "record", "--idle", "--subprocesses"]
@@ -88,6 +121,8 @@ def _judged(recorded: dict, program: str, known: Shares) -> Shares:  # type: ign
     loop = lines[inside[0] : inside[-1] + 1]
     return {line: count / len(loop) for line, count in Counter(loop).items()}
 
+
+JUDGES = {"py-spy": by_line, "cprofile": by_function}
 
 if __name__ == "__main__":
     main()

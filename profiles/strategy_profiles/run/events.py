@@ -434,6 +434,9 @@ class StacksSampled(Recorded, frozen=True, tag="stacks"):
     """Processor time of the process between two samples, as `after_us`, in microseconds."""
     sources: Annotated[list[SourceFile], Meta(max_length=MOST_ITEMS)] = []
     """The program's files that no event before had, unless they are large."""
+    for_us: Annotated[list[Count], Meta(max_length=MOST_ITEMS)] = []
+    """Time that each sample counts for, in microseconds, if that is not `after_us`: calls that keep
+    Python's lock have the samples after them at the same places of each step."""
 
 
 class ResourcesSampled(Recorded, frozen=True, tag="resources"):

@@ -27,11 +27,11 @@ class Stacks(Struct, frozen=True):
     at_ns: npt.NDArray[np.int64]
     """When each was taken."""
     for_ms: npt.NDArray[np.float64]
-    """Time since the sample before, which the sample counts for."""
+    """Time that the sample counts for: most often that since the sample before."""
     place: npt.NDArray[np.int64]
     """Index into `places`."""
     cpu_ms: npt.NDArray[np.float64]
-    """Processor time of the process in that time; NaN if it was not recorded."""
+    """Processor time of the process in such a time; NaN if it was not recorded."""
     places: Sequence[StackPlace] = ()
     loops: Sequence[Loop] = ()
     around: Mapping[tuple[str, int], str] = {}
@@ -83,13 +83,15 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
                 places.append(each)
             numbers.append(known[key])
         used: list[float] = [*event.cpu_us] or [float("nan")] * len(event.place)
-        samples = zip(event.after_us, event.place, used, strict=False)
+        counts_us = event.for_us or event.after_us
+        samples = zip(event.after_us, event.place, used, counts_us, strict=False)
         valid = [sample for sample in samples if sample[1] < len(numbers)]
-        after_us = np.array([after for after, _, _ in valid], np.int64)
+        after_us = np.array([after for after, _, _, _ in valid], np.int64)
         at_ns.append(event.since_ns + np.cumsum(after_us) * 1000)
-        for_ms.append(after_us / 1e3)
-        place.append(np.array([numbers[which] for _, which, _ in valid], np.int64))
-        cpu_ms.append(np.array([cpu for _, _, cpu in valid]) / 1e3)
+        for_ms.append(np.array([counts for _, _, _, counts in valid]) / 1e3)
+        place.append(np.array([numbers[which] for _, which, _, _ in valid], np.int64))
+        cores = np.array([cpu for _, _, cpu, _ in valid]) / np.maximum(after_us, 1)
+        cpu_ms.append(cores * for_ms[-1])
     if not at_ns:
         return msgspec.structs.replace(NO_STACKS, notes=source.notes)
     return Stacks(

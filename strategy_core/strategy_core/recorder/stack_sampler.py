@@ -10,6 +10,10 @@ be in one call for minutes, so nothing is left to the program's own thread.
   what is sampled is where it lets go: often the next call of TensorFlow. A shorter interval during
   the last millisecond before a sample keeps that error below a millisecond. For the whole time it
   would make programs whose threads compete for the lock switch more often.
+- After a call that kept the lock the sample is taken at once, by whichever thread of the lab's gets
+  the lock first (`kept_lock`): during the last millisecond the program would go on to the next
+  lines, which got half of the time of `gc.collect()` in a step of 240 ms. With the lab's other
+  thread first in turn, these got a quarter.
 - A sample takes 60 to 170 microseconds of processor time, most of it for two wake-ups
   (`benchmarks.stack_sampler`); most stacks have been seen before and are looked up.
 """
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import math
 import random
 import sys
 import threading
@@ -31,7 +36,7 @@ from typing import NamedTuple
 
 from strategy_core.private_tf import frame_names
 from strategy_core.recorder.stack_roles import WITHIN, Role, role_of
-from strategy_core.runtime import switch_interval
+from strategy_core.runtime import kept_lock, switch_interval
 from strategy_core.runtime.gc_control import postponed
 from strategy_profiles.errors import LabError
 from strategy_profiles.run.event_log import EventLog
@@ -53,11 +58,8 @@ _FIRST_SAMPLES = 400
 _AHEAD_S = 0.001
 _SWITCH_S = 0.0005
 """Switch interval during the last `_AHEAD_S` before a sample."""
-_KEPT_S = 0.005
-"""A wait that is so much longer than asked for, as the usual switch interval is: a call kept the
-lock, such as a garbage collection.
-It has just returned, so its line is sampled at once: during `_AHEAD_S` the thread would go on to
-the next lines, which got half of the time of `gc.collect()` in a step of 240 ms."""
+_MOST_SINCE_KEPT = 20
+"""Samples after a call that kept the lock, until which the next one is expected."""
 _WRITE_EVERY_S = 2.0
 _MAX_FRAMES = 400
 _MOST_LINES = 8
@@ -123,11 +125,21 @@ class StackSampler:
         self._num_recorded = 0
         self._log: EventLog | None = None
         self._stopping = threading.Event()
+        self._due_s = math.inf
+        """When the next sample is due, by the monotonic clock; infinite once it is taken."""
+        self._turn = threading.Lock()
+        """Held while a sample is taken or written."""
         self._sampler = threading.Thread(target=self._run, daemon=True, name="stack-sampler")
         self._last_ns = self._since_ns = now_ns()
         self._last_cpu_ns = cpu_ns()
         self._after_us: list[int] = []
         self._used_us: list[int] = []
+        self._for_us: list[int] = []
+        """Time that each sample counts for, up to a common factor."""
+        self._longest_wait_us = 0
+        """Longest wait for the next sample, if a call has kept the lock lately; 0 otherwise."""
+        self._num_since_kept = _MOST_SINCE_KEPT
+        """Samples since a call kept the lock."""
         self._place: list[int] = []
         self._stacks: dict[Stack, int] = {}
         self._roles: dict[CodeType, Role] = {}
@@ -140,6 +152,7 @@ class StackSampler:
         self._source_left = _MOST_SOURCE
 
     def start(self) -> None:
+        kept_lock.when_kept.append(self._look_if_due)
         self._sampler.start()
 
     def watch(self, thread: int) -> None:
@@ -156,7 +169,7 @@ class StackSampler:
             return
         self._stopping.set()
         self._sampler.join()
-        with suppress(LabError, OSError):  # without them the run is still complete
+        with suppress(LabError, OSError), self._turn:  # without them the run is still complete
             self._write()
             if self._log is not None:
                 self._log.close()
@@ -170,20 +183,53 @@ class StackSampler:
             pass  # a full disk: the run is still complete
         except Exception as error:
             self._failed(error)
+        finally:
+            with suppress(ValueError):  # a forked child has none
+                kept_lock.when_kept.remove(self._look_if_due)
 
     def _sample(self) -> None:
         choose = random.Random()  # the program's own numbers stay as they are
         written_s = time.monotonic()
         while True:
-            wait_s = choose.uniform(0.5, 1.5) * self._mean_s - _AHEAD_S
-            until_s = time.monotonic() + wait_s
-            if self._stopping.wait(wait_s):
+            wait_s = max(0.0, self._chosen_wait_s(choose) - _AHEAD_S)
+            self._due_s = time.monotonic() + wait_s
+            if kept_lock.wait(self._stopping, wait_s):
                 return
-            self.look(at_once=time.monotonic() - until_s >= _KEPT_S)
-            if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
-                written_s = time.monotonic()
-                self._find_workers()
-                self._write()
+            with self._turn:
+                if self._due_s < math.inf:
+                    self._due_s = math.inf
+                    self.look()
+                if time.monotonic() - written_s >= _WRITE_EVERY_S and self._path is not None:
+                    written_s = time.monotonic()
+                    self._find_workers()
+                    self._write()
+
+    def _look_if_due(self) -> None:
+        """Take the sample that is due. Never waits: in a forked child nothing ends `_turn`."""
+        if time.monotonic() < self._due_s or not self._turn.acquire(blocking=False):
+            return
+        try:
+            due_s, self._due_s = self._due_s, math.inf
+            if due_s < math.inf:
+                self.look(kept_s=time.monotonic() - due_s)
+        except Exception as error:  # not the business of the thread that came first
+            self._stopping.set()
+            self._failed(error)
+        finally:
+            self._turn.release()
+
+    def _chosen_wait_s(self, choose: random.Random) -> float:
+        """Until the next sample.
+
+        It may be short if a call kept the lock lately: what follows such a call is then seen as
+        well, where the next such call comes before the mean interval is over.
+        """
+        if self._num_since_kept >= _MOST_SINCE_KEPT:
+            self._longest_wait_us = 0
+            return choose.uniform(0.5, 1.5) * self._mean_s
+        longest_s = 2 * self._mean_s
+        self._longest_wait_us = round(longest_s * 1e6)
+        return choose.uniform(0.0, longest_s)
 
     @property
     def _mean_s(self) -> float:
@@ -192,11 +238,12 @@ class StackSampler:
         self._num_recorded += 1
         return AT_FIRST_S
 
-    def look(self, *, at_once: bool = False) -> None:
-        """Take one sample; `at_once` of the thread that has just let the interpreter's lock go."""
+    def look(self, *, kept_s: float = 0.0) -> None:
+        """Take one sample; at once if a call has kept the interpreter's lock for so long since the
+        sample was due, and has just let it go."""
         switch_interval.shorten(_SWITCH_S)
         try:
-            if not at_once:
+            if not kept_s:
                 time.sleep(_AHEAD_S)
             with _NO_COLLECTION:
                 frames = sys._current_frames()
@@ -208,7 +255,7 @@ class StackSampler:
         finally:
             switch_interval.restore(_SWITCH_S)
         if stack is not None:
-            self._add(stack, self._now_ns())
+            self._add(stack, self._now_ns(), round(kept_s * 1e6))
 
     def _find_workers(self) -> None:
         named = ((frame_names.closure_worker(each.name), each) for each in threading.enumerate())
@@ -219,23 +266,40 @@ class StackSampler:
         found = (worker for thread, worker in self._workers.items() if _is_busy(frames.get(thread)))
         return tuple(sorted(found))
 
-    def _add(self, stack: Stack, now_ns: int) -> None:
+    def _add(self, stack: Stack, now_ns: int, kept_us: int = 0) -> None:
         place = self._stacks.setdefault(stack, len(self._stacks))
-        self._after_us.append(max(0, (now_ns - self._last_ns) // 1000))
-        self._last_ns += self._after_us[-1] * 1000
+        after_us = max(0, (now_ns - self._last_ns) // 1000)
+        self._after_us.append(after_us)
+        self._last_ns += after_us * 1000
         self._used_us.append(max(0, (self._cpu_ns() - self._last_cpu_ns) // 1000))
         self._last_cpu_ns += self._used_us[-1] * 1000
         self._place.append(place)
+        # A call that kept the lock has that time; the wait before it is random. After such calls
+        # the waits begin at the same place of each step. A wait of t, drawn from 0 to b, represents
+        # all that last longer than t, a part 1 - t/b of them; its density is 1/b; so it counts for
+        # b - t. Counted as t, what comes just after `gc.collect()` got a third of its time.
+        waited_us = max(0, after_us - kept_us)
+        if self._longest_wait_us:
+            waited_us = max(0, self._longest_wait_us - waited_us)
+        self._for_us.append(waited_us + min(kept_us, after_us))
+        self._num_since_kept = 0 if kept_us else self._num_since_kept + 1
         if len(self._place) >= _MOST_UNWRITTEN:  # a program that does not train, or not yet
             self._thin()
 
     def _thin(self) -> None:
         """Keep every second sample, which then counts for the time of the one before as well."""
-        self._after_us, self._used_us = (
+        self._after_us, self._used_us, self._for_us = (
             [first + second for first, second in zip(values[::2], values[1::2], strict=True)]
-            for values in (self._after_us, self._used_us)
+            for values in (self._after_us, self._used_us, self._for_us)
         )
         self._place = self._place[1::2]
+
+    def _counts_us(self) -> list[int]:
+        """The time that each sample counts for; empty if it is that since the sample before."""
+        if self._for_us == self._after_us or not any(self._for_us):
+            return []
+        factor = sum(self._after_us) / sum(self._for_us)
+        return [round(each * factor) for each in self._for_us]
 
     def _reduced(self, frame: FrameType) -> Stack:
         """Reduce a stack, or look it up: the same functions at the same lines come again."""
@@ -290,8 +354,10 @@ class StackSampler:
             around=self._new_lines(stacks, files),
             cpu_us=self._used_us,
             sources=self._sources(files),
+            for_us=self._counts_us(),
         )
         self._since_ns, self._after_us, self._used_us, self._place = self._last_ns, [], [], []
+        self._for_us = []
         self._log.write(event)
 
     def _sources(self, files: Iterable[str]) -> list[SourceFile]:

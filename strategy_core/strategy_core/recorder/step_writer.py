@@ -19,6 +19,7 @@ from collections import deque
 from contextlib import suppress
 
 from strategy_core.recorder.step import RecordedStep
+from strategy_core.runtime import kept_lock
 from strategy_profiles.errors import RunFolderError
 from strategy_profiles.run.event_log import EventLog, line_of, line_of_step
 from strategy_profiles.run.events import Event, Note
@@ -167,7 +168,7 @@ def _write_on(owner: weakref.ref[StepWriter]) -> None:
     hurry = None if step_writer is None else step_writer.hurry
     del step_writer
     while hurry is not None:
-        hurry.wait(WRITE_EVERY_S)
+        kept_lock.wait(hurry, WRITE_EVERY_S)
         hurry.clear()
         step_writer = owner()
         if step_writer is None or step_writer.is_closed:

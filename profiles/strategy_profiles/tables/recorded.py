@@ -158,14 +158,21 @@ def _not_files(run: Path) -> list[str]:
 def _missing_launcher(
     run: Path, identity: RunIdentity | None, sources: Sequence[EventSource]
 ) -> list[str]:
-    """Return a note about a run that a launcher started and of which no launcher has a file.
+    """Return notes about a run that a launcher started, and whose file is missing or empty.
 
     Nothing else tells how its processes ended, and what they used of the machine.
     """
-    is_started_by_one = identity is not None and identity.recorded_by == ENGINE
-    if not is_started_by_one or not sources or any(path.exists() for path in launcher_files(run)):
+    if identity is None or identity.recorded_by != ENGINE or not sources:
         return []
-    return [f"{LAUNCHER_EVENTS} is missing: what the launcher recorded is lost"]
+    if not any(path.exists() for path in launcher_files(run)):
+        return [f"{LAUNCHER_EVENTS} is missing: what the launcher recorded is lost"]
+    # Before a process ends in order, its launcher has written that it started.
+    is_over = any(source.of_kind(Finished) or source.of_kind(Failed) for source in sources)
+    return [
+        f"{source.file} is empty: what the launcher recorded is lost"
+        for source in sources
+        if is_over and source.worker is None and not source.events and not source.left_out
+    ]
 
 
 def missing_contexts(run: Path, sources: Sequence[EventSource]) -> list[str]:

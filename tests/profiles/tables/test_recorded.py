@@ -177,6 +177,13 @@ def test_a_launchers_file_that_was_cut_between_two_lines_is_noted(
     assert noted(run) == note
 
 
+@pytest.mark.parametrize("content", [b"", b"\n"])
+def test_a_launchers_file_that_is_empty_is_noted(tmp_path: Path, content: bytes) -> None:
+    run = write_run(tmp_path / "run", steps=40)
+    (run / "launcher.jsonl").write_bytes(content)
+    assert noted(run) == "launcher.jsonl is empty: what the launcher recorded is lost"
+
+
 def test_a_damaged_line_is_not_missing_as_well(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", steps=40, windows=1)
     events = worker_folder(run, 0).events

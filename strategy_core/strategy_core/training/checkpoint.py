@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import msgspec
 import numpy as np
 import psutil
 
+from strategy_core.runtime.error_message import cause
 from strategy_core.training import state
 from strategy_profiles.errors import LabError, refused
 from strategy_profiles.guards import open_file
@@ -68,8 +68,8 @@ def load(path: Path) -> Checkpoint:
             arrays = [archive[f"arr_{index}"] for index in range(len(archive.files))]
         if not all(isinstance(array, np.ndarray) for array in arrays):
             raise ValueError("its state holds something that is no array")
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        raise LabError(f"The checkpoint {path} cannot be read: {error}") from error
+    except Exception as error:  # zipfile, NumPy and each decompressor have errors of their own
+        raise LabError(f"The checkpoint {path} cannot be read: {cause(error)}") from error
     loaded = Checkpoint(arrays, **msgspec.structs.asdict(position))
     if state.checksum(loaded.state) != loaded.checksum:
         raise LabError(f"The checkpoint {path} changed since it was saved: its checksum differs")

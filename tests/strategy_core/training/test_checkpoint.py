@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import zipfile
 from collections.abc import Callable
@@ -23,6 +24,22 @@ def _packed(file: Path, **members: bytes) -> None:
             archive.writestr(f"{name}.npy", content)
 
 
+def _encrypted(file: Path) -> None:
+    """Mark the members of an archive as encrypted, in both of its headers."""
+    _packed(file, arr_0=b"no array")
+    content = bytearray(file.read_bytes())
+    for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(header) + flags] |= 1
+    file.write_bytes(content)
+
+
+def _huge(file: Path) -> None:
+    header = io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (1 << 58,)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    _packed(file, arr_0=header.getvalue())
+
+
 @pytest.mark.parametrize(
     ("damage", "why"),
     [
@@ -31,6 +48,8 @@ def _packed(file: Path, **members: bytes) -> None:
         (lambda file: file.write_bytes(b"not an archive"), "not a zip file"),
         (lambda file: _packed(file, arr_0=b"no array"), "no array"),
         (lambda file: _packed(file, other=b"no array"), "arr_0"),
+        (_encrypted, "encrypted"),
+        (_huge, "allocate"),
     ],
 )
 def test_a_checkpoint_from_elsewhere_is_refused_with_the_reason(

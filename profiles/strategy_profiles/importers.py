@@ -6,6 +6,7 @@ Packages add importers of profiles by entry points of the group `strategy_lab.im
 from __future__ import annotations
 
 import itertools
+import lzma
 import re
 import shutil
 import tempfile
@@ -25,6 +26,7 @@ from strategy_profiles.run.manifest import check_is_free, why_damaged
 
 ENDS = (".zip",)
 MOST_FILES = 100_000
+MOST_DEEP = 100
 MOST_BYTES = 4 << 30
 MOST_TIMES, NO_BOMB_BYTES = 200, 64 << 20
 """What unpacks to more than so many times its size, and to more than so many bytes, is no run."""
@@ -50,7 +52,7 @@ def unpacked(path: Path, beside: Path) -> Iterator[Path]:
         try:
             with open_file(path) as file, zipfile.ZipFile(file) as packed:
                 _unpack(packed, path, folder)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError) as error:
             raise LabError(f"{path.name} is damaged, or no ZIP file: {error}") from error
         except (RuntimeError, NotImplementedError) as error:
             raise LabError(f"{path.name} cannot be unpacked: {error}") from error
@@ -75,6 +77,8 @@ def _unpack(packed: zipfile.ZipFile, path: Path, folder: Path) -> None:
 def _place(name: str, path: Path) -> PurePosixPath:
     """Return where a member belongs. A link is written as the file whose text is its target."""
     place = PurePosixPath(name.replace("\\", "/"))
+    if not 0 < len(place.parts) <= MOST_DEEP:
+        raise LabError(f"{path.name} holds a file with no name, or in over {MOST_DEEP} folders")
     if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
         raise LabError(f"{path.name} holds a file outside of its folder: {name}")
     return place

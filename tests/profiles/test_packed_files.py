@@ -54,6 +54,19 @@ def _with(file: Path, name: str, text: str) -> None:
         packed.writestr(name, text)
 
 
+def _of_lzma(file: Path) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as packed:
+        packed.writestr("run.json", "x" * 1000)
+    content = bytearray(file.read_bytes())
+    content[60:70] = b"\xff" * 10
+    file.write_bytes(content)
+
+
+def _no_text_as_a_name(file: Path) -> None:
+    _with(file, "é.json", "{}")
+    file.write_bytes(file.read_bytes().replace("é".encode(), b"\xff\xff"))
+
+
 def _a_file_as_a_folder(file: Path) -> None:
     with zipfile.ZipFile(file, "w") as packed:
         packed.writestr("a", "x")
@@ -68,6 +81,10 @@ def _a_file_as_a_folder(file: Path) -> None:
         (_climber, "outside of its folder"),
         (_encrypted, "encrypted"),
         (_a_file_as_a_folder, "cannot be written"),
+        (_of_lzma, "damaged"),
+        (_no_text_as_a_name, "damaged"),
+        (lambda file: _with(file, ".", "x"), "no name"),
+        (lambda file: _with(file, f"{'a/' * 900}x", "x"), "in over 100 folders"),
         (lambda file: _with(file, "run.json", "{"), "damaged run.json"),
         (lambda file: _with(file, "notes.txt", "no run"), "run"),
     ],

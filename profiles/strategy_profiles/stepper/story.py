@@ -42,27 +42,26 @@ def steps(recording: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The steps of a recording, in order, JSON-ready."""
     trace = recording["trace"]
     entries = {entry["seq"]: entry for entry in trace["entries"]}
-    merges = [entry for entry in entries.values() if _is_merge(entry)]
     replicas = sorted(
         {e["replica"] for e in entries.values() if e["call"] == "enter replica"} - {None}
     )
-    found = [
-        step for entry in entries.values() for step in _of_entry(entry, entries, merges, replicas)
-    ]
+    found: list[Step] = []
+    merging: dict[int | None, Entry] = {}  # the merge_call that each replica is in
+    for seq, entry in sorted(entries.items()):
+        merging = {of: call for of, call in merging.items() if _is_open(call, seq)}
+        found += _of_entry(entry, entries, list(merging.values()), replicas)
+        if _is_merge(entry):
+            merging[entry["replica"]] = entry
     found += [_of_printed(line, entries) for line in trace["printed"]]
     return [asdict(step) for step in sorted(found, key=lambda step: step.seq)]
 
 
 def _of_entry(
-    entry: Entry, entries: Mapping[int, Entry], merges: Sequence[Entry], replicas: Sequence[int]
+    entry: Entry, entries: Mapping[int, Entry], merging: Sequence[Entry], replicas: Sequence[int]
 ) -> Iterable[Step]:
     place = entry["context"], entry["replica"]
-    callers = _callers(entry, entries, merges)
-    waiting = [
-        other["replica"]
-        for other in (merges if _is_merge(entry) else ())
-        if _is_open_merge(other, entry["seq"])
-    ]
+    callers = _callers(entry, entries, merging)
+    waiting = [call["replica"] for call in merging]
     why = reason(entry, waiting, replicas, is_merged=len(callers) > 0 and _is_merge(callers[0]))
     arrows = [
         # `run` starts the replicas by a call without values of its own.
@@ -94,23 +93,20 @@ def _of_printed(line: Mapping[str, Any], entries: Mapping[int, Entry]) -> Step:
     )
 
 
-def _callers(entry: Entry, entries: Mapping[int, Entry], merges: Sequence[Entry]) -> list[Entry]:
+def _callers(entry: Entry, entries: Mapping[int, Entry], merging: Sequence[Entry]) -> list[Entry]:
     """The calls from which control came in; every replica's for a merge function."""
     parent = entries.get(entry["parent"]) if entry["switch"] else None
     if parent is None or lane(parent) == lane(entry):
         return []
-    if _is_merge(parent):
-        return [other for other in merges if _is_open_merge(other, entry["seq"])]
-    return [parent]
+    return list(merging) if _is_merge(parent) else [parent]
 
 
 def _is_merge(entry: Entry) -> bool:
     return bool(entry["call"] == "merge_call")
 
 
-def _is_open_merge(entry: Entry, seq: int) -> bool:
-    is_open = entry["end_seq"] is None or entry["end_seq"] > seq
-    return entry["seq"] < seq and is_open
+def _is_open(entry: Entry, seq: int) -> bool:
+    return entry["end_seq"] is None or bool(entry["end_seq"] > seq)
 
 
 def lane(entry: Entry) -> str:

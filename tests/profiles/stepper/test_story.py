@@ -9,6 +9,7 @@ import pytest
 from strategy_core.contexts import course
 from strategy_core.contexts.shipped import shipped
 from strategy_profiles.stepper.story import steps
+from tests.doors.hostile import no_hang
 
 
 def steps_of(name: str) -> list[dict[str, Any]]:
@@ -74,3 +75,23 @@ def test_printed_lines_of_an_older_recording_have_the_context_of_their_caller() 
         del line["context"], line["replica"]
     (printed,) = [step for step in steps(recording) if step["kind"] == "print"]
     assert printed["context"] == "cross-replica"
+
+
+def test_many_merge_calls_take_time_in_proportion_to_their_number() -> None:
+    """A loop of a thousand steps has thousands; each was compared with each."""
+    recording = shipped(course.demonstration("merge_call").source, "mirrored", "cpu:2")
+    assert recording is not None
+    entries = recording["trace"]["entries"]
+    span = max(max(entry["seq"], entry["end_seq"] or 0) for entry in entries) + 1
+    later = [
+        entry
+        | {
+            key: None if entry[key] is None else entry[key] + number * span
+            for key in ("seq", "end_seq", "parent")
+        }
+        for number in range(10_000)
+        for entry in entries
+    ]
+    with no_hang("merge calls"):
+        found = steps({"trace": {"entries": later, "printed": []}})
+    assert len(found) == 10_000 * len(steps({"trace": {"entries": entries, "printed": []}}))

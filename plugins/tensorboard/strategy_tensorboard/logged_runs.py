@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -44,9 +45,19 @@ def _search(root: Path) -> dict[str, RunEntry]:
             folder = left.popleft()
             found += list_runs(folder)
             # A link back to a folder above would never end.
-            left += [each for each in other_folders(folder) if not each.is_symlink()]
+            left += [
+                each
+                for each in other_folders(folder)
+                if _can_be_typed(each.name) and not each.is_symlink()
+            ]
     newest_first = sorted(found, key=lambda entry: (-entry.created_ns, entry.path))
     return {_name(entry, root): entry for entry in newest_first}
+
+
+def _can_be_typed(name: str) -> bool:
+    """Whether a name can be in an address, and in a command that somebody copies: bytes that are no
+    text cannot, and a control character would steer the terminal."""
+    return not any(unicodedata.category(char) in ("Cc", "Cs") for char in name)
 
 
 def _name(entry: RunEntry, root: Path) -> str:

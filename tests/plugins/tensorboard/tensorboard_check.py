@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -25,8 +26,9 @@ REMOTE = "http://board.example"
 
 @pytest.fixture(scope="module")
 def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs at different depths, and one whose `run.json` is damaged."""
+    """Two runs at different depths, one whose `run.json` is damaged, and one without an address."""
     folder = tmp_path_factory.mktemp("logs")
+    write_run(folder / os.fsdecode(b"\xff") / "unnamed")
     write_run(folder / "plain")
     write_run(folder / "models" / "resnet" / "delayed")
     damaged = write_run(folder / "models" / "damaged")

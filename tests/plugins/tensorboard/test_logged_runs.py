@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from strategy_tensorboard.logged_runs import FRESH_S, LoggedRuns
 from tests.doors.hostile import make_files, no_hang
@@ -30,6 +33,16 @@ def test_a_link_to_a_folder_above_is_not_followed(tmp_path: Path) -> None:
     write_run(tmp_path / "logs" / "one")
     (tmp_path / "logs" / "up").symlink_to(tmp_path)
     assert set(LoggedRuns(tmp_path / "logs").find()) == {"one"}
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"a\x03rm", b"a\nb", b"\x1b[201~"])
+def test_a_folder_whose_name_cannot_be_typed_is_not_looked_into(
+    name: bytes, tmp_path: Path
+) -> None:
+    """The tab draws nothing if it cannot write an address, and it offers a command to copy."""
+    write_run(tmp_path / "models" / "one", steps=5, windows=0)
+    write_run(tmp_path / os.fsdecode(name) / "two", steps=5, windows=0)
+    assert set(LoggedRuns(tmp_path).find()) == {"models/one"}
 
 
 def test_a_new_run_is_listed_once_the_list_is_no_longer_fresh(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import re
 from pathlib import PurePath
 
 _UNIT = re.compile(r"(?<=\d) (?=%|[kMGT]?B\b|[mµ]?s\b)")
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:<>&^\"'/=@%])")
 
 
@@ -46,11 +45,6 @@ def workload_name(workload: object) -> str:
 def as_html(text: object, limit: int | None = None) -> str:
     """`plain`, escaped for HTML text and attributes."""
     return html.escape(plain(text, limit), quote=True)
-
-
-def sentence_as_html(sentence: str) -> str:
-    """A sentence for HTML: no line ends within the name of an option of a command."""
-    return _OPTION.sub(r'<span style="white-space:nowrap">\g<0></span>', bound(as_html(sentence)))
 
 
 _NAME = re.compile(r"[\w./:,=()\[\]{}+* -]*\w[\w./:,=()\[\]{}+* -]*")

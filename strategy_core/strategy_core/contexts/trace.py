@@ -73,9 +73,6 @@ def is_users(file: str) -> bool:
     return path.parent != _HERE and not is_library_file(str(path))
 
 
-CONTEXTS = ("default", "replica", "cross-replica", "update")
-
-
 @dataclass(frozen=True, slots=True)
 class Printed:
     """A line that the traced program printed, ordered among the entries."""

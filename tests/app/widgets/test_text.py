@@ -11,7 +11,6 @@ from strategy_app.widgets.text import (
     as_sentence,
     bound,
     run_name,
-    sentence_as_html,
     sentence_as_markdown,
     workload_name,
 )
@@ -28,14 +27,6 @@ def test_a_line_never_ends_between_a_number_and_its_unit() -> None:
 def test_nor_does_a_line_of_markdown() -> None:
     said = sentence_as_markdown("dense/kernel has 2.12 MB, 88 % of it")
     assert said == "dense\\/kernel has 2\\.12\u00a0MB, 88\u00a0\\% of it"
-
-
-def test_a_line_never_ends_within_the_option_of_a_command() -> None:
-    shown = sentence_as_html("Run A.yaml --interleave B.yaml, a--b <i> in 3 s")
-    assert shown == (
-        'Run A.yaml <span style="white-space:nowrap">--interleave</span> B.yaml, '
-        "a--b &lt;i&gt; in 3\u00a0s"
-    )
 
 
 def test_an_error_without_a_full_stop_has_one_before_the_next_sentence() -> None:

@@ -102,31 +102,33 @@ def account(profile: Profile, segment: SegmentOpened) -> Account:
 
 def _account(profile: Profile, segment: SegmentOpened) -> Account:
     steps = step_times(profile, segment.segment)
-    found = regions_of(profile, segment.segment)
-    if found is None:
+    regions = regions_of(profile, segment.segment)
+    if regions is None:
         return Account(segment.segment, 0, ())
-    rows = [] if len(profile.segments) > 1 else [*_outside(found)]
-    rows.append(Row("loop", "loop", found.loop_ms, "measured"))
+    rows = [] if len(profile.segments) > 1 else [*_outside(regions)]
+    rows.append(Row("loop", "loop", regions.loop_ms, "measured"))
     if steps.num_warm_up:
-        rows.append(Row("loop/first", "first", found.first_ms, "measured"))
-        rows += sampled_rows("loop/first", found, found.is_first, found.first_ms)
-    rows.append(Row("loop/steps", "steps", found.steps_ms, "measured"))
-    rows += step_rows(profile, segment, found)
-    rows.append(Row("loop/between", "between", found.between_ms, "measured"))
+        rows.append(Row("loop/first", "first", regions.first_ms, "measured"))
+        rows += sampled_rows("loop/first", regions, regions.is_first, regions.first_ms)
+    rows.append(Row("loop/steps", "steps", regions.steps_ms, "measured"))
+    rows += step_rows(profile, segment, regions)
+    rows.append(Row("loop/between", "between", regions.between_ms, "measured"))
     windows_ms = capture_cost(profile, segment.segment).in_program_ms
-    rows += sampled_rows("loop/between", found, found.is_between, found.between_ms, windows_ms)
+    rows += sampled_rows(
+        "loop/between", regions, regions.is_between, regions.between_ms, windows_ms
+    )
     return Account(segment.segment, steps.count, tuple(rows), steps.num_warm_up)
 
 
-def _outside(found: Regions) -> Iterator[Row]:
-    if found.program_ms is not None:
-        yield Row("program", "program", found.program_ms, "measured")
-    if found.before_ms is not None:
-        yield Row("program/before", "before", found.before_ms, "measured")
-        if found.start_ms:
-            yield Row("program/before/start", "start", found.start_ms, "measured")
-        sampled_ms = found.before_ms - found.start_ms
-        yield from sampled_rows("program/before", found, found.is_before, sampled_ms)
-    if found.after_ms is not None:
-        yield Row("program/after", "after", found.after_ms, "measured")
-        yield from sampled_rows("program/after", found, found.is_after, found.after_ms)
+def _outside(regions: Regions) -> Iterator[Row]:
+    if regions.program_ms is not None:
+        yield Row("program", "program", regions.program_ms, "measured")
+    if regions.before_ms is not None:
+        yield Row("program/before", "before", regions.before_ms, "measured")
+        if regions.start_ms:
+            yield Row("program/before/start", "start", regions.start_ms, "measured")
+        sampled_ms = regions.before_ms - regions.start_ms
+        yield from sampled_rows("program/before", regions, regions.is_before, sampled_ms)
+    if regions.after_ms is not None:
+        yield Row("program/after", "after", regions.after_ms, "measured")
+        yield from sampled_rows("program/after", regions, regions.is_after, regions.after_ms)

@@ -66,14 +66,14 @@ def _op_times(profile: Profile, segment: int) -> tuple[OpTime, ...]:
     line_of = lines_of_ops(profile, segment)
     layers = [layer_of(path, of_models) for path in paths]
     trained = {layer for layer, path in zip(layers, paths, strict=True) if path.is_gradient}
-    found: dict[tuple[str | None, str], Counter[_Of]] = defaultdict(Counter)
+    parts_of: dict[tuple[str | None, str], Counter[_Of]] = defaultdict(Counter)
     for name, layer, op, length in zip(names, layers, ops, lengths, strict=True):
         kind = type_as_written(op or "")
         named = None if layer is not None and layer.startswith(kind) else layer
         of = line_of.get(name), layer is not None and layer in trained, loop_in(name)
-        found[named, kind][of] += length
+        parts_of[named, kind][of] += length
     whole = float(sum(lengths)) or 1.0
-    times = [_one(*key, parts, whole) for key, parts in found.items()]
+    times = [_one(*key, parts, whole) for key, parts in parts_of.items()]
     return tuple(sorted(times, key=lambda time: -time.share))
 
 

@@ -79,7 +79,7 @@ def regions_of(profile: Profile, segment: int) -> Regions | None:
 def _by_segment(profile: Profile) -> dict[int, Regions]:
     changes, opened = set_clocks(profile), sorted(profile.segments, key=lambda each: each.segment)
     stacks = stacks_by_first_clock(profile.stacks(min(profile.workers, default=0)), changes)
-    found: dict[int, Regions] = {}
+    by_segment: dict[int, Regions] = {}
     over_ns: int | None = None
     for each, later in itertools.pairwise([*opened, None]):
         assert each is not None
@@ -87,8 +87,8 @@ def _by_segment(profile: Profile) -> dict[int, Regions]:
         steps = steps_by_first_clock(step_times(profile, each.segment), changes)
         own = regions(steps, stacks, over_ns, until_ns)
         if own is not None:
-            found[each.segment], over_ns = own, own.over_ns
-    return found
+            by_segment[each.segment], over_ns = own, own.over_ns
+    return by_segment
 
 
 def regions(
@@ -151,10 +151,10 @@ def _union_ms(start_ns: Ints, end_ns: Ints) -> float:
 
 def _inside(at_ns: Ints, start_ns: Ints, end_ns: Ints) -> Bools:
     """Which times are within one of the intervals, whose begins are in order."""
-    place = np.searchsorted(start_ns, at_ns, side="right") - 1
+    interval = np.searchsorted(start_ns, at_ns, side="right") - 1
     over_ns = np.maximum.accumulate(end_ns)
-    found: Bools = (place >= 0) & (at_ns < over_ns[place.clip(min=0)])
-    return found
+    is_inside: Bools = (interval >= 0) & (at_ns < over_ns[interval.clip(min=0)])
+    return is_inside
 
 
 def samples_of_loop(stacks: Stacks, start_ns: Ints, end_ns: Ints) -> Bools:
@@ -168,8 +168,8 @@ def _belongs(stacks: Stacks, is_in_step: Bools) -> Bools:
     lines = {line for place in used for line in _lines(stacks.places[place])}
     loops = [loop for loop in stacks.loops if any(_is_in(line, loop) for line in lines)]
     inside = [_is_of(place, loops, lines) for place in stacks.places]
-    found: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
-    return found
+    belongs: Bools = np.array(inside, bool)[stacks.place] if inside else np.zeros(0, bool)
+    return belongs
 
 
 def _is_of(place: StackPlace, loops: Sequence[Loop], lines: Collection[Line]) -> bool:
@@ -192,10 +192,10 @@ def _is_in(line: Line, loop: Loop) -> bool:
 def _extended(at_ns: Ints, belongs: Bools, edge_ns: int, *, forward: bool) -> int:
     """Move an end of the loop outwards over the samples next to it that belong to it."""
     outside = np.flatnonzero(at_ns > edge_ns if forward else at_ns < edge_ns)
-    for place in outside if forward else outside[::-1]:
-        if not belongs[place]:
+    for sample in outside if forward else outside[::-1]:
+        if not belongs[sample]:
             break
-        edge_ns = int(at_ns[place])
+        edge_ns = int(at_ns[sample])
     return edge_ns
 
 
@@ -209,21 +209,21 @@ class Part(NamedTuple):
     """Numbers of the steps after which it was seen, -1 before the first."""
 
 
-def split(found: Regions, chosen: Bools, total_ms: float) -> list[Part]:
+def split(program: Regions, chosen: Bools, total_ms: float) -> list[Part]:
     """Divide a length among the places of the chosen samples."""
-    stacks = found.stacks
-    place, num_places = stacks.place[chosen], len(stacks.places)
-    weights = np.bincount(place, stacks.for_ms[chosen], minlength=num_places)
+    stacks = program.stacks
+    places, num_places = stacks.place[chosen], len(stacks.places)
+    weights = np.bincount(places, stacks.for_ms[chosen], minlength=num_places)
     whole = float(weights.sum())
     if not whole:
         return []
-    gaps = found.gap[chosen]
+    gaps = program.gap[chosen]
     return [
         Part(
             stacks.places[number],
             float(weights[number]) * total_ms / whole,
-            int((place == number).sum()),
-            frozenset(gaps[place == number].tolist()),
+            int((places == number).sum()),
+            frozenset(gaps[places == number].tolist()),
         )
-        for number in np.unique(place)
+        for number in np.unique(places)
     ]

@@ -37,7 +37,7 @@ Where = Literal["first", "steps", "between"]
 
 
 def sampled_rows(
-    parent: str, found: Regions, chosen: Bools, total_ms: float, windows_ms: float = 0.0
+    parent: str, regions: Regions, chosen: Bools, total_ms: float, windows_ms: float = 0.0
 ) -> Iterator[Row]:
     """Rows that add up to a length; the rest if no sample was taken in it.
 
@@ -45,10 +45,10 @@ def sampled_rows(
     be taken as well.
     """
     where: Where = "first" if parent.endswith("first") else "between"
-    parts = split(found, chosen, total_ms)
-    held_ms = _held_ms(found, parts, total_ms) if where == "between" else 0.0
+    parts = split(regions, chosen, total_ms)
+    held_ms = _held_ms(regions, parts, total_ms) if where == "between" else 0.0
     if held_ms:
-        parts = split(found, chosen, total_ms - held_ms)
+        parts = split(regions, chosen, total_ms - held_ms)
         of_windows_ms = min(held_ms, windows_ms)
         if of_windows_ms:
             yield Row(f"{parent}/windows", "recording", of_windows_ms, "derived")
@@ -57,10 +57,10 @@ def sampled_rows(
             yield Row(f"{parent}/lock-held", "own-lines", own_ms, "derived")
     elif not parts and total_ms > 0:
         yield Row(f"{parent}/rest", "rest", total_ms, "rest")
-    yield from rows_of(parent, parts, found, where)
+    yield from rows_of(parent, parts, regions, where)
 
 
-def _held_ms(found: Regions, parts: Sequence[Part], total_ms: float) -> float:
+def _held_ms(regions: Regions, parts: Sequence[Part], total_ms: float) -> float:
     """The part of a length in which the sampler could not run, 0 if it ran as it should.
 
     It needs Python's lock: where it is kept waiting, the program runs code that keeps the lock,
@@ -70,20 +70,20 @@ def _held_ms(found: Regions, parts: Sequence[Part], total_ms: float) -> float:
     if any(part.num_samples >= ENOUGH for part in parts):
         return 0.0
     sampled_ms = sum(part.num_samples for part in parts) * LONGEST_INTERVAL_MS
-    is_held = found.stacks.count and total_ms >= LONG_MS and sampled_ms < FEW * total_ms
+    is_held = regions.stacks.count and total_ms >= LONG_MS and sampled_ms < FEW * total_ms
     return total_ms - sampled_ms if is_held else 0.0
 
 
-def rows_of(parent: str, parts: Sequence[Part], found: Regions, where: Where) -> Iterator[Row]:
+def rows_of(parent: str, parts: Sequence[Part], regions: Regions, where: Where) -> Iterator[Row]:
     """Rows of these parts by kind, the longest first, each followed by its lines."""
-    starts = _starting_lines(found.stacks.places)
+    starts = _starting_lines(regions.stacks.places)
     kinds: dict[tuple[str, str], list[Part]] = defaultdict(list)
     for part in parts:
         kinds[_kind(part.place, starts, where)].append(part)
     for (kind, name), members in sorted(kinds.items(), key=lambda item: -_ms(item[1])):
         path = f"{parent}/{kind}:{name}" if name else f"{parent}/{kind}"
         row = _row(path, kind, members, call=name or None)
-        lines = list(by_line(path, kind, members, SMALLEST * found.loop_ms))
+        lines = list(by_line(path, kind, members, SMALLEST * regions.loop_ms))
         if len(lines) == 1:
             row, lines = replace(lines[0], row=path, call=row.call or lines[0].call), []
         yield row

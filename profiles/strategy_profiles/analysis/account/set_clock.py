@@ -42,10 +42,10 @@ def set_clocks(profile: Profile) -> list[SetClock]:
         if source.worker is not None and source.worker == min(workers)
         for note in source.of_kind(Note)
     ]
-    found = [(fields.get("step"), fields.get("jump_ns")) for fields in notes]
+    changes = [(fields.get("step"), fields.get("jump_ns")) for fields in notes]
     return [
         SetClock(step, jump_ns)
-        for step, jump_ns in found
+        for step, jump_ns in changes
         if isinstance(step, int) and isinstance(jump_ns, int) and abs(jump_ns) < 2**62
     ]
 
@@ -54,8 +54,8 @@ def steps_by_first_clock(steps: StepTimes, changes: list[SetClock]) -> StepTimes
     """Return the steps with their starts by the clock of the first one."""
     if not changes or steps.count < 2:
         return steps
-    found = starts_by_first_clock(steps.step, steps.start_ns, steps.wall_ms, changes)
-    return replace(steps, start_ns=found)
+    starts = starts_by_first_clock(steps.step, steps.start_ns, steps.wall_ms, changes)
+    return replace(steps, start_ns=starts)
 
 
 def starts_by_first_clock(

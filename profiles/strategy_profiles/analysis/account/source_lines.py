@@ -42,32 +42,32 @@ def loop_lines(profile: Profile, segment: int) -> tuple[LoopLine, ...]:
 
     The files are ordered by the time of their lines. Empty if the training thread was not sampled.
     """
-    found = regions_of(profile, segment)
-    if found is None or not found.stacks.count or not found.loop_ms:
+    regions = regions_of(profile, segment)
+    if regions is None or not regions.stacks.count or not regions.loop_ms:
         return ()
     num_steps = step_times(profile, segment).count
-    by_line = _ms_by_line(found)
+    by_line = _ms_by_line(regions)
     longest = sorted(by_line, key=lambda line: -by_line[line])[:MOST_LINES]
-    lit = [line for line in longest if by_line[line] >= SMALLEST * found.loop_ms]
+    lit = [line for line in longest if by_line[line] >= SMALLEST * regions.loop_ms]
     return tuple(
         LoopLine(
             *line,
-            _text(found.stacks, line),
+            _text(regions.stacks, line),
             by_line[line] / num_steps if line in lit else None,
-            by_line[line] / found.loop_ms if line in lit else None,
+            by_line[line] / regions.loop_ms if line in lit else None,
         )
-        for line in _with_neighbours(lit, found.stacks)
+        for line in _with_neighbours(lit, regions.stacks)
     )
 
 
-def _ms_by_line(found: Regions) -> dict[Line, float]:
+def _ms_by_line(regions: Regions) -> dict[Line, float]:
     by_line: dict[Line, float] = defaultdict(float)
     for chosen, length_ms in (
-        (found.is_first, found.first_ms),
-        (found.is_step, found.steps_ms),
-        (found.is_between, found.between_ms),
+        (regions.is_first, regions.first_ms),
+        (regions.is_step, regions.steps_ms),
+        (regions.is_between, regions.between_ms),
     ):
-        for part in split(found, chosen, length_ms):
+        for part in split(regions, chosen, length_ms):
             for frame in part.place.frames[-1:]:
                 by_line[frame.file, frame.line] += part.ms
     return by_line

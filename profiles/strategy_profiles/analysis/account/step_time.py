@@ -29,10 +29,10 @@ _ASIDE = ("tracing", "recording", *_KERAS)
 program may call Keras's `predict` between the two."""
 
 
-def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Iterator[Row]:
+def step_rows(profile: Profile, segment: SegmentOpened, regions: Regions) -> Iterator[Row]:
     """Tracing and recording by samples, the rest by the phases of captured steps, or samples."""
-    parts = split(found, found.is_step, found.steps_ms)
-    left_ms = found.steps_ms
+    parts = split(regions, regions.is_step, regions.steps_ms)
+    left_ms = regions.steps_ms
     for kind in _ASIDE:
         members = [part for part in parts if _aside(part.place) == kind]
         if members:
@@ -55,12 +55,12 @@ def step_rows(profile: Profile, segment: SegmentOpened, found: Regions) -> Itera
             if length > 0:
                 yield Row(f"loop/steps/{name}", name, length, "derived")
         yield from _launches(profile, segment.segment, phases, lengths.get("idle", 0.0))
-        yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), found.loop_ms)
+        yield from _ops(profile, segment.segment, lengths.get("compute", 0.0), regions.loop_ms)
         return
     others = [part for part in parts if _aside(part.place) is None]
     others_ms = sum(part.ms for part in others)
     scaled = [part._replace(ms=part.ms * left_ms / others_ms) for part in others]
-    yield from rows_of("loop/steps", scaled, found, "steps")
+    yield from rows_of("loop/steps", scaled, regions, "steps")
     if not others and left_ms > 0:
         yield Row("loop/steps/rest", "rest", left_ms, "rest")
 
@@ -74,10 +74,12 @@ def _aside(place: StackPlace) -> str | None:
 
 def _compiling(steps: StepTimes, parts: Sequence[Part]) -> Row | None:
     """What XLA takes to compile in later steps; its line is the one that calls most of them."""
-    found = steps.recompiling
-    if found is None:
+    recompiling = steps.recompiling
+    if recompiling is None:
         return None
-    return _at_most_sampled("compiling", found.total_ms, int(found.compiles.sum()), parts)
+    return _at_most_sampled(
+        "compiling", recompiling.total_ms, int(recompiling.compiles.sum()), parts
+    )
 
 
 def _first_batch(first: FirstBatches, parts: Sequence[Part]) -> Row:
@@ -133,8 +135,8 @@ def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> I
     if not compute_ms or not times:
         return
     smallest = SMALLEST * loop_ms / compute_ms
-    shown = [time for time in times[:MOST_OPS] if time.share >= smallest]
-    for number, time in enumerate(shown):
+    listed = [time for time in times[:MOST_OPS] if time.share >= smallest]
+    for number, time in enumerate(listed):
         yield Row(
             f"loop/steps/compute/{number}",
             "op",
@@ -144,6 +146,6 @@ def _ops(profile: Profile, segment: int, compute_ms: float, loop_ms: float) -> I
             op=time.op,
             layer=time.layer,
         )
-    left = 1.0 - sum(time.share for time in shown)
+    left = 1.0 - sum(time.share for time in listed)
     if left > 1e-9:
         yield Row("loop/steps/compute/others", "op", left * compute_ms, "derived")

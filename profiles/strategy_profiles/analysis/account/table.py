@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 def table(profile: Profile) -> pa.Table:
     """Every row of every segment, parents before their children."""
     rows = [
-        row_fields(found, row)
-        for found in (account(profile, segment) for segment in profile.segments)
-        for row in found.rows
+        row_fields(each, row)
+        for each in (account(profile, segment) for segment in profile.segments)
+        for row in each.rows
     ]
     return pa.Table.from_pylist(rows, schema=TABLES["account"])
 
 
-def row_fields(found: Account, row: Row) -> dict[str, Any]:
+def row_fields(whole: Account, row: Row) -> dict[str, Any]:
     """A row with the names of the table's columns."""
     return {
-        "segment": found.segment,
+        "segment": whole.segment,
         "row": row.row,
         "parent": row.parent or None,
         "kind": row.kind,
-        "ms_per_step": found.ms_per_step(row),
+        "ms_per_step": whole.ms_per_step(row),
         "total_ms": row.total_ms,
-        "share": found.share(row),
+        "share": whole.share(row),
         "source": row.source,
         "num_samples": row.num_samples,
         "num_times": row.num_times,

@@ -59,38 +59,38 @@ class _Call(Struct, frozen=True):
         return ChangedLine(self.source.file, self.source.line, before, after)
 
 
-def changed_line(facts: Facts, found: Finding) -> ChangedLine | None:
+def changed_line(facts: Facts, finding: Finding) -> ChangedLine | None:
     """What the remedy of a finding makes of one line; None if that is not certain."""
-    change = _CHANGES.get(found.key)
-    return change(facts, found) if change and facts.lines else None
+    change = _CHANGES.get(finding.key)
+    return change(facts, finding) if change and facts.lines else None
 
 
-def _input(facts: Facts, found: Finding) -> ChangedLine | None:
+def _input(facts: Facts, finding: Finding) -> ChangedLine | None:
     """A parallel map or batch where that is the stage, else batches that are made ahead."""
-    stage = str(found.evidence.get("stage") or "").rpartition("::")[2].partition("[")[0]
+    stage = str(finding.evidence.get("stage") or "").rpartition("::")[2].partition("[")[0]
     kind = stage.rstrip("0123456789").removesuffix("V")
     if not _says(facts.lines, "tf."):
         return None
     if kind in (*_MAPS, "Batch"):
         name = "map" if kind in _MAPS else "batch"
-        is_remedy = "num_parallel_calls" in found.advice
+        is_remedy = "num_parallel_calls" in finding.advice
         call = _only_call(facts.lines, name) if is_remedy else None
         return call.with_argument(f"num_parallel_calls={AUTOTUNE}") if call else None
-    if ".prefetch(" not in found.advice or _says(facts.lines, ".prefetch("):
+    if ".prefetch(" not in finding.advice or _says(facts.lines, ".prefetch("):
         return None
     call = _only_call(facts.lines, "batch")
     return call.followed_by(f".prefetch({AUTOTUNE})") if call else None
 
 
-def _cache(facts: Facts, found: Finding) -> ChangedLine | None:
+def _cache(facts: Facts, finding: Finding) -> ChangedLine | None:
     """What map() makes is kept, unless something is kept already."""
-    if "cache()" not in found.advice or _says(facts.lines, ".cache("):
+    if "cache()" not in finding.advice or _says(facts.lines, ".cache("):
         return None
     call = _only_call(facts.lines, "map")
     return call.followed_by(".cache()") if call else None
 
 
-def _jit_compile(facts: Facts, _found: Finding) -> ChangedLine | None:
+def _jit_compile(facts: Facts, _result: Finding) -> ChangedLine | None:
     """XLA for the only function, or for the model of `fit`; it compiles for one replica."""
     if facts.segment.num_replicas != 1:
         return None
@@ -107,9 +107,9 @@ def _jit_compile(facts: Facts, _found: Finding) -> ChangedLine | None:
     return ChangedLine(bare[0].file, bare[0].line, bare[0].text, after)
 
 
-def _steps_per_execution(facts: Facts, found: Finding) -> ChangedLine | None:
+def _steps_per_execution(facts: Facts, finding: Finding) -> ChangedLine | None:
     call = _keras_compile(facts.lines)
-    if call is None or "steps_per_execution" not in found.advice:
+    if call is None or "steps_per_execution" not in finding.advice:
         return None
     return call.with_argument(f"steps_per_execution={STEPS_PER_CALL}")
 
@@ -136,8 +136,8 @@ def _says(lines: Sequence[SourceLine], text: str) -> bool:
 
 def _only_call(lines: Sequence[SourceLine], name: str) -> _Call | None:
     """The only call `.name(...)`; None if there are several, or it goes on in another line."""
-    found = [call for each in lines for call in _calls(each, name)]
-    return found[0] if len(found) == 1 else None
+    calls = [call for each in lines for call in _calls(each, name)]
+    return calls[0] if len(calls) == 1 else None
 
 
 def _calls(source: SourceLine, name: str) -> list[_Call | None]:
@@ -167,7 +167,7 @@ def _tokens(text: str) -> list[TokenInfo]:
     """The tokens of a line, which may be a part of a statement; none of one that was cut."""
     if len(text) >= LONGEST_LINE:
         return []
-    found: list[TokenInfo] = []
+    tokens: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):  # it goes on in the next line
-        found.extend(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
-    return found
+        tokens.extend(tokenize.generate_tokens(io.StringIO(text.strip()).readline))
+    return tokens

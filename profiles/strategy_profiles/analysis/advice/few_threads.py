@@ -24,10 +24,15 @@ def few_threads(facts: Facts) -> FewThreads | None:
 
     Where there are no more cores than threads, more threads would not run more ops at once.
     """
-    found = facts.environment
-    if found is None or found.threads is None or not found.threads.inter_op or facts.has_gpus:
+    environment = facts.environment
+    if (
+        environment is None
+        or environment.threads is None
+        or not environment.threads.inter_op
+        or facts.has_gpus
+    ):
         return None
-    num_threads, num_replicas = found.threads.inter_op, facts.segment.num_replicas
+    num_threads, num_replicas = environment.threads.inter_op, facts.segment.num_replicas
     num_replicas //= max(facts.segment.num_workers, 1)
-    useful = min(num_replicas, found.host.cpus or num_replicas)
+    useful = min(num_replicas, environment.host.cpus or num_replicas)
     return FewThreads(num_threads, num_replicas) if num_threads < useful else None

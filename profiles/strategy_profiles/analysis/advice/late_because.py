@@ -35,13 +35,13 @@ def copies_behind(facts: Facts, late: ReplicaLateness) -> CopiedVariables | None
     if facts.segment.has_central_copy is not False:
         return None
     all_late = {item.replica for item in facts.stragglers.late}
-    for found in (facts.placed.off_device, facts.placed.lent):
-        on_time = [ms for replica, ms in found.ms_of.items() if replica not in all_late]
-        if late.replica not in found.ms_of or not on_time:
+    for copied in (facts.placed.off_device, facts.placed.lent):
+        on_time = [ms for replica, ms in copied.ms_of.items() if replica not in all_late]
+        if late.replica not in copied.ms_of or not on_time:
             continue
-        longer_ms = found.ms_of[late.replica] - float(np.median(on_time))
+        longer_ms = copied.ms_of[late.replica] - float(np.median(on_time))
         if longer_ms >= MOST_OF_LATENESS * late.late_ms:
-            return found
+            return copied
     return None
 
 

@@ -92,7 +92,7 @@ def _is_copy(moved: Traffic) -> bool:
     return len(ends) == 1 or len({"CPU" in end for end in ends}) == 2
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Twice the batch: the bytes stay, the computation doubles."""
     batch = facts.segment.global_batch_size
     if not batch or not facts.breakdown.is_in_sync or _only_copies(facts):
@@ -100,6 +100,6 @@ def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     return {"global_batch_size": 2 * batch}
 
 
-def removal(_facts: Facts, _found: Finding) -> Removal:
+def removal(_facts: Facts, _result: Finding) -> Removal:
     """With collectives and transfers that take no time: the most that any remedy can save."""
     return Removal("free-ops", kind_of_op="communication", is_bound=True)

@@ -43,7 +43,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Captures within their budget only."""
     capture = (facts.segment.spec or {}).get("capture")
     is_every = isinstance(capture, dict) and capture.get("every_step")

@@ -93,13 +93,13 @@ def find(facts: Facts) -> Iterator[Finding]:
     wall = facts.breakdown.mean_ms("wall")
     every = facts.held_up.of_kind("debugging-op")
     for purpose in _PURPOSES if wall else ():
-        found = [cause for cause in every if cause.name in purpose.ops]
-        held_ms = _most_on_a_device(found, lambda cause: cause.held_ms)
-        is_often = _most_on_a_device(found, lambda cause: cause.count) >= purpose.fewest_ops
+        causes = [cause for cause in every if cause.name in purpose.ops]
+        held_ms = _most_on_a_device(causes, lambda cause: cause.held_ms)
+        is_often = _most_on_a_device(causes, lambda cause: cause.count) >= purpose.fewest_ops
         if not wall or not (held_ms / wall >= HELD_SHARE or is_often):
             continue
-        num_ops = sum(cause.count for cause in found)
-        calls_ms = facts.held_up.held_ms("call") if is_each_op_checked(found) else 0.0
+        num_ops = sum(cause.count for cause in causes)
+        calls_ms = facts.held_up.held_ms("call") if is_each_op_checked(causes) else 0.0
         calls = (
             " TensorFlow's Python around the calls, which checks what they return, takes "
             f"{units.milliseconds(calls_ms)}."
@@ -111,19 +111,19 @@ def find(facts: Facts) -> Iterator[Finding]:
             KEY,
             f"{purpose.title} takes {of_a_step(facts, held_ms, wall)}: "
             f"{units.counted(round(num_ops), 'op')} a step, most of the time in "
-            f"{found[0].name}.{calls}",
+            f"{causes[0].name}.{calls}",
             purpose.advice,
             per_step(facts, held_ms + calls_ms, wall, "derived" if calls_ms else "measured"),
-            op=found[0].name,
+            op=causes[0].name,
             num_ops=num_ops,
             held_ms=held_ms,
             calls_ms=calls_ms or None,
         )
 
 
-def is_each_op_checked(found: Sequence[Cause]) -> bool:
+def is_each_op_checked(causes: Sequence[Cause]) -> bool:
     """Whether `tf.debugging.enable_check_numerics` is on."""
-    return any(cause.name == CHECK_OF_EACH_OP for cause in found)
+    return any(cause.name == CHECK_OF_EACH_OP for cause in causes)
 
 
 def behind_calls(facts: Facts) -> str | None:
@@ -133,17 +133,17 @@ def behind_calls(facts: Facts) -> str | None:
     return KEY if is_often else None
 
 
-def _most_on_a_device(found: list[Cause], value: Callable[[Cause], float]) -> float:
+def _most_on_a_device(causes: list[Cause], value: Callable[[Cause], float]) -> float:
     of_device: dict[str | None, float] = {}
-    for cause in found:
+    for cause in causes:
         of_device[cause.device] = of_device.get(cause.device, 0.0) + value(cause)
     return max(of_device.values(), default=0.0)
 
 
-def removal(_facts: Facts, found: Finding) -> Removal | str:
+def removal(_facts: Facts, result: Finding) -> Removal | str:
     """With `tf.print`, or the summary op that takes most of the time, for free; not of checks,
     without which TensorFlow would fuse the ops that are checked."""
-    op = found.evidence["op"]
+    op = result.evidence["op"]
     if op in CHECKING_OPS:
         return NOT_FUSED
     return Removal("free-ops", kind_of_op=PRINT if op in PRINTING_OPS else op)

@@ -37,12 +37,12 @@ NO_GAIN = "A sparse gradient is reduced by other ops than the recorded ones."
 
 def find(facts: Facts) -> Iterator[Finding]:
     """The largest of them. Its cost is that of the op, and of the all-reduce of what it makes."""
-    found, wall = facts.placed.dense_gradients, facts.breakdown.mean_ms("wall")
-    if not found:
+    gradients, wall = facts.placed.dense_gradients, facts.breakdown.mean_ms("wall")
+    if not gradients:
         return
-    largest = found[0]
+    largest = gradients[0]
     parts_ms = {
-        "It": _op_ms(facts, found),
+        "It": _op_ms(facts, gradients),
         "The optimizer, which then updates every row,": _update_ms(facts, largest),
         "The all-reduce of the result": _reduced_ms(facts, largest.bytes),
     }
@@ -62,19 +62,19 @@ def find(facts: Facts) -> Iterator[Finding]:
         ops=[largest.op],
         device=largest.device,
         bytes=largest.bytes,
-        num_ops=len(found),
+        num_ops=len(gradients),
         op_ms=parts_ms["It"],
     )
 
 
-def _op_ms(facts: Facts, found: Sequence[DenseGradient]) -> float | None:
+def _op_ms(facts: Facts, gradients: Sequence[DenseGradient]) -> float | None:
     """Its part of the time in which the replicas compute; without that, its own length on the
     device on which it takes longest."""
     compute_ms = facts.breakdown.mean_ms("compute")
     own = _scatter(facts)
     if own is not None and compute_ms is not None:
         return own.share * compute_ms
-    return max((each.ms for each in found if each.ms is not None), default=None)
+    return max((each.ms for each in gradients if each.ms is not None), default=None)
 
 
 def _scatter(facts: Facts) -> OpTime | None:

@@ -69,11 +69,11 @@ def short(device: str | None) -> str:
     return short_names([device])[device] if device else "another device"
 
 
-def removal(facts: Facts, found: Finding) -> Removal | str:
+def removal(facts: Facts, result: Finding) -> Removal | str:
     """With its replica as fast as the others, if the op makes that replica late."""
     late = facts.stragglers.straggler
     cause = detour_behind(facts, late) if late else None
-    is_this = cause is not None and cause.name == found.evidence["op"]
-    if late and cause and is_this and cause.replica == late.replica == found.evidence["replica"]:
+    is_this = cause is not None and cause.name == result.evidence["op"]
+    if late and cause and is_this and cause.replica == late.replica == result.evidence["replica"]:
         return Removal("average-replica")
     return ON_ITS_OWN_DEVICE

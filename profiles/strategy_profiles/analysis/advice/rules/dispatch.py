@@ -41,7 +41,7 @@ NO_GAIN = "Python around the calls of a step is not an op of the replayed step."
 
 
 def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: float) -> Finding:
-    found = finding(
+    result = finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} is spent in TensorFlow's Python around the calls "
@@ -51,7 +51,7 @@ def _dispatch(facts: Facts, calls: tuple[Cause, ...], calls_ms: float, wall: flo
         place=calls[0].name,
         held_ms=calls_ms,
     )
-    return replace(found, caused_by=behind_calls(facts))
+    return replace(result, caused_by=behind_calls(facts))
 
 
 def _advice(steps_per_call: int) -> str:

@@ -31,21 +31,21 @@ CALLS_SHARE = 0.5
 
 def find(facts: Facts) -> Iterator[Finding]:
     """A program whose step is no graph."""
-    found = facts.op_by_op
-    if found is None or not found.wall_ms or found.held_ms / found.wall_ms < CALLS_SHARE:
+    calls = facts.op_by_op
+    if calls is None or not calls.wall_ms or calls.held_ms / calls.wall_ms < CALLS_SHARE:
         return
-    at = f", most of them at {found.place}" if found.place else ""
-    share = found.held_ms / found.wall_ms
+    at = f", most of them at {calls.place}" if calls.place else ""
+    share = calls.held_ms / calls.wall_ms
     yield finding(
         facts,
         KEY,
         f"The step runs op by op, not as a graph: of a captured step of "
-        f"{units.milliseconds(found.wall_ms)}, {units.milliseconds(found.held_ms)} "
+        f"{units.milliseconds(calls.wall_ms)}, {units.milliseconds(calls.held_ms)} "
         f"({units.share(share)}) pass in calls into TensorFlow{at}.",
         "Put the whole step, strategy.run included, into a tf.function; in Keras, do not compile "
         "with run_eagerly=True.",
-        per_step(facts, found.held_ms, found.wall_ms),
-        place=found.place,
-        held_ms=found.held_ms,
-        num_ops=found.num_ops,
+        per_step(facts, calls.held_ms, calls.wall_ms),
+        place=calls.place,
+        held_ms=calls.held_ms,
+        num_ops=calls.num_ops,
     )

@@ -36,11 +36,11 @@ def find(facts: Facts) -> Iterator[Finding]:
         return
     steps = facts.steps
     next_step = int(steps.step[-1]) + 1 if steps.count else facts.segment.first_step
-    found = explain(facts.failed, next_step, facts.segment.num_replicas)
-    known = {"cause": found.key, "replica": found.replica, "layer": found.layer}
+    explained = explain(facts.failed, next_step, facts.segment.num_replicas)
+    known = {"cause": explained.key, "replica": explained.replica, "layer": explained.layer}
     evidence = {name: value for name, value in known.items() if value is not None}
-    evidence |= {"place": found.place, "error": facts.failed.message}
-    yield finding(facts, KEY, found.sentence, found.advice, None, **evidence)
+    evidence |= {"place": explained.place, "error": facts.failed.message}
+    yield finding(facts, KEY, explained.sentence, explained.advice, None, **evidence)
 
 
 def _has_own_rule(message: str) -> bool:

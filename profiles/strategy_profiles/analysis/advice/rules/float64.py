@@ -56,27 +56,27 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def in_type(
-    facts: Facts, key: str, title: str, found: ComputedIn | None, advice: str
+    facts: Facts, key: str, title: str, computed: ComputedIn | None, advice: str
 ) -> Iterator[Finding]:
     """The finding on the ops that compute in an element type, if they take long enough."""
     wall = facts.breakdown.mean_ms("wall")
-    if not wall or found is None or found.ms / wall < LEAST_SHARE:
+    if not wall or computed is None or computed.ms / wall < LEAST_SHARE:
         return
     compute_ms = facts.breakdown.mean_ms("compute")
-    of_compute = min(found.ms / compute_ms, 1.0) if compute_ms else None
+    of_compute = min(computed.ms / compute_ms, 1.0) if compute_ms else None
     part = f", {units.share(of_compute)} of the computation" if of_compute else ""
-    op = f"{found.op} ({shortened(found.name, MOST_OF_A_NAME)})"
+    op = f"{computed.op} ({shortened(computed.name, MOST_OF_A_NAME)})"
     yield finding(
         facts,
         key,
-        f"{of_a_step(facts, found.ms, wall)} is spent in ops that compute in {title}{part}; "
-        f"the longest of them, {op}, takes {units.milliseconds(found.op_ms)}.",
+        f"{of_a_step(facts, computed.ms, wall)} is spent in ops that compute in {title}{part}; "
+        f"the longest of them, {op}, takes {units.milliseconds(computed.op_ms)}.",
         advice,
-        per_step(facts, found.ms, wall),
-        op=found.op,
-        name=found.name,
-        op_ms=found.op_ms,
-        computed_ms=found.ms,
+        per_step(facts, computed.ms, wall),
+        op=computed.op,
+        name=computed.name,
+        op_ms=computed.op_ms,
+        computed_ms=computed.ms,
         share_of_compute=of_compute,
-        num_ops=found.num_ops,
+        num_ops=computed.num_ops,
     )

@@ -40,8 +40,8 @@ NO_GAIN = "How long the replicas would read their own copies was not recorded."
 
 def find(facts: Facts) -> Iterator[Finding]:
     """One finding for all such tensors. It costs what the copies take in captured steps."""
-    found = facts.placed.taken.variables
-    if not found or facts.segment.has_central_copy is not False:
+    copied = facts.placed.taken.variables
+    if not copied or facts.segment.has_central_copy is not False:
         return
     if facts.held_up.of_kind("detour"):
         return
@@ -50,20 +50,20 @@ def find(facts: Facts) -> Iterator[Finding]:
     if copied_ms is not None and wall:
         takes = f" The copies take {of_a_step(facts, copied_ms, wall)}."
         cost = per_step(facts, copied_ms, wall)
-    others = units.counted(len(found) - 1, "other tensor")
-    names = f"{found[0].name} and {others}" if len(found) > 1 else f"The tensor {found[0].name}"
+    others = units.counted(len(copied) - 1, "other tensor")
+    names = f"{copied[0].name} and {others}" if len(copied) > 1 else f"The tensor {copied[0].name}"
     yield finding(
         facts,
         KEY,
-        f"{names}, which the step takes from outside, {'are' if len(found) > 1 else 'is'} on "
-        f"{short(found[0].device)}, the device of one replica: each step copies "
-        f"{units.size(sum(each.bytes for each in found))} from there to other replicas.{takes}",
+        f"{names}, which the step takes from outside, {'are' if len(copied) > 1 else 'is'} on "
+        f"{short(copied[0].device)}, the device of one replica: each step copies "
+        f"{units.size(sum(each.bytes for each in copied))} from there to other replicas.{takes}",
         "Make what does not change a tf.Variable(..., trainable=False) inside strategy.scope(), "
         "and take batches from strategy.experimental_distribute_dataset.",
         cost,
-        tensor=found[0].name,
-        device=found[0].device,
-        bytes=sum(each.bytes for each in found),
-        num_tensors=len(found),
+        tensor=copied[0].name,
+        device=copied[0].device,
+        bytes=sum(each.bytes for each in copied),
+        num_tensors=len(copied),
         copied_ms=copied_ms,
     )

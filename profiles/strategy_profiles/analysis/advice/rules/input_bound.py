@@ -152,24 +152,24 @@ def _agrees(facts: Facts) -> bool:
 
 def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Finding:
     """Medians beside the median step; where only some steps wait, the sum beside all steps."""
-    found = facts.input
-    if (found.median_share or 0.0) > INPUT_BOUND_SHARE:
+    measured = facts.input
+    if (measured.median_share or 0.0) > INPUT_BOUND_SHARE:
         sentence = (
-            f"The median step waits {units.milliseconds(found.median_ms)} for its batch, "
-            f"{units.share(found.median_share)} of it."
+            f"The median step waits {units.milliseconds(measured.median_ms)} for its batch, "
+            f"{units.share(measured.median_share)} of it."
         )
-        cost = per_step(facts, found.median_ms or 0.0, found.median_wall_ms or 0.0)
+        cost = per_step(facts, measured.median_ms or 0.0, measured.median_wall_ms or 0.0)
     else:
-        mean_ms = found.mean_ms or 0.0
+        mean_ms = measured.mean_ms or 0.0
         sentence = (
-            f"{found.num_waiting:,} of {units.counted(found.num_steps, 'step')} wait for their "
-            f"batch, {units.seconds(mean_ms * found.num_steps / 1000)} in all: "
-            f"{units.share(found.share)} of the time of all {found.num_steps:,}."
+            f"{measured.num_waiting:,} of {units.counted(measured.num_steps, 'step')} wait for "
+            f"their batch, {units.seconds(mean_ms * measured.num_steps / 1000)} in all: "
+            f"{units.share(measured.share)} of the time of all {measured.num_steps:,}."
         )
-        cost = per_step(facts, mean_ms, mean_ms / found.share if found.share else 0.0)
+        cost = per_step(facts, mean_ms, mean_ms / measured.share if measured.share else 0.0)
     reason, advice = f"{_limit(stage)}{_python(facts, stage)}", _advice(facts, stage)
     late = facts.stragglers.straggler
-    if agrees and late is not None and late.late_ms >= MOST_OF_WAIT * (found.mean_ms or 0.0):
+    if agrees and late is not None and late.late_ms >= MOST_OF_WAIT * (measured.mean_ms or 0.0):
         waits = who_waits(facts.stragglers)
         reason = (
             f" {late.name.capitalize()} has its batch {units.milliseconds(late.late_ms)} late: "
@@ -184,8 +184,8 @@ def _measured_by_host(facts: Facts, stage: Cause | None, *, agrees: bool) -> Fin
         f"{sentence}{reason}",
         advice,
         cost,
-        mean_ms=found.mean_ms,
-        median_ms=found.median_ms,
+        mean_ms=measured.mean_ms,
+        median_ms=measured.median_ms,
         stage=stage.name if stage else None,
         stage_ms=stage.each_ms if stage else None,
     )
@@ -207,9 +207,9 @@ def _python_of(facts: Facts, stage: Cause | None) -> Cause | None:
     """The op that runs Python in the stage; a generator is known to be Python."""
     if stage is None or _kind(stage) == "Generator":
         return None
-    found = facts.held_up.of_kind("input-python")
-    is_most = bool(found) and found[0].held_ms >= MOST_OF_WAIT * stage.held_ms
-    return found[0] if is_most else None
+    causes = facts.held_up.of_kind("input-python")
+    is_most = bool(causes) and causes[0].held_ms >= MOST_OF_WAIT * stage.held_ms
+    return causes[0] if is_most else None
 
 
 def _python(facts: Facts, stage: Cause | None) -> str:
@@ -233,6 +233,6 @@ def _kind(stage: Cause) -> str:
     return last.rstrip("0123456789").removesuffix("V")
 
 
-def removal(_facts: Facts, _found: Finding) -> Removal:
+def removal(_facts: Facts, _result: Finding) -> Removal:
     """With a batch that is there when the step asks for it."""
     return Removal("free-input")

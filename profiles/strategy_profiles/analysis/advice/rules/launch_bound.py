@@ -58,6 +58,6 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """XLA, if the run does without."""
     return {} if (facts.segment.spec or {}).get("xla") else {"xla": True}

@@ -45,7 +45,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """A tenth of the learning rate, if the spec names one."""
     rate = (facts.segment.spec or {}).get("learning_rate")
     return {"learning_rate": rate / 10} if isinstance(rate, int | float) and rate else {}

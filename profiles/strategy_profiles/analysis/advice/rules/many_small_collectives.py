@@ -90,10 +90,10 @@ def find(facts: Facts) -> Iterator[Finding]:
 def _of_layers(layers: Sequence[str]) -> str:
     if not layers:
         return ""
-    shown = [f"`{layer}`" for layer in layers[:MOST_LAYERS]]
-    if others := len(layers) - len(shown):
-        shown.append(units.counted(others, "other layer"))
-    return f", most of them for {units.listed(shown)}"
+    named = [f"`{layer}`" for layer in layers[:MOST_LAYERS]]
+    if others := len(layers) - len(named):
+        named.append(units.counted(others, "other layer"))
+    return f", most of them for {units.listed(named)}"
 
 
 def _advice(facts: Facts) -> str:
@@ -110,12 +110,12 @@ _EDITS: dict[str, dict[str, Any]] = {
 }
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Packs of 32 MB, or an algorithm that packs."""
     return _EDITS.get(facts.segment.cross_device_ops, {})
 
 
-def removal(facts: Facts, _found: Finding) -> Removal | str:
+def removal(facts: Facts, _result: Finding) -> Removal | str:
     """With packs of 32 MB (`collective-ring`)."""
     changes = _EDITS.get(facts.segment.cross_device_ops, {})
     if "bytes_per_pack" not in changes:

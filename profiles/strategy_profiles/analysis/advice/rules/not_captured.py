@@ -56,6 +56,6 @@ def captures_are_unlike(facts: Facts) -> bool:
     return bool(is_captured and wall and median and wall / median < UNLIKE_THE_OTHERS)
 
 
-def edits(_facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(_facts: Facts, _result: Finding) -> dict[str, Any]:
     """Every step captured."""
     return {"capture.every_step": True}

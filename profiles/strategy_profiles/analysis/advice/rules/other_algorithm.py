@@ -60,7 +60,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """TensorFlow's own choice of the algorithm, with its usual packs."""
     spec = facts.segment.spec
     if spec.get("cross_device_ops") in (None, "auto"):
@@ -68,7 +68,7 @@ def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
     return {"cross_device_ops": "auto", "num_packs": 1}
 
 
-def removal(facts: Facts, found: Finding) -> Removal | str:
+def removal(facts: Facts, result: Finding) -> Removal | str:
     """With TensorFlow's own choice, by arithmetic on messages and bytes."""
-    changes = edits(facts, found)
+    changes = edits(facts, result)
     return Removal("spec", changes=changes) if changes else NOT_SET

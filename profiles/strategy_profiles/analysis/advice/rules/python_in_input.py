@@ -65,9 +65,9 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 def beside_calls(facts: Facts) -> Cause | None:
     """The op that runs Python for most of the time in which calls hold up the step."""
-    found = facts.held_up.of_kind("input-python-ahead")
+    causes = facts.held_up.of_kind("input-python-ahead")
     calls_ms = facts.held_up.held_ms("call")
-    return found[0] if found and found[0].held_ms >= MOST_OF_CALLS * calls_ms else None
+    return causes[0] if causes and causes[0].held_ms >= MOST_OF_CALLS * calls_ms else None
 
 
 def without_input_ms(facts: Facts) -> float:

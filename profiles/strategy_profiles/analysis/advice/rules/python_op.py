@@ -70,8 +70,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def removal(facts: Facts, found: Finding) -> Removal:
+def removal(facts: Facts, result: Finding) -> Removal:
     """With Python ops of this type that take no time: the most that TensorFlow ops can save."""
     known = {cause.name: cause.detail for cause in facts.held_up.of_kind("python-op")}
-    op = found.evidence["op"]
+    op = result.evidence["op"]
     return Removal("free-ops", kind_of_op=known.get(op) or op, is_bound=True)

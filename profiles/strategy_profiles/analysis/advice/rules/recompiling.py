@@ -36,12 +36,12 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    found = facts.steps.recompiling
+    recompiled = facts.steps.recompiling
     for row in large_rows(facts, "compiling", "loop/steps"):
-        if found is None or (row.num_times or 0) < FEWEST:
+        if recompiled is None or (row.num_times or 0) < FEWEST:
             continue
-        name = f"`{found.function}`" if found.function else "a function of the step"
-        steps = units.counted(found.num_captured, "captured step")
+        name = f"`{recompiled.function}`" if recompiled.function else "a function of the step"
+        steps = units.counted(recompiled.num_captured, "captured step")
         yield finding(
             facts,
             KEY,

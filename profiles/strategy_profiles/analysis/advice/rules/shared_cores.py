@@ -51,10 +51,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, result: Finding) -> dict[str, Any]:
     """One replica for each core; only of one process, whose devices are all CPUs."""
     is_one = (
         facts.segment.num_workers == 1
-        and facts.segment.num_replicas == found.evidence["num_replicas"]
+        and facts.segment.num_replicas == result.evidence["num_replicas"]
     )
-    return {"devices": f"cpu:{found.evidence['cpus']}"} if is_one else {}
+    return {"devices": f"cpu:{result.evidence['cpus']}"} if is_one else {}

@@ -70,7 +70,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     is_tracing = facts.held_up.held_ms("tracing") / wall >= HELD_SHARE
     if captures_are_unlike(facts) or is_tracing or calls_ms / wall < HELD_SHARE:
         return
-    found = finding(
+    result = finding(
         facts,
         KEY,
         f"{of_a_step(facts, calls_ms, wall)} passes in {starts}, while no replica runs an op.",
@@ -79,15 +79,15 @@ def find(facts: Facts) -> Iterator[Finding]:
         median_ms=median,
         held_ms=calls_ms,
     )
-    yield replace(found, caused_by=behind_calls(facts))
+    yield replace(result, caused_by=behind_calls(facts))
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Twice the batch: half as many calls for as many examples."""
     batch = facts.segment.global_batch_size
     return {"global_batch_size": 2 * batch} if batch else {}
 
 
-def removal(facts: Facts, found: Finding) -> Removal | str:
+def removal(facts: Facts, result: Finding) -> Removal | str:
     """With the proposed batch, per example."""
-    return Removal("spec", changes=edits(facts, found)) if edits(facts, found) else NO_BATCH
+    return Removal("spec", changes=edits(facts, result)) if edits(facts, result) else NO_BATCH

@@ -60,7 +60,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         return  # whether it waits for a rank that was not recorded is not known
     wall = facts.breakdown.mean_ms("wall")
     late_ms = max((item.late_ms for item in facts.stragglers.late), default=0.0)
-    found: list[tuple[float, float, CollectiveUse]] = []
+    costly: list[tuple[float, float, CollectiveUse]] = []
     for use in facts.communication.collectives:
         size, transfer_ms = use.bytes_per_call, use.transfer_ms
         is_small = size is not None and size <= LATENCY_BYTES and use.per_step < MANY_CALLS
@@ -71,15 +71,15 @@ def find(facts: Facts) -> Iterator[Finding]:
             wait_ms = max(0.0, use.wait_ms - late_ms)
             if facts.breakdown.undivided:
                 transfer_ms = max(0.0, transfer_ms - late_ms)
-            found.append((wait_ms + transfer_ms, wait_ms, use))
-    if not found or not wall:
+            costly.append((wait_ms + transfer_ms, wait_ms, use))
+    if not costly or not wall:
         return
-    spent_ms, wait_ms, use = max(found, key=lambda item: item[0])
+    spent_ms, wait_ms, use = max(costly, key=lambda item: item[0])
     if spent_ms / wall < LATENCY_SHARE:
         return
     also = [
         f"{_named(other)} {units.milliseconds(ms)}"
-        for ms, _, other in found
+        for ms, _, other in costly
         if other is not use and ms / wall >= LATENCY_SHARE
     ]
     takes = f", and {units.listed(also)}" if also else ""
@@ -106,9 +106,9 @@ def find(facts: Facts) -> Iterator[Finding]:
     yield replace(found_use, caused_by=few_threads.KEY if few else None)
 
 
-def edits(facts: Facts, found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, result: Finding) -> dict[str, Any]:
     """No injected delay, if there is one and the replicas wait."""
-    waits = _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"])
+    waits = _is_waiting(result.evidence["wait_ms"], result.evidence["transfer_ms"])
     return {"inject": []} if waits and injected_delays(facts.segment) else {}
 
 
@@ -138,13 +138,13 @@ def _advice(waits: bool, *, is_injected: bool) -> str:
     return "Reduce it every few steps, or together with another tensor."
 
 
-def removal(facts: Facts, found: Finding) -> Removal | str:
+def removal(facts: Facts, result: Finding) -> Removal | str:
     """Without the injected delay, if there is one and the replicas wait; with communication that
     takes no time, if the cost is latency: the most that any remedy can save.
     """
-    if edits(facts, found):
+    if edits(facts, result):
         return Removal("no-delay")
-    if _is_waiting(found.evidence["wait_ms"], found.evidence["transfer_ms"]):
+    if _is_waiting(result.evidence["wait_ms"], result.evidence["transfer_ms"]):
         return WAITING
     return Removal("free-ops", kind_of_op="communication", is_bound=True)
 

@@ -93,7 +93,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         sentence += f", and would wait for {item.name} in {others} without {before.name}"
     injected = f" {injected_sentence(delays_ms)}" if delays_ms.keys() - because else ""
     cause = _finding_behind(facts, worst)
-    found = finding(
+    result = finding(
         facts,
         KEY,
         f"{sentence}.{injected}",
@@ -108,7 +108,7 @@ def find(facts: Facts) -> Iterator[Finding]:
         late={str(item.replica): item.late_ms for item in late},
         injected_ms={str(replica): ms for replica, ms in delays_ms.items()},
     )
-    yield replace(found, caused_by=cause[0] if cause else None)
+    yield replace(result, caused_by=cause[0] if cause else None)
 
 
 def _waits_for_shared_input(facts: Facts, late: ReplicaLateness) -> bool:
@@ -258,7 +258,7 @@ def works_longer(facts: Facts, late: ReplicaLateness) -> bool:
     return longer_ms > max(0.0, PART_OF_LATENESS * late.late_ms)
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """No injected delay, if there is one."""
     return {"inject": []} if injected_delays(facts.segment) else {}
 
@@ -269,12 +269,12 @@ def injected_sentence(delays_ms: dict[int, float]) -> str:
     return f"The lab injected {units.listed(parts)}."
 
 
-def removal(facts: Facts, found: Finding) -> Removal | str:
+def removal(facts: Facts, result: Finding) -> Removal | str:
     """Without the injected delay if it explains every late replica, else with the latest replica
     as fast as the others; not if copies of variables make it late."""
     late, delays_ms = facts.stragglers.late, injected_delays(facts.segment)
     if len(explained_by_delay(facts.stragglers, delays_ms)) == len(late):
         return Removal("no-delay")
-    if found.caused_by == variable_off_device.KEY:
+    if result.caused_by == variable_off_device.KEY:
         return variable_off_device.NO_GAIN
     return Removal("average-replica")

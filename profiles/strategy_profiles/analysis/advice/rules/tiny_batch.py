@@ -56,11 +56,11 @@ def find(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Four times as many examples for each replica as what counts as tiny."""
     return {"global_batch_size": 4 * TINY_BATCH * facts.segment.num_replicas}
 
 
-def removal(facts: Facts, found: Finding) -> Removal:
+def removal(facts: Facts, result: Finding) -> Removal:
     """With the proposed batch, per example."""
-    return Removal("spec", changes=edits(facts, found))
+    return Removal("spec", changes=edits(facts, result))

@@ -89,6 +89,6 @@ def _first_ms(facts: Facts) -> float:
     return max(0.0, (facts.steps.first_step_ms or 0.0) - recorded_ms)
 
 
-def edits(facts: Facts, _found: Finding) -> dict[str, Any]:
+def edits(facts: Facts, _result: Finding) -> dict[str, Any]:
     """Ten times as many steps."""
     return {"steps": 10 * facts.steps.count}

@@ -65,31 +65,34 @@ def copies_of(facts: Facts, copied: CopiedVariables, replica: int) -> str:
 
 
 def _off_device(facts: Facts, copied: CopiedVariables) -> Finding:
-    found = copied.variables
-    name, taken = found[0].name, _taken(facts, copied.longest_ms)
+    variables = copied.variables
+    name, taken = variables[0].name, _taken(facts, copied.longest_ms)
     takes = f" The copies take {taken}." if taken else ""
-    are = f"{name} and {_others(found)} are" if len(found) > 1 else f"The variable {name} is"
+    are = (
+        f"{name} and {_others(variables)} are" if len(variables) > 1 else f"The variable {name} is"
+    )
     sentence = (
-        f"{are} on {short(found[0].device)}, where no replica computes: {_size(found)} that "
-        f"the replicas copy to their devices in each step that uses them.{takes}"
+        f"{are} on {short(variables[0].device)}, where no replica computes: {_size(variables)} "
+        f"that the replicas copy to their devices in each step that uses them.{takes}"
     )
     return _finding(facts, sentence, copied)
 
 
 def _lent(facts: Facts, copied: CopiedVariables) -> Finding:
-    found = copied.variables
-    name, taken = found[0].name, _taken(facts, copied.longest_ms)
+    variables = copied.variables
+    name, taken = variables[0].name, _taken(facts, copied.longest_ms)
     takes = f", which takes {taken}" if taken else ""
-    are = f" and {_others(found)} are" if len(found) > 1 else " is"
+    are = f" and {_others(variables)} are" if len(variables) > 1 else " is"
     sentence = (
-        f"The variable that {name} reads{are} on {short(found[0].device)}, the device of one "
-        f"replica: the others copy {_size(found)} from there in each step that uses them{takes}."
+        f"The variable that {name} reads{are} on {short(variables[0].device)}, the device of one "
+        f"replica: the others copy {_size(variables)} from there in each step that uses "
+        f"them{takes}."
     )
     return _finding(facts, sentence, copied)
 
 
 def _finding(facts: Facts, sentence: str, copied: CopiedVariables) -> Finding:
-    found, copied_ms = copied.variables, copied.longest_ms
+    variables, copied_ms = copied.variables, copied.longest_ms
     wall, late = facts.breakdown.mean_ms("wall"), facts.stragglers.straggler
     cost = per_step(facts, copied_ms, wall) if copied_ms and wall else None
     if late and copies_behind(facts, late) is copied:
@@ -101,10 +104,10 @@ def _finding(facts: Facts, sentence: str, copied: CopiedVariables) -> Finding:
         sentence,
         _ADVICE,
         cost,
-        variable=found[0].name,
-        device=found[0].device,
-        bytes=sum(each.bytes for each in found),
-        num_variables=len(found),
+        variable=variables[0].name,
+        device=variables[0].device,
+        bytes=sum(each.bytes for each in variables),
+        num_variables=len(variables),
         copied_ms=copied_ms,
     )
 
@@ -114,9 +117,9 @@ def _taken(facts: Facts, copied_ms: float | None) -> str:
     return of_a_step(facts, copied_ms, wall) if copied_ms and wall else ""
 
 
-def _others(found: Sequence[PlacedVariable]) -> str:
-    return units.counted(len(found) - 1, "other variable")
+def _others(variables: Sequence[PlacedVariable]) -> str:
+    return units.counted(len(variables) - 1, "other variable")
 
 
-def _size(found: Sequence[PlacedVariable]) -> str:
-    return units.size(sum(each.bytes for each in found))
+def _size(variables: Sequence[PlacedVariable]) -> str:
+    return units.size(sum(each.bytes for each in variables))

@@ -116,10 +116,10 @@ def passes_of(graph: StepGraph) -> Bools:
             "the update in the recorded steps",
             advice="Measure it with --try global_batch_size=N, or record collective-ring",
         )
-    found = np.zeros(len(graph), bool)
+    passes = np.zeros(len(graph), bool)
     while left:
         for before in graph.waits_for[left.pop()]:
-            if not found[before]:
-                found[before] = True
+            if not passes[before]:
+                passes[before] = True
                 left.append(before)
-    return found & of_category(graph, ("compute", "other", "transfer"))
+    return passes & of_category(graph, ("compute", "other", "transfer"))

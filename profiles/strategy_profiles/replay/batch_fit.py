@@ -86,12 +86,12 @@ def fitted(edit: OtherBatch, known: Replays, other: Replays) -> OtherBatch:
     least_ns, fixed_ns, most_ns = _likely_fixed_ns(reached_ms, measured_ms, noise)
     both = sorted(each.recording.segment.segment for each in (known, other))
     source = f"from segments {both[0]} and {both[1]}"
-    found = replace(edit, fixed_ns=fixed_ns, source=source, extremes=(), what_to_record="")
+    estimate = replace(edit, fixed_ns=fixed_ns, source=source, extremes=(), what_to_record="")
     return replace(
-        found,
+        estimate,
         extremes=(
-            replace(found, fixed_ns=least_ns, does_wait=True),
-            replace(found, fixed_ns=most_ns),
+            replace(estimate, fixed_ns=least_ns, does_wait=True),
+            replace(estimate, fixed_ns=most_ns),
         ),
     )
 

@@ -49,20 +49,20 @@ def without_examples(graph: StepGraph) -> Bools:
     nodes = graph.nodes
     reads = np.array([op == READ_VARIABLE for op in nodes.op])
     moves = np.array([category == "transfer" for category in nodes.category])
-    found: Bools = packing_of(graph) | reads | (moves & (nodes.bytes <= _LATENCY_BYTES))
-    return found
+    is_without: Bools = packing_of(graph) | reads | (moves & (nodes.bytes <= _LATENCY_BYTES))
+    return is_without
 
 
 def packing_of(graph: StepGraph) -> Bools:
     """Return which nodes pack gradients for a collective."""
-    found = np.zeros(len(graph), bool)
+    packs = np.zeros(len(graph), bool)
     left = gradient_entries(graph)
     while left:
         for before in graph.waits_for[left.pop()]:
-            if graph.nodes.op[before] in _PACKS and not found[before]:
-                found[before] = True
+            if graph.nodes.op[before] in _PACKS and not packs[before]:
+                packs[before] = True
                 left.append(before)
-    return found
+    return packs
 
 
 def copy_ns(graph: StepGraph, work_ns: Floats) -> Floats:
@@ -70,18 +70,18 @@ def copy_ns(graph: StepGraph, work_ns: Floats) -> Floats:
 
     Zero for other nodes, and for all if no packing tells how long a byte takes.
     """
-    found = np.zeros(len(graph))
+    copies_ns = np.zeros(len(graph))
     packing, nodes = packing_of(graph), graph.nodes
     copies = packing & np.array([op in _COPIES for op in nodes.op]) & np.isfinite(nodes.bytes)
     copied = float(nodes.bytes[copies].sum())
     if copied < _ENOUGH_BYTES:
-        return found
+        return copies_ns
     ns_per_byte = float(work_ns[copies].sum()) / copied
     after = packing.copy()
     after[gradient_entries(graph)] = True
     for at in _products(graph):
-        found[at] = ns_per_byte * _bytes_of_variables(graph, at, after)
-    return found
+        copies_ns[at] = ns_per_byte * _bytes_of_variables(graph, at, after)
+    return copies_ns
 
 
 def _products(graph: StepGraph) -> Iterator[int]:

@@ -51,14 +51,14 @@ def dependencies(graph: Graph, with_events: Collection[int]) -> dict[int, tuple[
     A receive waits for its send on the other device.
     """
     known = set(with_events)
-    found: dict[int, tuple[int, ...]] = {}
+    before: dict[int, tuple[int, ...]] = {}
     for node in graph.nodes:
         if node.op in RECEIVES:
             send = graph.peer(node)
-            found[node.index] = () if send is None else (send.index,)
+            before[node.index] = () if send is None else (send.index,)
         elif node.index in known:
-            found[node.index] = _through(graph, node, known)
-    return found
+            before[node.index] = _through(graph, node, known)
+    return before
 
 
 def _through(graph: Graph, node: Node, known: set[int]) -> tuple[int, ...]:
@@ -151,14 +151,14 @@ class StepBuilder:
             ints(spans, "thread").tolist(),
             inside,
         )
-        found = []
+        events = []
         for start, length, op, name, category, replica, device, thread, is_input in zip(
             *columns, strict=True
         ):
             node = self._node_of.get((device, name)) if device and name else None
             if node is None or is_input or category == "collective":
                 continue
-            found.append(
+            events.append(
                 Event(
                     start,
                     start + length,
@@ -173,7 +173,7 @@ class StepBuilder:
                     function=node.function,
                 )
             )
-        return found
+        return events
 
     def _receives(self, step: int, begin: int, ops: list[Event]) -> list[Event]:
         """Return a node per tensor that reached another device: from its send to its arrival."""
@@ -188,7 +188,7 @@ class StepBuilder:
             texts(rows, "send_device"),
             floats(rows, "bytes").tolist(),
         )
-        found = []
+        receives = []
         for start, took_ms, device, size in zip(*columns, strict=True):
             send = sends.get((device or "", start))
             peer = graph.peer(graph.nodes[send.node]) if send else None
@@ -196,8 +196,8 @@ class StepBuilder:
                 continue
             arrived = max(start + (0.0 if math.isnan(took_ms) else took_ms) * 1e6, send.end)
             replica = graph.replica_of.get(peer.device, -1)
-            found.append(_receive(peer, send.end, arrived, replica, size))
-        return found
+            receives.append(_receive(peer, send.end, arrived, replica, size))
+        return receives
 
     def _collectives(
         self, step: int, begin: int, timed: Sequence[Event]

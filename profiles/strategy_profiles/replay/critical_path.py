@@ -64,7 +64,7 @@ def critical_path(graph: StepGraph) -> tuple[Piece, ...]:
     """Return the pieces in order of time; together they cover the step."""
     nodes = graph.nodes
     starts, ends = nodes.start_ns.tolist(), nodes.end_ns.tolist()
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     at: int | None = len(graph) - 1
     until = graph.wall_ns
     while at is not None:
@@ -73,12 +73,12 @@ def critical_path(graph: StepGraph) -> tuple[Piece, ...]:
         begun = min(max(starts[at], ready), until)
         kind = nodes.category[at]
         if kind != ENTER:
-            found.append(_piece(graph, at, begun, until, _KINDS.get(kind, kind)))
+            pieces.append(_piece(graph, at, begun, until, _KINDS.get(kind, kind)))
             until = begun
         gap = LATE if before is None and graph.is_timed[at] else LAUNCH
-        found.append(_piece(graph, at, min(ready, until), until, gap))
+        pieces.append(_piece(graph, at, min(ready, until), until, gap))
         until, at = min(ready, until), before
-    return tuple(piece for piece in reversed(found) if piece.length_ns > 0)
+    return tuple(piece for piece in reversed(pieces) if piece.length_ns > 0)
 
 
 def path_table(graph: StepGraph) -> tuple[PathShare, ...]:
@@ -99,12 +99,12 @@ def path_table(graph: StepGraph) -> tuple[PathShare, ...]:
 
 
 def _slack_by_op(graph: StepGraph, on_path: set[int]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    slack_of: dict[str, float] = {}
     pairs = zip(graph.nodes.op, (slack_ns(graph) / 1e6).tolist(), strict=True)
     for at, (op, slack_ms) in enumerate(pairs):
         if at not in on_path and graph.nodes.category[at] != ENTER:
-            found[op] = min(found.get(op, slack_ms), slack_ms)
-    return found
+            slack_of[op] = min(slack_of.get(op, slack_ms), slack_ms)
+    return slack_of
 
 
 def slack_ns(graph: StepGraph) -> Floats:

@@ -68,27 +68,27 @@ def edits_of(profile: Profile, segment: int, text: str) -> tuple[Edit, ...]:
 
 
 def _text(edit: Edit) -> str | None:
-    found = None
+    text = None
     match edit:
         case RemoveDelay():
-            found = "remove-delay"
+            text = "remove-delay"
         case InputFree():
-            found = "input-free"
+            text = "input-free"
         case AverageReplica():
-            found = _STRAGGLER
+            text = _STRAGGLER
         case Overlapped():
-            found = _OVERLAPPED
+            text = _OVERLAPPED
         case Faster() if not {",", "="} & set(edit.kind):
-            found = f"{_FASTER}{edit.kind}={edit.times:.12g}"
+            text = f"{_FASTER}{edit.kind}={edit.times:.12g}"
         case FasterLink():
-            found = f"link={edit.times:.12g}"
+            text = f"link={edit.times:.12g}"
         case OtherPacks():
-            found = f"packs={edit.bytes_per_pack}"
+            text = f"packs={edit.bytes_per_pack}"
         case OtherAlgorithm():
-            found = f"algorithm={edit.algorithm}"
+            text = f"algorithm={edit.algorithm}"
         case OtherBatch():
-            found = f"batch={edit.batch}"
-    return found
+            text = f"batch={edit.batch}"
+    return text
 
 
 def _edit(profile: Profile, segment: int, text: str) -> Edit:

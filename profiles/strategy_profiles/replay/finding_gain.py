@@ -38,19 +38,19 @@ def gain_of(profile: Profile, finding: Finding) -> Gain | str:
         edit = edit_for(profile, finding.segment, removal)
         if edit is None:
             return _OTHER_OPS
-        found = predict(replays(profile, finding.segment), [edit])
+        prediction = predict(replays(profile, finding.segment), [edit])
     except ReplayError as error:
         return str(error)
     return Gain(
-        step_ms=found.predicted_ms,
-        low_ms=found.low_ms,
-        high_ms=found.high_ms,
-        measured_ms=found.measured_ms,
-        error=found.replay_error,
-        times_examples=found.times_examples,
+        step_ms=prediction.predicted_ms,
+        low_ms=prediction.low_ms,
+        high_ms=prediction.high_ms,
+        measured_ms=prediction.measured_ms,
+        error=prediction.replay_error,
+        times_examples=prediction.times_examples,
         is_bound=removal.is_bound,
-        is_within_error=found.is_within_error,
-        sentence=finding_sentence(found, removal),
+        is_within_error=prediction.is_within_error,
+        sentence=finding_sentence(prediction, removal),
     )
 
 

@@ -72,14 +72,14 @@ def _outside(times: Intervals, others: Intervals) -> Iterator[tuple[int, int]]:
 
 def _nodes(pieces: Sequence[tuple[int, int, str]]) -> list[Event]:
     """Return a node for each piece, after the last one that had ended."""
-    found: list[Event] = []
+    events: list[Event] = []
     for start, end, op in pieces:
         event = Event(start, end, op, op, HOST, launch=HOST_GAP)
-        event.before = last_request(found, start)
+        event.before = last_request(events, start)
         if event.before and event.before[0].end == start:
             event.launch = NO_GAP
-        found.append(event)
-    return found
+        events.append(event)
+    return events
 
 
 def last_request(host: Sequence[Event], start: float) -> list[Event]:
@@ -109,9 +109,9 @@ class Returned:
 
     def at(self, start: float) -> list[Event]:
         """Return the ops that end the calls that have returned."""
-        found: list[Event] = []
+        before: list[Event] = []
         for function, ends in self._ends.items():
             is_over = self._last_start.get(function, 0.0) <= start
             if is_over and all(each.end <= start for each in ends.values()):
-                found += ends.values()
-        return found
+                before += ends.values()
+        return before

@@ -30,7 +30,7 @@ def gap_keys(graph: StepGraph) -> list[Key]:
     """
     nodes = graph.nodes
     kinds: list[Key] = []
-    asked: dict[bool, int] = {True: 0, False: 0}
+    counts: dict[bool, int] = {True: 0, False: 0}
     for at, (launch, op, device) in enumerate(
         zip(nodes.launch.tolist(), nodes.op, nodes.device, strict=True)
     ):
@@ -40,8 +40,8 @@ def gap_keys(graph: StepGraph) -> list[Key]:
             kinds.append((launch, f"{device} {any(of_host)}"))
         elif launch == HOST_GAP:
             has_returned = not all(of_host)
-            kinds.append((launch, f"{asked[has_returned]} {has_returned}"))
-            asked[has_returned] += 1
+            kinds.append((launch, f"{counts[has_returned]} {has_returned}"))
+            counts[has_returned] += 1
         else:
             kinds.append((launch, op))
     return kinds
@@ -72,7 +72,7 @@ class GapModel:
 
     def _gaps_ns(self, graph: StepGraph, tail: float) -> Floats:
         none = (0.0, 0.0)
-        found = np.array(
+        ends = np.array(
             [
                 none
                 if key[0] == NO_GAP
@@ -80,7 +80,7 @@ class GapModel:
                 for key in gap_keys(graph)
             ]
         )
-        gaps: Floats = found[:, 0] + tail * (found[:, 1] - found[:, 0])
+        gaps: Floats = ends[:, 0] + tail * (ends[:, 1] - ends[:, 0])
         return gaps
 
     def _fitted(self, graphs: Sequence[StepGraph], works: Sequence[Floats], cores: float) -> float:

@@ -40,8 +40,8 @@ def with_replicas(graph: StepGraph, num_replicas: int) -> tuple[StepGraph, list[
     """Return the step with so many replicas, and for each of its nodes the one it repeats."""
     pairs = repeats(graph, num_replicas)
     places: dict[int, dict[int, int]] = defaultdict(dict)
-    for place, (at, number) in enumerate(pairs):
-        places[at][number] = place
+    for index, (at, number) in enumerate(pairs):
+        places[at][number] = index
     waits_for = tuple(tuple(sorted(_before(graph, at, number, places))) for at, number in pairs)
     taken = [at for at, _ in pairs]
     nodes = graph.nodes
@@ -64,15 +64,15 @@ def with_replicas(graph: StepGraph, num_replicas: int) -> tuple[StepGraph, list[
 def _before(graph: StepGraph, at: int, number: int, places: dict[int, dict[int, int]]) -> set[int]:
     """Return what a node waits for, by its place in the larger step."""
     nodes = graph.nodes
-    found: set[int] = set()
+    before: set[int] = set()
     for each in graph.waits_for[at]:
         repeated = places[each]
         is_own = nodes.replica[each] == nodes.replica[at]
         is_of_thread = nodes.thread[each] == nodes.thread[at] and nodes.thread[at] > 0
         if is_own and nodes.category[at] != "collective":
-            found.add(repeated[number])
+            before.add(repeated[number])
         elif not is_own and is_of_thread and nodes.replica[each] >= 0:
             continue  # ops of other replicas take turns on a thread as it happens to be free
         else:
-            found.update(repeated.values())
-    return found
+            before.update(repeated.values())
+    return before

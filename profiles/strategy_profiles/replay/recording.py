@@ -235,12 +235,12 @@ def _bounds(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
     rows = rows.filter(pa.array(is_one_of(rows, "source", ("measured",))))
     steps = step_times(profile, segment)
     traced = set(steps.step[~steps.settled].tolist())
-    found: dict[int, tuple[int, int]] = {}
+    bounds: dict[int, tuple[int, int]] = {}
     columns = (ints(rows, "step"), ints(rows, "start_ns"), floats(rows, "wall_ms"))
     for step, start, wall in zip(*(each.tolist() for each in columns), strict=True):
         if step not in traced and wall > 0:
-            found[step] = (start, start + round(wall * 1e6))
-    return found
+            bounds[step] = (start, start + round(wall * 1e6))
+    return bounds
 
 
 def _graph(profile: Profile, opened: SegmentOpened) -> Graph:

@@ -138,11 +138,11 @@ def replay_graphs(graphs: Sequence[StepGraph], cores: float) -> tuple[Replay, ..
     """Replay every other step with the launch gaps of those between them, and the reverse."""
     works = [own_work(graph, cores) for graph in graphs]
     models = [GapModel(graphs[1 - half :: 2], works[1 - half :: 2], cores) for half in (0, 1)]
-    found = []
+    replayed = []
     for number, (graph, work) in enumerate(zip(graphs, works, strict=True)):
         gaps = models[number % 2].gaps_ns(graph)
-        found.append(Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores))
-    return tuple(found)
+        replayed.append(Replay(graph, work, gaps, simulate(graph, work, gaps, cores), cores))
+    return tuple(replayed)
 
 
 def _num_nodes(profile: Profile, recording: Recording) -> int:

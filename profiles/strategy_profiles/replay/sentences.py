@@ -10,24 +10,25 @@ from strategy_profiles.replay.what_if import WhatIf
 from strategy_profiles.reporting import units
 
 
-def error_sentence(found: WhatIf) -> str:
+def error_sentence(what_if: WhatIf) -> str:
     """`24 captured steps replayed: ...`, with what the replay does not explain."""
-    side = "longer" if found.unexplained_ms >= 0 else "shorter"
+    side = "longer" if what_if.unexplained_ms >= 0 else "shorter"
     return (
-        f"{units.counted(found.num_steps, 'captured step')} replayed: median "
-        f"{units.milliseconds(found.replayed_ms)}, measured "
-        f"{units.milliseconds(found.measured_ms)}. Replay error "
-        f"{units.share(found.replay_error)} (95 % of steps within "
-        f"{units.share(found.replay_error_p95)}); the median step is "
-        f"{units.milliseconds(abs(found.unexplained_ms))} {side} than its own replay, unexplained."
+        f"{units.counted(what_if.num_steps, 'captured step')} replayed: median "
+        f"{units.milliseconds(what_if.replayed_ms)}, measured "
+        f"{units.milliseconds(what_if.measured_ms)}. Replay error "
+        f"{units.share(what_if.replay_error)} (95 % of steps within "
+        f"{units.share(what_if.replay_error_p95)}); the median step is "
+        f"{units.milliseconds(abs(what_if.unexplained_ms))} {side} than its own replay, "
+        "unexplained."
     )
 
 
-def spread_sentence(found: WhatIf) -> str:
+def spread_sentence(what_if: WhatIf) -> str:
     """By how much runs of this spec differ, which the intervals of another run count."""
-    spread = units.share(found.run_spread)
-    if found.num_other_runs:
-        others = units.counted(found.num_other_runs, "other run")
+    spread = units.share(what_if.run_spread)
+    if what_if.num_other_runs:
+        others = units.counted(what_if.num_other_runs, "other run")
         return f"Intervals of another run count that {others} of this spec differ by {spread}."
     return (
         f"Intervals of another run assume that runs of one spec differ by {spread}: fewer than "
@@ -35,126 +36,129 @@ def spread_sentence(found: WhatIf) -> str:
     )
 
 
-def unlike_sentence(found: WhatIf, median_ms: float | None) -> str:
+def unlike_sentence(what_if: WhatIf, median_ms: float | None) -> str:
     """What the replayed steps say of the others if these are unlike them; empty if they are alike.
 
     `median_ms` is the median of the steps without a capture.
     """
-    if median_ms is None or not is_unlike(found.measured_ms, median_ms):
+    if median_ms is None or not is_unlike(what_if.measured_ms, median_ms):
         return ""
     return (
         f"Steps without a capture take {units.milliseconds(median_ms)}, the replayed ones "
-        f"{units.milliseconds(found.measured_ms)}: compare how many times as fast a step becomes, "
-        "not its length."
+        f"{units.milliseconds(what_if.measured_ms)}: compare how many times as fast a step "
+        "becomes, not its length."
     )
 
 
-def predicted_sentence(found: WhatIf) -> tuple[str, str, str]:
+def predicted_sentence(what_if: WhatIf) -> tuple[str, str, str]:
     """The predicted step with its intervals; the second part is its length."""
-    predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
-    change = f"({in_another_run(found)}) {units.listed(found.edits)}: {times_as_fast(found)}"
-    return "Predicted ", predicted, f" instead of {measured} {change}. {may_change_nothing(found)}"
+    predicted, measured = map(units.milliseconds, (what_if.predicted_ms, what_if.measured_ms))
+    change = f"({in_another_run(what_if)}) {units.listed(what_if.edits)}: {times_as_fast(what_if)}"
+    return (
+        "Predicted ",
+        predicted,
+        f" instead of {measured} {change}. {may_change_nothing(what_if)}",
+    )
 
 
-def may_change_nothing(found: WhatIf) -> str:
+def may_change_nothing(what_if: WhatIf) -> str:
     """That the change may have no effect; empty if the recorded steps show that it has one."""
-    if not found.is_within_error:
+    if not what_if.is_within_error:
         return ""
-    same_ms = units.milliseconds(found.same_ms)
+    same_ms = units.milliseconds(what_if.same_ms)
     now = (
         f"the measured {same_ms}"
-        if found.times_examples == 1.0
+        if what_if.times_examples == 1.0
         else f"{same_ms}, with which a step has as many examples per second as now"
     )
     return (
-        f"The interval of the recorded steps, {in_this_run(found)}, includes {now}: the change "
+        f"The interval of the recorded steps, {in_this_run(what_if)}, includes {now}: the change "
         "may have no effect."
     )
 
 
-def gain_sentence(found: WhatIf) -> str:
+def gain_sentence(what_if: WhatIf) -> str:
     """`Without it a captured step takes 43 ms instead of 74 ms (predicted, ...)`.
 
     No length is named if the replay's error is as large as the gain.
     """
-    if found.is_within_error:
-        return _unknown("without it", found)
-    return f"Without it a captured step takes {_instead(found)} ({_how_sure(found)})."
+    if what_if.is_within_error:
+        return _unknown("without it", what_if)
+    return f"Without it a captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
 
 
-def finding_sentence(found: WhatIf, removal: Removal) -> str:
-    """A finding's gain in a sentence: `found` is the step with the change that `removal` names.
+def finding_sentence(what_if: WhatIf, removal: Removal) -> str:
+    """A finding's gain in a sentence: `what_if` is the step with the change that `removal` names.
 
     If the step has another number of examples, the sentence compares the time of an example.
     """
     if removal.change in ("no-delay", "average-replica"):
-        return gain_sentence(found)
-    edit = found.edits[0]
-    if found.is_within_error:
-        return _unknown(edit, found)
-    if found.times_examples != 1.0:
+        return gain_sentence(what_if)
+    edit = what_if.edits[0]
+    if what_if.is_within_error:
+        return _unknown(edit, what_if)
+    if what_if.times_examples != 1.0:
         return (
-            f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)}, so "
-            f"{found.speedup:.2f} times as many examples per second ({_how_sure(found)})."
+            f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(what_if)}, so "
+            f"{what_if.speedup:.2f} times as many examples per second ({_how_sure(what_if)})."
         )
     if removal.is_bound:
         return (
-            f"{edit[0].upper()}{edit[1:]} a captured step would take {_instead(found)}; no remedy "
-            f"saves more ({_how_sure(found)})."
+            f"{edit[0].upper()}{edit[1:]} a captured step would take {_instead(what_if)}; no "
+            f"remedy saves more ({_how_sure(what_if)})."
         )
-    return (
-        f"{edit[0].upper()}{edit[1:]} a captured step takes {_instead(found)} ({_how_sure(found)})."
-    )
+    with_edit = f"{edit[0].upper()}{edit[1:]}"
+    return f"{with_edit} a captured step takes {_instead(what_if)} ({_how_sure(what_if)})."
 
 
-def _unknown(edit: str, found: WhatIf) -> str:
-    same_ms = units.milliseconds(found.same_ms)
+def _unknown(edit: str, what_if: WhatIf) -> str:
+    same_ms = units.milliseconds(what_if.same_ms)
     now = (
         f"it takes {same_ms} now"
-        if found.times_examples == 1.0
+        if what_if.times_examples == 1.0
         else f"with {same_ms} it has as many examples per second as now"
     )
     return (
         f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
-        f"{in_this_run(found)}, and {now} (95 % of steps are replayed within "
-        f"{units.share(found.replay_error_p95)})."
+        f"{in_this_run(what_if)}, and {now} (95 % of steps are replayed within "
+        f"{units.share(what_if.replay_error_p95)})."
     )
 
 
-def _instead(found: WhatIf) -> str:
-    predicted, measured = map(units.milliseconds, (found.predicted_ms, found.measured_ms))
+def _instead(what_if: WhatIf) -> str:
+    predicted, measured = map(units.milliseconds, (what_if.predicted_ms, what_if.measured_ms))
     if predicted == measured:
         return f"{predicted}, as long as now"
     return f"{predicted} instead of {measured}"
 
 
-def _how_sure(found: WhatIf) -> str:
-    error = units.share(found.replay_error)
-    return f"predicted, {in_another_run(found)}; replay error {error}"
+def _how_sure(what_if: WhatIf) -> str:
+    error = units.share(what_if.replay_error)
+    return f"predicted, {in_another_run(what_if)}; replay error {error}"
 
 
-def between(found: WhatIf) -> str:
+def between(what_if: WhatIf) -> str:
     """The interval of another run: `41.0 to 45.2 ms`."""
-    return f"{units.number(found.low_ms)} to {units.milliseconds(found.high_ms)}"
+    return f"{units.number(what_if.low_ms)} to {units.milliseconds(what_if.high_ms)}"
 
 
-def in_another_run(found: WhatIf) -> str:
+def in_another_run(what_if: WhatIf) -> str:
     """`41.0 to 45.2 ms in another run`, for sentences."""
-    return f"{between(found)} in another run"
+    return f"{between(what_if)} in another run"
 
 
-def times_as_fast(found: WhatIf) -> str:
+def times_as_fast(what_if: WhatIf) -> str:
     """`2.03 times as fast (1.69 to 2.26 in the recorded steps)`; of another batch, `1.81 times as
     many examples per second (...)`."""
     slow, fast = (
-        found.same_ms / end_ms if end_ms > 0 else float("inf")
-        for end_ms in (found.most_ms, found.least_ms)
+        what_if.same_ms / end_ms if end_ms > 0 else float("inf")
+        for end_ms in (what_if.most_ms, what_if.least_ms)
     )
     ends = f"{slow:.2f} to {fast:.2f}" if math.isfinite(fast) else f"at least {slow:.2f}"
-    what = "as fast" if found.times_examples == 1.0 else "as many examples per second"
-    return f"{found.speedup:.2f} times {what} ({ends} in the recorded steps)"
+    what = "as fast" if what_if.times_examples == 1.0 else "as many examples per second"
+    return f"{what_if.speedup:.2f} times {what} ({ends} in the recorded steps)"
 
 
-def in_this_run(found: WhatIf) -> str:
+def in_this_run(what_if: WhatIf) -> str:
     """The interval of the recorded steps alone: `42.0 to 44.1 ms`."""
-    return f"{units.number(found.least_ms)} to {units.milliseconds(found.most_ms)}"
+    return f"{units.number(what_if.least_ms)} to {units.milliseconds(what_if.most_ms)}"

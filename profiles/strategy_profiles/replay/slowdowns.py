@@ -100,12 +100,12 @@ def _factors(graph: StepGraph, work_ns: Floats) -> Factors:
             if category in _BY_MEDIAN:
                 by_median.add(op)
     num_replicas = len({int(each) for each in nodes.replica if each >= 0})
-    found = {}
+    factors = {}
     for op, of_replica in places.items():
         totals = {replica: float(work_ns[at].sum()) for replica, at in of_replica.items()}
         every = [*totals.values(), *[0.0] * (num_replicas - len(totals))]
         usual = float(np.median(every) if op in by_median else np.mean(every))
         for replica, chosen in of_replica.items():
             if totals[replica] > 0:
-                found[op, replica] = (chosen, usual / totals[replica])
-    return found
+                factors[op, replica] = (chosen, usual / totals[replica])
+    return factors

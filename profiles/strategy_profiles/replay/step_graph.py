@@ -77,11 +77,11 @@ class StepGraph:
     @cached_property
     def followers(self) -> tuple[tuple[int, ...], ...]:
         """The nodes that wait for each node."""
-        found: list[list[int]] = [[] for _ in self.waits_for]
+        following: list[list[int]] = [[] for _ in self.waits_for]
         for at, before in enumerate(self.waits_for):
             for each in before:
-                found[each].append(at)
-        return tuple(map(tuple, found))
+                following[each].append(at)
+        return tuple(map(tuple, following))
 
     @cached_property
     def ready_ns(self) -> Floats:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 def average_straggler(profile: Profile, segment: int) -> AverageReplica:
     """Return the edit. Raises ReplayError if no replica is late."""
-    found = stragglers(profile, segment)
-    if found.straggler is None:
+    waits = stragglers(profile, segment)
+    if waits.straggler is None:
         raise ReplayError(
             f"No replica of segment {segment} is late"
-            + (f": {found.reason}" if found.reason else ", so there is no straggler to remove")
+            + (f": {waits.reason}" if waits.reason else ", so there is no straggler to remove")
         )
-    return AverageReplica(found.straggler.replica, found.straggler.name)
+    return AverageReplica(waits.straggler.replica, waits.straggler.name)

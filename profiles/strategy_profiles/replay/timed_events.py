@@ -15,7 +15,7 @@ def timed_events(replicas: Sequence[TimedReplica], begin: int) -> list[Event]:
 
     A worker may start its step before the first one does: what it did before is left out.
     """
-    found: list[Event] = []
+    events: list[Event] = []
     for each in replicas:
         op = f"worker {each.worker}"
         computed = each.gradients_ns - each.delay_ns
@@ -33,9 +33,9 @@ def timed_events(replicas: Sequence[TimedReplica], begin: int) -> list[Event]:
                 max(start - begin, 0), max(end - begin, 0), op, op, category, each.replica,
                 each.device, launch=launch if last else ENTRY, before=last,
             )  # fmt: skip
-            found.append(event)
+            events.append(event)
             last = [event]
-    return found
+    return events
 
 
 def phases_ns(replica: TimedReplica) -> dict[str, float]:

@@ -63,10 +63,10 @@ def timed_replicas(profile: Profile, opened: SegmentOpened, steps: Collection[in
         rows.delay_ns,
         rows.gradients_ns + ahead,
     )
-    found: dict[int, list[TimedReplica]] = defaultdict(list)
+    by_step: dict[int, list[TimedReplica]] = defaultdict(list)
     for step, worker, replica, *times in zip(*(each.tolist() for each in columns), strict=True):
-        found[step].append(TimedReplica(worker, replica, opened.replica_devices[replica], *times))
+        by_step[step].append(TimedReplica(worker, replica, opened.replica_devices[replica], *times))
     return {
         step: tuple(sorted(replicas, key=lambda item: item.replica))
-        for step, replicas in found.items()
+        for step, replicas in by_step.items()
     }

@@ -20,13 +20,13 @@ def usual_what_ifs(profile: Profile, segment: int) -> tuple[WhatIf, ...]:
     Raises ReplayError if the segment cannot be replayed.
     """
     what_if(profile, segment, [])
-    found = []
+    predictions = []
     for edit in usual_edits(profile, segment):
         try:
-            found.append(what_if(profile, segment, [edit]))
+            predictions.append(what_if(profile, segment, [edit]))
         except ReplayError:
             continue  # nothing of this kind was recorded
-    return tuple(sorted(found, key=lambda item: item.predicted_ms))
+    return tuple(sorted(predictions, key=lambda item: item.predicted_ms))
 
 
 def usual_edits(profile: Profile, segment: int) -> list[Edit]:

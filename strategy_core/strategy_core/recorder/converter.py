@@ -101,32 +101,32 @@ class Converter:
         # Check for the process's end before reading: all output of an ended process is then in the
         # pipe, so a result written just before the end is not reported as lost.
         why = self._process.why_lost(self._now_s())
-        found: list[Answer] = self._process.read()
-        self._import_ms += sum(answer.pop("import_ms", 0.0) for answer in found)
-        del self._waiting[: len(found)]
+        answers: list[Answer] = self._process.read()
+        self._import_ms += sum(answer.pop("import_ms", 0.0) for answer in answers)
+        del self._waiting[: len(answers)]
         if why is not None:
             lost = self._waiting.pop(0) if self._waiting else None
             if lost is not None:
                 error = f"The process that converts captures {why}; the raw capture is kept"
-                found.append({"number": lost.number, "error": error})
+                answers.append({"number": lost.number, "error": error})
             self._lose(why, lost)
             if self._waiting:
                 self._resubmit()
-        return found if self._process is not None else found + self._refuse_all()
+        return answers if self._process is not None else answers + self._refuse_all()
 
     def finish(self, timeout_s: float) -> list[Answer]:
         """Wait up to `timeout_s` for all jobs; jobs that are not done by then get an error
         result."""
-        found, deadline = self.answers(), self._now_s() + timeout_s
+        answers, deadline = self.answers(), self._now_s() + timeout_s
         if self._waiting and self._process is not None:
             self._process.step_forward()
         while self._waiting and self._now_s() < deadline:
             time.sleep(0.005)
-            found += self.answers()
+            answers += self.answers()
         message = f"Not converted within {timeout_s:g} s; the raw capture is kept"
-        found += [{"number": job.number, "error": message} for job in self._waiting]
+        answers += [{"number": job.number, "error": message} for job in self._waiting]
         self._waiting.clear()
-        return found
+        return answers
 
     def close(self) -> None:
         """Kill the helper process."""

@@ -33,5 +33,5 @@ def _num_strategies() -> int | None:
         return None
     import tensorflow as tf
 
-    found = instances(tf.distribute.Strategy)
-    return sum(each.num_replicas_in_sync > 1 for each in found)
+    strategies = instances(tf.distribute.Strategy)
+    return sum(each.num_replicas_in_sync > 1 for each in strategies)

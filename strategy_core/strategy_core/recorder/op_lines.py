@@ -36,15 +36,17 @@ def op_lines(nodes: Sequence[Node], graphs: Iterable[Any]) -> list[str | None]:
         for op in () if graph is None else graph.get_operations():
             made.setdefault(op.name, op)
     names = [scoped(node.name) for node in nodes]
-    asked: dict[Path, tuple[int, Any]] = {}
+    largest_op: dict[Path, tuple[int, Any]] = {}
     for node, name in zip(nodes, names, strict=True):
         if name.is_gradient or _REPLICA.search(node.name):
             continue  # replicas have the same lines
         key, size = _scope(name), node.bytes or 0
-        if (key not in asked or size > asked[key][0]) and (op := _in_function(node.name, made)):
-            asked[key] = size, op
-    largest = sorted(asked.items(), key=lambda item: -item[1][0])[:MOST_OPS]
-    lines = {key: found for key, (_, op) in largest if (found := _program_line(op))}
+        if (key not in largest_op or size > largest_op[key][0]) and (
+            op := _in_function(node.name, made)
+        ):
+            largest_op[key] = size, op
+    largest = sorted(largest_op.items(), key=lambda item: -item[1][0])[:MOST_OPS]
+    lines = {key: line for key, (_, op) in largest if (line := _program_line(op))}
     return [_of(name, lines) for name in names]
 
 

@@ -74,7 +74,7 @@ def read_nodes(metadata: Any) -> list[Node]:
     receives between them, so these are the nodes as placed. Tensor sizes come from shape inference
     on the optimised graph before the split; they are None if a shape is not static.
     """
-    found: list[Node] = []
+    nodes: list[Node] = []
     for function, graphs in enumerate(metadata.function_graphs):
         if _is_of_export(graphs):
             continue
@@ -82,8 +82,8 @@ def read_nodes(metadata: Any) -> list[Node]:
         constants = _constants(graphs.partition_graphs)
         for partition in graphs.partition_graphs:
             for node in partition.node:
-                found.append(_node(node, len(found), function, sizes, constants))
-    return found
+                nodes.append(_node(node, len(nodes), function, sizes, constants))
+    return nodes
 
 
 def count_compiled(metadata: Any) -> int:
@@ -276,15 +276,15 @@ class _Constants:
 
 
 def _constants(partitions: Any) -> _Constants:
-    found = _Constants()
+    constants = _Constants()
     for node in (node for partition in partitions for node in partition.node if node.op == "Const"):
         tensor = node.attr["value"].tensor
         size = _bytes(tf.TensorShape(tensor.tensor_shape), tf.as_dtype(tensor.dtype))
         if size is not None:
-            found.bytes[f"{node.name}:0"] = size
+            constants.bytes[f"{node.name}:0"] = size
         if tensor.int_val:
-            found.value[node.name] = tensor.int_val[0]
-    return found
+            constants.value[node.name] = tensor.int_val[0]
+    return constants
 
 
 def _handle_bytes(attributes: Any) -> int | None:

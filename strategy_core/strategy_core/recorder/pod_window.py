@@ -68,10 +68,10 @@ class PodWindow(Window):
             each.join()
 
     def xplane(self) -> Path | None:
-        found = super().xplane()
-        if found is not None and len(self.of_hosts()) < len(self._hosts):
+        xplane = super().xplane()
+        if xplane is not None and len(self.of_hosts()) < len(self._hosts):
             self.error = self._trouble or "The profiler of a host left no file"
-        return None if self.error else found
+        return None if self.error else xplane
 
     def of_hosts(self) -> list[Path]:
         return sorted(self._scratch_of_hosts.rglob("*.xplane.pb"))

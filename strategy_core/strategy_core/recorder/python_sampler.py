@@ -139,11 +139,11 @@ def place_of(frame: FrameType) -> Place:
         current = current.f_back
     if not kind:
         kind = _kind(innermost, program)
-    shown = program or innermost
+    reported = program or innermost
     # The line is None while the thread is at an instruction that belongs to no line (a `with` or
     # `try` being left, for instance): CPython says so in `codeobject.co_lines`.
-    line = shown.f_lineno or shown.f_code.co_firstlineno
-    return Place(kind, shown.f_code.co_filename, line)
+    line = reported.f_lineno or reported.f_code.co_firstlineno
+    return Place(kind, reported.f_code.co_filename, line)
 
 
 def _place_texts(kind: str, path: str, line: int) -> list[str]:

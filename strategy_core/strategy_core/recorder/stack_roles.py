@@ -117,9 +117,9 @@ def role_of(code: CodeType) -> Role:
         return Role("program", name=code.co_qualname)
     is_framework = is_framework_file(path)
     does = _does(path.replace(os.sep, "/"), name, is_framework=is_framework)
-    shown = "" if name in _WRAPPERS or "<locals>" in code.co_qualname else code.co_qualname
+    call = "" if name in _WRAPPERS or "<locals>" in code.co_qualname else code.co_qualname
     within = does if does in WITHIN else ""
-    return Role("framework" if is_framework else "library", does, within, shown)
+    return Role("framework" if is_framework else "library", does, within, call)
 
 
 def _records(path: str) -> bool:

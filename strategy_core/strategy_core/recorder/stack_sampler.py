@@ -259,21 +259,23 @@ class StackSampler:
 
     def _find_workers(self) -> None:
         named = ((frame_names.closure_worker(each.name), each) for each in threading.enumerate())
-        found = {each.ident: at for at, each in named if at is not None and each.ident is not None}
-        self._workers = found if len(found) <= _MOST_WORKERS else {}
+        workers = {
+            each.ident: at for at, each in named if at is not None and each.ident is not None
+        }
+        self._workers = workers if len(workers) <= _MOST_WORKERS else {}
 
     def _busy(self, frames: Mapping[int, FrameType]) -> tuple[int, ...]:
-        found = (worker for thread, worker in self._workers.items() if _is_busy(frames.get(thread)))
-        return tuple(sorted(found))
+        busy = (worker for thread, worker in self._workers.items() if _is_busy(frames.get(thread)))
+        return tuple(sorted(busy))
 
     def _add(self, stack: Stack, now_ns: int, kept_us: int = 0) -> None:
-        place = self._stacks.setdefault(stack, len(self._stacks))
+        number = self._stacks.setdefault(stack, len(self._stacks))
         after_us = max(0, (now_ns - self._last_ns) // 1000)
         self._after_us.append(after_us)
         self._last_ns += after_us * 1000
         self._used_us.append(max(0, (self._cpu_ns() - self._last_cpu_ns) // 1000))
         self._last_cpu_ns += self._used_us[-1] * 1000
-        self._place.append(place)
+        self._place.append(number)
         # A call that kept the lock has that time; the wait before it is random. After such calls
         # the waits begin at the same place of each step. A wait of t, drawn from 0 to b, represents
         # all that last longer than t, a part 1 - t/b of them; its density is 1/b; so it counts for
@@ -362,13 +364,13 @@ class StackSampler:
 
     def _sources(self, files: Iterable[str]) -> list[SourceFile]:
         """The texts of new files of the program, as far as they are not too many or too large."""
-        found = []
+        sources = []
         for file in files:
             text = "".join(linecache.getlines(file))
             if text and len(text) <= min(_LARGEST_FILE, self._source_left):
                 self._source_left -= len(text)
-                found.append(SourceFile(file, text))
-        return found
+                sources.append(SourceFile(file, text))
+        return sources
 
     def _new_lines(self, stacks: Iterable[Stack], files: Sequence[str]) -> list[SourceLine]:
         """The lines around those at which these stacks are, that were not written before; of files
@@ -393,17 +395,17 @@ def _changeable_lines(file: str) -> list[int]:
     """The first lines of a source file that a remedy might change, as its text says."""
     numbered = enumerate(linecache.getlines(file), 1)
     codes = ((line, text.partition("#")[0]) for line, text in numbered)
-    found = (line for line, code in codes if any(call in code for call in CHANGEABLE))
-    return list(itertools.islice(found, _MOST_CHANGEABLE))
+    numbers = (line for line, code in codes if any(call in code for call in CHANGEABLE))
+    return list(itertools.islice(numbers, _MOST_CHANGEABLE))
 
 
 def reduced(roles: Sequence[Role], lines: Sequence[tuple[str, int, str]]) -> Stack:
     """Reduce a stack: the role of each frame, the outermost first, and the program's lines."""
     within = next((role.within for role in roles if role.within), "")
-    found = [role.does for role in roles if role.does in _STRONG]
+    kinds = [role.does for role in roles if role.does in _STRONG]
     # The recorder takes no batch of its own: `recorder.dataset` passes the program's on.
-    taken = [does for does in found if does in ("input", "epoch-start")]
-    strong = (taken if taken and found[0] == "recording" else found or [""])[0]
+    taken = [does for does in kinds if does in ("input", "epoch-start")]
+    strong = (taken if taken and kinds[0] == "recording" else kinds or [""])[0]
     if strong == "input" and any(role.does == "reduce" for role in roles):
         strong = "agreement"  # workers tell each other whether one of them has a batch left
     innermost = next((role for role in roles[::-1] if role.name), None)

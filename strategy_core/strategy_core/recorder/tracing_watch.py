@@ -117,17 +117,17 @@ def what_changed(signatures: str) -> str | None:
 def _arguments(signature: str) -> dict[str, str]:
     """The arguments of one printed signature, by name."""
     inside = signature.partition("Input Parameters:")[2].partition("Output Type:")[0]
-    found = re.findall(r"^ {2,4}(\w+) \([A-Z_]+\): (.+)$", inside, re.MULTILINE)
-    return {name: " ".join(value.split()) for name, value in found}
+    arguments = re.findall(r"^ {2,4}(\w+) \([A-Z_]+\): (.+)$", inside, re.MULTILINE)
+    return {name: " ".join(value.split()) for name, value in arguments}
 
 
 def _described(name: str, values: list[str]) -> str:
     literals = [match[1] for value in values if (match := re.match(r"Literal\[(.*)\]$", value))]
     if literals:
-        shown = ", ".join(literals[-_SHOWN:])
-        return f"argument `{name}` is a Python value that changes ({shown})"
-    shown = ", ".join(_differing_tensors(values[-_SHOWN:]))
-    return f"argument `{name}` changes its shape or type ({shown})"
+        examples = ", ".join(literals[-_SHOWN:])
+        return f"argument `{name}` is a Python value that changes ({examples})"
+    examples = ", ".join(_differing_tensors(values[-_SHOWN:]))
+    return f"argument `{name}` changes its shape or type ({examples})"
 
 
 def _differing_tensors(values: list[str]) -> list[str]:

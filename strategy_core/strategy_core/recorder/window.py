@@ -143,12 +143,12 @@ class Window:
 
     def xplane(self) -> Path | None:
         """Path of the capture; None, with `error` set, if it is missing."""
-        found = (
+        xplane = (
             None if self.error else next((self.scratch / self.subfolder).rglob("*.xplane.pb"), None)
         )
-        if found is None and self.error is None:
+        if xplane is None and self.error is None:
             self.error = "The profiler left no file (is the disk full?)"
-        return found
+        return xplane
 
     def of_hosts(self) -> list[Path]:
         """Captures of other processes that belong to this window."""

@@ -58,8 +58,8 @@ class _Assign(Lookup):
 def watched_variables(tape: Any) -> list[weakref.ref[Any]]:
     """Weak references to the variables that a `GradientTape` watches, which are looked at from now
     on."""
-    found = [each for variable in tape.watched_variables() for each in _copies(variable)]
-    return [_watch(each) for each in found]
+    variables = [each for variable in tape.watched_variables() for each in _copies(variable)]
+    return [_watch(each) for each in variables]
 
 
 def _watch(variable: Any) -> weakref.ref[Any]:

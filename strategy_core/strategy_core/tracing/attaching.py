@@ -43,7 +43,7 @@ class WaitingProgram:
 def waiting_programs(runs: Path) -> list[WaitingProgram]:
     """The programs that wait in a folder of runs, by name. Those that have ended are left out."""
     folders = sorted(runs.iterdir()) if runs.is_dir() else []
-    return [found for run in folders if (found := _waiting(run)) is not None]
+    return [program for run in folders if (program := _waiting(run)) is not None]
 
 
 def _waiting(run: Path) -> WaitingProgram | None:
@@ -83,8 +83,8 @@ def check_waits(run: Path) -> None:
         )
     status = derive_status(sources)
     if status.is_over:
-        told = f"{status.state}: {status.message}" if status.message else status.state
-        raise RunFolderError(f"The program of {run} has ended ({told})", advice=advice)
+        ended = f"{status.state}: {status.message}" if status.message else status.state
+        raise RunFolderError(f"The program of {run} has ended ({ended})", advice=advice)
 
 
 def _is_closed_to_us(run: Path) -> bool:

@@ -48,12 +48,12 @@ def claim_worker(settings: Settings) -> WorkerFolder | None:
     own_task = own_task_in_cluster()
     if own_task is None:
         return None
-    found = worker_folder(Path(settings.run), own_task.process)
+    folder = worker_folder(Path(settings.run), own_task.process)
     try:
-        found.path.mkdir()
+        folder.path.mkdir()
     except OSError:
         return None
-    return found
+    return folder
 
 
 def report_unrecorded(settings: Settings) -> None:
@@ -77,11 +77,11 @@ def _reports(folder: Path) -> list[tuple[int, str]]:
     """The process ids, and what each process has reported in its file."""
     from strategy_profiles.guards import read_file
 
-    found = []
+    reports = []
     for file in folder.iterdir() if folder.is_dir() else ():
         with contextlib.suppress(OSError, ValueError):
-            found.append((int(file.name), read_file(file, _MOST_BYTES).decode()))
-    return sorted(found)
+            reports.append((int(file.name), read_file(file, _MOST_BYTES).decode()))
+    return sorted(reports)
 
 
 def report_without_steps(settings: Settings, error: BaseException | None) -> None:
@@ -103,7 +103,9 @@ def without_steps(settings: Settings) -> list[str]:
     """A sentence for each child process that imported TensorFlow and had no step."""
     sentences = []
     for pid, said in _reports(Path(settings.run) / _WITHOUT_STEPS):
-        told = json.loads(said)
-        how = f"before its first step, with {told['ended']}" if told["ended"] else "without a step"
-        sentences.append(f"Process {pid} ({told['program']}), which it started, ended {how}.")
+        child = json.loads(said)
+        how = (
+            f"before its first step, with {child['ended']}" if child["ended"] else "without a step"
+        )
+        sentences.append(f"Process {pid} ({child['program']}), which it started, ended {how}.")
     return sentences

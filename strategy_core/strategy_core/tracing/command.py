@@ -35,8 +35,8 @@ def python_command(
             advice="Write strategy-lab trace script.py, -m MODULE or -c CODE",
         )
     script = _script(program[0])
-    place = Path(script).resolve()
-    _refuse_own_package(place if place.is_dir() else place.parent)
+    path = Path(script).resolve()
+    _refuse_own_package(path if path.is_dir() else path.parent)
     return [sys.executable, script, *program[1:]]
 
 
@@ -73,9 +73,9 @@ def _script(name: str) -> str:
                 advice="Name a Python script, or give the code itself: -c CODE",
             )
         return name
-    found = shutil.which(name)
-    if found is not None and _is_python(Path(found)):
-        return found
+    program = shutil.which(name)
+    if program is not None and _is_python(Path(program)):
+        return program
     raise LabError(f"There is no file {name}", advice="Name a Python script, or -m and a module")
 
 

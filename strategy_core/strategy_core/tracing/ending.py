@@ -152,31 +152,31 @@ def _why_no_step(session: Session) -> str:
 
 def _unknown(session: Session) -> list[str]:
     """Sentences on what was seen and could not be recorded."""
-    found = [] if session.settings.is_child else left_out(session.settings)
+    unknown = [] if session.settings.is_child else left_out(session.settings)
     if session.num_elsewhere:
-        found.append(
+        unknown.append(
             f"{session.num_elsewhere} steps of other threads are not recorded: a record holds the "
             "steps of the thread that trained first."
         )
-    found += [
+    unknown += [
         f"{name} is not recorded: it ran {_times(len(took_ns))}, {sum(took_ns) / 1e9:.3g} s in all."
         for name, took_ns in session.evaluations.items()
     ]
     if session.this_thread.num_scheduled:
-        found.append(
+        unknown.append(
             f"The last {session.this_thread.num_scheduled} steps that were given to a "
             "`ClusterCoordinator` are not recorded: when they ended is not known. Call `join` "
             "after them."
         )
     if session.num_eager_gradients:
-        found.append(
+        unknown.append(
             f"{session.num_eager_gradients} gradients were computed outside of `tf.function` and "
             "`strategy.run`, and are not recorded: the program's steps are functions, or the "
             "gradient's `tf.GradientTape` had begun in another call. If they are steps, put "
             "`@tf.function` on the function that does one, or record the program with "
             "`with strategy_core.record(RUN) as recorder:` and `with recorder.step():`."
         )
-    return found
+    return unknown
 
 
 def _times(count: int) -> str:

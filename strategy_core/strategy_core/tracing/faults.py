@@ -73,5 +73,5 @@ def guarded(method: Callable[P, Any]) -> Callable[P, Any]:
 
 def _where(error: Exception) -> str:
     last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = "".join(f" ({frame.filename}:{frame.lineno})" for frame in last)
-    return f"{type(error).__name__}: {error}{place}"
+    lines = "".join(f" ({frame.filename}:{frame.lineno})" for frame in last)
+    return f"{type(error).__name__}: {error}{lines}"

@@ -67,8 +67,8 @@ def _watch_results(session: Session, kind: type) -> None:
     """Have the session know when a result is fetched. Its class has no public name."""
     for each in kind.__mro__:
         for name in ("fetch", "get"):
-            found = vars(each).get(name)
-            if found is not None and not isinstance(found, Lookup):
+            method = vars(each).get(name)
+            if method is not None and not isinstance(method, Lookup):
                 Lookup(each, name, functools.partial(_fetching, session))
 
 

@@ -31,8 +31,8 @@ def iterations(optimizer: Any) -> int | None:
 def _graphs() -> list[Any]:
     """The graphs that are being built, innermost first."""
     graph = tf.compat.v1.get_default_graph() if not tf.executing_eagerly() else None
-    found = []
+    graphs = []
     while graph is not None and hasattr(graph, "outer_graph"):
-        found.append(graph)
+        graphs.append(graph)
         graph = graph.outer_graph
-    return found
+    return graphs

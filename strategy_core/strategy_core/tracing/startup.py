@@ -170,10 +170,10 @@ class _Watcher(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
-        found = (
+        specs = (
             finder.find_spec(fullname, path, target) for finder in sys.meta_path if finder != self
         )
-        spec = next((each for each in found if each is not None), None)
+        spec = next((each for each in specs if each is not None), None)
         if spec is not None and spec.loader is not None:
             self._watch(spec.loader)
         return spec

@@ -62,7 +62,9 @@ class Unit:
     @property
     def optimizer(self) -> Any:
         """The first optimizer that the function applies; None without one."""
-        return next((found for ref in self.optimizers if (found := ref()) is not None), None)
+        return next(
+            (optimizer for ref in self.optimizers if (optimizer := ref()) is not None), None
+        )
 
     def applies(self, optimizer: Any) -> None:
         if all(ref() is not optimizer for ref in self.optimizers):

@@ -134,9 +134,11 @@ class Waiting:
         from strategy_profiles.spec.run_spec import Capture
 
         assert recording
-        told = dict(command.changes)
-        request = Request(command.number, Path(told["run"]), told["steps"], told["seconds"])
-        capture = Capture.model_validate(told["capture"]).model_dump(exclude_defaults=True)
+        changes = dict(command.changes)
+        request = Request(
+            command.number, Path(changes["run"]), changes["steps"], changes["seconds"]
+        )
+        capture = Capture.model_validate(changes["capture"]).model_dump(exclude_defaults=True)
         create_run_file(request.run, recorded_by="record")
         if request.seconds is not None:
             request.ends_s = time.monotonic() + request.seconds

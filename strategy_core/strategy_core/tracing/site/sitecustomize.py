@@ -16,8 +16,8 @@ _CORE = "strategy_core"
 
 def own_package(program_folder: str | None) -> str | None:
     """The program's own `strategy_core`, which hides the lab's: one process cannot hold both."""
-    found = _found_from(program_folder)
-    return None if found == str(_HERE.parents[1] / "__init__.py") else found
+    origin = _found_from(program_folder)
+    return None if origin == str(_HERE.parents[1] / "__init__.py") else origin
 
 
 def _found_from(program_folder: str | None) -> str | None:
@@ -48,12 +48,12 @@ def _begin(entry: str) -> None:
 
 
 def _run_the_other() -> None:
-    found = PathFinder.find_spec("sitecustomize")
-    if found is None or found.loader is None:
+    spec = PathFinder.find_spec("sitecustomize")
+    if spec is None or spec.loader is None:
         return
     module = sys.modules[__name__]
-    module.__spec__, module.__file__ = found, found.origin
-    found.loader.exec_module(module)
+    module.__spec__, module.__file__ = spec, spec.origin
+    spec.loader.exec_module(module)
 
 
 if __name__ == "sitecustomize":

@@ -85,12 +85,12 @@ def ran_on_accelerators(
     # A send or a receive starts a copy that finds the other one waiting, whichever card makes it.
     is_end = [node.op in SENDS or node.op in RECEIVES for node in graph.nodes]
     node_of = np.where(np.asarray([*is_end, True])[node_of], -1, node_of)
-    nodes, told = {}, {}
+    nodes, by_node = {}, {}
     for name, each in planes.items():
         copied = send_of[each.edge]
         nodes[name] = np.where(copied >= 0, copied, node_of[each.events.name])
-        told[name] = np.where(copied >= 0, copies_on[copied], device_of[nodes[name]])
-    placed = _placed(planes, told, devices)
+        by_node[name] = np.where(copied >= 0, copies_on[copied], device_of[nodes[name]])
+    placed = _placed(planes, by_node, devices)
     launches = columns.events(xspace.LAUNCH)
     parts = []
     for name, each in planes.items():
@@ -124,39 +124,39 @@ def _are_collectives(columns: XSpaceColumns, executed: Executed) -> NDArray[np.b
 
 
 def _placed(
-    planes: Mapping[str, Executed], told: Mapping[str, Ints], devices: Sequence[str]
+    planes: Mapping[str, Executed], by_node: Mapping[str, Ints], devices: Sequence[str]
 ) -> dict[str, Ints]:
     """Return the index of the device of everything that each plane ran; -1 if unknown.
 
-    `told` is the device of what ran for a node of the graph.
+    `by_node` is the device of what ran for a node of the graph.
     """
     is_one = np.asarray([*map(is_accelerator, devices), False], bool)
-    found = {}
+    placed = {}
     for name, each in planes.items():
-        own = np.where(is_one[told[name]], told[name], -1)
+        own = np.where(is_one[by_node[name]], by_node[name], -1)
         known = np.unique(own[own >= 0])
         if len(known) == 1:
             own = np.full(len(each), known[0])
         elif len(known):
             own = _by_stream(own, each.events.thread)
-        found[name] = own
-    claimed = {int(device) for own in found.values() for device in np.unique(own)}
+        placed[name] = own
+    claimed = {int(device) for own in placed.values() for device in np.unique(own)}
     free = [i for i in range(len(devices)) if is_one[i] and i not in claimed]
-    unknown = sorted((name for name, own in found.items() if (own < 0).all()), key=_number)
+    unknown = sorted((name for name, own in placed.items() if (own < 0).all()), key=_number)
     for name, index in _by_order(unknown, free, devices).items():
-        found[name] = np.full(len(planes[name]), index)
-    return found
+        placed[name] = np.full(len(planes[name]), index)
+    return placed
 
 
 def _by_stream(device: Ints, stream: Ints) -> Ints:
     """Give what is of no known device the one device of its stream, if the stream has one."""
-    found = device.copy()
+    devices = device.copy()
     for each in np.unique(stream).tolist():
         own = stream == each
         known = np.unique(device[own & (device >= 0)])
         if len(known) == 1:
-            found[own] = known[0]
-    return found
+            devices[own] = known[0]
+    return devices
 
 
 def _by_order(planes: Sequence[str], free: Sequence[int], devices: Sequence[str]) -> dict[str, int]:
@@ -169,7 +169,7 @@ def _by_order(planes: Sequence[str], free: Sequence[int], devices: Sequence[str]
         plane: [i for i in kind if devices[i].endswith(f"device:{plane}")]
         for plane, kind in zip(planes, kinds, strict=True)
     }
-    return {plane: found[0] for plane, found in by_number.items() if found}
+    return {plane: indices[0] for plane, indices in by_number.items() if indices}
 
 
 def _kind(device: str) -> str:
@@ -182,15 +182,15 @@ def _number(plane: str) -> int:
 
 def _sends_of(planes: Mapping[str, Executed], columns: XSpaceColumns, graph: Graph) -> Ints:
     """Return by name the send whose edge has it, -1 if none has, or sends of several devices."""
-    found: dict[str, Node | None] = {}
+    sends: dict[str, Node | None] = {}
     for node in graph.nodes:
         if node.op in SENDS and node.tensor:
-            known = found.setdefault(node.tensor, node)
+            known = sends.setdefault(node.tensor, node)
             if known and (known.device, known.recv_device) != (node.device, node.recv_device):
-                found[node.tensor] = None
+                sends[node.tensor] = None
     send_of = np.full(len(columns.names) + 1, -1, np.int64)
     for edge in {int(edge) for each in planes.values() for edge in np.unique(each.edge)} - {-1}:
-        send = found.get(columns.names[edge])
+        send = sends.get(columns.names[edge])
         send_of[edge] = send.index if send else -1
     return send_of
 
@@ -237,7 +237,7 @@ def own_steps(ran: Ran, step: Ints, begin_ns: Ints, end_ns: Ints) -> dict[int, t
       begin_ns: when each step began on the host.
       end_ns: when each step ended on the host.
     """
-    found = {}
+    windows_of = {}
     usual = float(np.median(end_ns - begin_ns)) if len(begin_ns) else 0.0
     for device in np.unique(ran.device[ran.device >= 0]).tolist():
         own = np.flatnonzero((ran.device == device) & (step >= 0))
@@ -248,5 +248,5 @@ def own_steps(ran: Ran, step: Ints, begin_ns: Ints, end_ns: Ints) -> dict[int, t
             step[own], ran.start_ns[own], ran.end_ns[own], len(begin_ns), last_ns
         )
         if windows is not None:
-            found[device] = windows
-    return found
+            windows_of[device] = windows
+    return windows_of

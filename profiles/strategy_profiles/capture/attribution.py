@@ -106,12 +106,12 @@ def attribute(joined: Joined, collectives: CollectiveRows) -> Attribution:
             if not len(mine.node) or joined.is_unknown(index):
                 continue
             rows = _of_device(collectives, index)
-            found = _device_gaps(joined, index, mine, rows, last_ends)
-            gaps.append((index, found))
+            device_gaps = _device_gaps(joined, index, mine, rows, last_ends)
+            gaps.append((index, device_gaps))
             delay = _intervals(mine, DELAY)
             if not core:
                 delay = delay | _delay_elsewhere(joined, replica)
-            cores.append(_device_phases(index, mine, rows, found, host_input, delay))
+            cores.append(_device_phases(index, mine, rows, device_gaps, host_input, delay))
             of_cores.append(_split(joined, replica, core, cores[-1:]))
             for phase in cores[-1].phases[:_NUM_WORKING]:
                 working = working | phase

@@ -320,7 +320,7 @@ def _python_ops(joined: Joined) -> list[Row]:
     wanted = [i for i, op in enumerate(joined.columns.ops) if op in PYTHON_OPS]
     wanted.sort(key=lambda name: is_injected(joined.columns.names[name], joined.columns.ops[name]))
     rows: list[Row] = []
-    told = Intervals.union()
+    covered = Intervals.union()
     for name in wanted:
         at = np.flatnonzero((ops.name == name) & (ops.device >= 0) & (ops.step >= 0))
         for device in np.unique(ops.device[at]).tolist():
@@ -331,16 +331,16 @@ def _python_ops(joined: Joined) -> list[Row]:
                 "detail": joined.columns.ops[name],
                 **_where(joined, device),
             }
-            with_own = told | Intervals.union((ops.start_ns[own], ops.end_ns[own]))
-            new_ns = _within_steps(joined, with_own) - _within_steps(joined, told)
-            told = with_own
-            found = _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
-            rows += [row | {"held_ns": int(new_ns[row["step"]])} for row in found]
+            with_own = covered | Intervals.union((ops.start_ns[own], ops.end_ns[own]))
+            new_ns = _within_steps(joined, with_own) - _within_steps(joined, covered)
+            covered = with_own
+            parts = _by_step(known, ops.step[own], ops.end_ns[own] - ops.start_ns[own])
+            rows += [row | {"held_ns": int(new_ns[row["step"]])} for row in parts]
     return rows
 
 
-def _within_steps(joined: Joined, found: Intervals) -> Ints:
-    return found.length_within(joined.steps.start_ns, joined.steps.end_ns)
+def _within_steps(joined: Joined, intervals: Intervals) -> Ints:
+    return intervals.length_within(joined.steps.start_ns, joined.steps.end_ns)
 
 
 def _debugging_ops(joined: Joined) -> list[Row]:

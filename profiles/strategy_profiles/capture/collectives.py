@@ -119,13 +119,13 @@ def _is_whole(joined: Joined, node: Ints, group: Ints, declared: Ints) -> NDArra
     """
     if not len(node):
         return np.ones(0, bool)
-    found = np.bincount(group)[group]
-    of_node = group_max(groups_by(node), found)
+    num_ranks = np.bincount(group)[group]
+    of_node = group_max(groups_by(node), num_ranks)
     devices = {each.device for each in joined.graph.nodes if each.op in COLLECTIVES}
     has_peers = not all(device.startswith(_WITHOUT_PEERS) for device in devices)
     all_here = (declared > 0) & (declared <= len(devices)) & (not has_peers)
     expected = np.where(all_here, declared, of_node)
-    return found >= group_max(group, expected)
+    return num_ranks >= group_max(group, expected)
 
 
 def _all_started(
@@ -186,13 +186,13 @@ class _NodeTimes:
 
     def _first_of(self, events: _EventsByNode, node: int, times_ns: Ints) -> Ints:
         """Return the time of a node's first event in each step; -1 in a step without one."""
-        found = np.full(self._num_steps, -1, np.int64)
+        first_ns = np.full(self._num_steps, -1, np.int64)
         begin, end = np.searchsorted(events.node, [node, node + 1])
         steps = events.step[begin:end]
         inside = steps >= 0
         # Reversed, so that the first event of a step is written last and is kept.
-        found[steps[inside][::-1]] = times_ns[begin:end][inside][::-1]
-        return found
+        first_ns[steps[inside][::-1]] = times_ns[begin:end][inside][::-1]
+        return first_ns
 
 
 class _EventsByNode(NamedTuple):
@@ -223,8 +223,12 @@ def _executions(
     all_started = np.max(list(starts.values()), axis=0)
     rows = []
     for device, start in starts.items():
-        here = device == reduction.device or device not in reduction.results
-        end = times.end_of(reduction.node) if here else times.received_at(reduction.results[device])
+        is_local = device == reduction.device or device not in reduction.results
+        end = (
+            times.end_of(reduction.node)
+            if is_local
+            else times.received_at(reduction.results[device])
+        )
         steps = np.flatnonzero(seen & (end >= 0))
         same = np.ones(len(steps), np.int64)
         rows.append(

@@ -139,7 +139,7 @@ def to_tables(
         "input_stages": input_stage_table(joined),
         "tensors": tensor_table(joined),
     }
-    return {"spans": spans} | {name: _table(name, found, window) for name, found in columns.items()}
+    return {"spans": spans} | {name: _table(name, own, window) for name, own in columns.items()}
 
 
 def write_tables(tables: dict[str, pa.Table], folder: Path) -> dict[str, dict[str, int]]:

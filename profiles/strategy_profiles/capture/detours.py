@@ -48,12 +48,12 @@ def find_detours(graph: Graph) -> tuple[Detour, ...]:
         and node.send_device in graph.replica_of
         and graph.replica_of.get(node.device) != graph.replica_of[node.send_device]
     }
-    found = [
+    detours = [
         _detour(graph, source, on_device[device], _only_from(graph, source, on_device[device]))
         for source, device in pairs
         if source is not None
     ]
-    return tuple(detour for detour in found if detour is not None)
+    return tuple(detour for detour in detours if detour is not None)
 
 
 def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
@@ -62,25 +62,25 @@ def _only_from(graph: Graph, source: str, nodes: list[Node]) -> list[Node]:
     Starts from all nodes that have inputs, removes those with any other input, and then removes
     their consumers, transitively.
     """
-    here = [node for node in nodes if node.op not in RECEIVES]
-    inputs = {node.index: _data_inputs(graph, node) for node in here}
-    own = {node.index for node in here if _is_at_home(graph, node)}
-    found = {index for index, producers in inputs.items() if producers and index not in own}
-    wrong = [index for index in inputs if index not in found]
+    not_received = [node for node in nodes if node.op not in RECEIVES]
+    inputs = {node.index: _data_inputs(graph, node) for node in not_received}
+    own = {node.index for node in not_received if _is_at_home(graph, node)}
+    away = {index for index, producers in inputs.items() if producers and index not in own}
+    wrong = [index for index in inputs if index not in away]
     wrong += [
         index
-        for index in found
+        for index in away
         if any(n.op in RECEIVES and n.send_device != source for n in inputs[index])
     ]
-    found -= set(wrong)
+    away -= set(wrong)
     while wrong:
         for consumer in graph.consumers.get(wrong.pop(), []):
-            if consumer.index in found and any(
-                n.index not in found for n in _others(inputs[consumer.index])
+            if consumer.index in away and any(
+                n.index not in away for n in _others(inputs[consumer.index])
             ):
-                found.discard(consumer.index)
+                away.discard(consumer.index)
                 wrong.append(consumer.index)
-    return [node for node in here if node.index in found]
+    return [node for node in not_received if node.index in away]
 
 
 def _is_at_home(graph: Graph, node: Node) -> bool:

@@ -55,8 +55,8 @@ def exposed_columns(spans: pa.Table, step: Ints, replica: Ints) -> dict[str, Flo
     known = dict(zip(pairs, np.stack(lengths, 1), strict=True))
     none = np.zeros(2, np.int64)
     rows = zip(step.tolist(), replica.tolist(), strict=True)
-    found = np.array([known.get(row, none) for row in rows], np.int64).reshape(-1, 2) / 1e6
-    return {"communication_ms": found[:, 0], "exposed_ms": found[:, 1]}
+    times_ms = np.array([known.get(row, none) for row in rows], np.int64).reshape(-1, 2) / 1e6
+    return {"communication_ms": times_ms[:, 0], "exposed_ms": times_ms[:, 1]}
 
 
 def _covered(group: Ints, start: Ints, end: Ints, num_groups: int) -> Ints:

@@ -143,5 +143,5 @@ def _send_times(joined: Joined, receive: Ints, issued: Ints, done: Ints) -> Ints
     }
     at = np.flatnonzero(joined.graph.is_send[ops.node])
     wanted = np.asarray([peer.get(int(index), -1) for index in receive], np.int64)
-    found = Occurrences(ops.node[at], ops.start_ns[at]).last_until(wanted, done)
-    return np.where(found >= 0, ops.start_ns[at[found]] if at.size else issued, issued)
+    last = Occurrences(ops.node[at], ops.start_ns[at]).last_until(wanted, done)
+    return np.where(last >= 0, ops.start_ns[at[last]] if at.size else issued, issued)

@@ -128,16 +128,16 @@ class Graph:
     @cached_property
     def by_name(self) -> dict[str, Node | None]:
         """Nodes by name; None if nodes on different devices share the name."""
-        found: dict[str, Node | None] = {}
+        by_name: dict[str, Node | None] = {}
         for node in self.nodes:
-            known = found.setdefault(node.name, node)
+            known = by_name.setdefault(node.name, node)
             if known is not None and known.device != node.device:
-                found[node.name] = None
+                by_name[node.name] = None
             elif known is not None and known.op != node.op:
                 # Keep the node of the lower-numbered function, the step; helper functions reuse
                 # names like `Identity`.
-                found[node.name] = known if known.function < node.function else node
-        return found
+                by_name[node.name] = known if known.function < node.function else node
+        return by_name
 
     @cached_property
     def is_send(self) -> NDArray[np.bool_]:
@@ -163,11 +163,11 @@ class Graph:
     @cached_property
     def consumers(self) -> dict[int, list[Node]]:
         """Nodes that read a node's outputs or wait for it, on the same device, by node."""
-        found: dict[int, list[Node]] = {}
+        consumers: dict[int, list[Node]] = {}
         for node in self.nodes:
             for producer in self.producers(node):
-                found.setdefault(producer.index, []).append(node)
-        return found
+                consumers.setdefault(producer.index, []).append(node)
+        return consumers
 
     @cached_property
     def _producers(self) -> list[list[Node]]:
@@ -184,11 +184,11 @@ class Graph:
     @cached_property
     def readers(self) -> dict[int, list[Node]]:
         """Nodes that read a node's outputs on the same device, by node."""
-        found: dict[int, list[Node]] = {}
+        consumers: dict[int, list[Node]] = {}
         for node in self.nodes:
             for producer in self.data_producers(node):
-                found.setdefault(producer.index, []).append(node)
-        return found
+                consumers.setdefault(producer.index, []).append(node)
+        return consumers
 
     def data_producers(self, node: Node) -> list[Node]:
         """Return the nodes on its device whose outputs a node reads, without control edges."""
@@ -218,17 +218,17 @@ class Graph:
 
     def receives_before(self, node: Node, has_event: Callable[[Node], bool]) -> list[Node]:
         """Return the receives a node depends on through nodes too small to record an event."""
-        found, seen, stack = [], {node.index}, list(self.producers(node))
+        producers, seen, stack = [], {node.index}, list(self.producers(node))
         while stack:
             producer = stack.pop()
             if producer.index in seen:
                 continue
             seen.add(producer.index)
             if producer.op in RECEIVES:
-                found.append(producer)
+                producers.append(producer)
             elif not has_event(producer):
                 stack.extend(self.producers(producer))
-        return found
+        return producers
 
 
 def _source(text: str) -> str:

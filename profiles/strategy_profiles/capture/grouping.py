@@ -17,9 +17,9 @@ def groups_by(*columns: Ints) -> Ints:
     """
     group = np.zeros(len(columns[0]), np.int64)
     for column in columns:
-        names, place = distinct(column)
+        names, code = distinct(column)
         # Numbered again after each column: the product stays below the square of the rows' number.
-        group = distinct(group * len(names) + place)[1]
+        group = distinct(group * len(names) + code)[1]
     return group
 
 

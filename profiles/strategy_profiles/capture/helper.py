@@ -63,7 +63,7 @@ class Job:
         `error`."""
         try:
             calls = None if self.calls is None else {int(k): n for k, n in self.calls.items()}
-            found = convert(
+            converted = convert(
                 Path(self.xplane),
                 Path(self.graph) if self.graph else None,
                 Path(self.folder),
@@ -77,7 +77,7 @@ class Job:
             return {"number": self.number, "error": str(error)}
         except Exception as error:  # a bad capture must not end the helper before the next job
             return {"number": self.number, "error": f"{type(error).__name__}: {error}"}
-        return {"number": self.number, "error": None, **asdict(found)}
+        return {"number": self.number, "error": None, **asdict(converted)}
 
 
 def rehearse() -> None:

@@ -56,11 +56,11 @@ def _rows(joined: Joined, events: Events, paths: dict[int, str]) -> list[tuple[A
     step = steps.of(events.end_ns - 1)
     by_setting = [stage.dataset for stage in stages]
     known = sorted({(path, data or "") for path in paths.values() for data in by_setting})
-    place = {key: at for at, key in enumerate(known)}
+    numbers = {key: at for at, key in enumerate(known)}
     pairs, inverse = np.unique(
         np.stack([events.name, events.key], axis=1), axis=0, return_inverse=True
     )
-    number = np.array([place[paths[name], by_setting[key] or ""] for name, key in pairs.tolist()])
+    number = np.array([numbers[paths[name], by_setting[key] or ""] for name, key in pairs.tolist()])
     stage = number[inverse.reshape(-1)]
     rows = []
     counted = np.flatnonzero(step >= 0)
@@ -71,7 +71,7 @@ def _rows(joined: Joined, events: Events, paths: dict[int, str]) -> list[tuple[A
     bounds = np.searchsorted(members.reshape(-1)[order], np.arange(len(groups) + 1))
     for group, (of_step, of_stage) in enumerate(groups.tolist()):
         at = counted[order[bounds[group] : bounds[group + 1]]]
-        found = [stages[key] for key in events.key[at].tolist()]
+        settings = [stages[key] for key in events.key[at].tolist()]
         path, dataset = known[of_stage]
         rows.append(
             (
@@ -81,20 +81,20 @@ def _rows(joined: Joined, events: Events, paths: dict[int, str]) -> list[tuple[A
                 len(at),
                 float(length[at].sum()) / 1e6,
                 float(own[at].sum()) / 1e6,
-                *_settings(found),
+                *_settings(settings),
             )
         )
     return rows
 
 
-def _settings(found: list[StageSettings]) -> tuple[Any, ...]:
+def _settings(settings: list[StageSettings]) -> tuple[Any, ...]:
     """Return the newest parallelism and buffer, mean number of elements in it, autotuning."""
-    held = [each.buffered for each in found if each.buffered is not None]
+    held = [each.buffered for each in settings if each.buffered is not None]
     return (
-        _last([each.parallelism for each in found]),
-        _last([each.buffer_size for each in found]),
+        _last([each.parallelism for each in settings]),
+        _last([each.buffer_size for each in settings]),
         sum(held) / len(held) if held else None,
-        _last([each.is_autotuned for each in found]),
+        _last([each.is_autotuned for each in settings]),
     )
 
 

@@ -95,8 +95,8 @@ class Occurrences:
             return np.full(len(node), -1, np.int64)
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
         at = np.searchsorted(self._key, node * self._span + offset, side="right") - 1
-        found = (at >= 0) & (self._node[np.maximum(at, 0)] == node)
-        return np.where(found, self.order[np.maximum(at, 0)], -1)
+        is_known = (at >= 0) & (self._node[np.maximum(at, 0)] == node)
+        return np.where(is_known, self.order[np.maximum(at, 0)], -1)
 
     def first_from(self, node: Ints, time_ns: Ints) -> Ints:
         """Return the index of each node's first event at or after the time, or -1."""
@@ -105,9 +105,9 @@ class Occurrences:
         offset = np.clip(time_ns - self._origin + 1, 0, self._span - 1)
         at = np.searchsorted(self._key, node * self._span + offset, side="left")
         inside = np.minimum(at, len(self._key) - 1)
-        found = (at < len(self._key)) & (self._node[inside] == node)
+        is_known = (at < len(self._key)) & (self._node[inside] == node)
         late = time_ns - self._origin + 1 > self._span - 1
-        return np.where(found & ~late, self.order[inside], -1)
+        return np.where(is_known & ~late, self.order[inside], -1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ def launching_calls(kernels: Ints, calls: Ints) -> Ints:
         return np.full(len(kernels), -1, np.int64)
     at = at[np.argsort(calls[at], kind="stable")]
     ids = calls[at]
-    place = np.minimum(np.searchsorted(ids, kernels), len(ids) - 1)
-    is_known = (ids[place] == kernels) & (kernels > 0)
-    return np.where(is_known, at[place], -1)
+    nearest = np.minimum(np.searchsorted(ids, kernels), len(ids) - 1)
+    is_known = (ids[nearest] == kernels) & (kernels > 0)
+    return np.where(is_known, at[nearest], -1)
 
 
 def device_windows(

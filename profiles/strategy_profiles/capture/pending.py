@@ -48,8 +48,8 @@ class Pending(msgspec.Struct, frozen=True):
     def event_of(self, answer: Mapping[str, Any]) -> WindowCaptured:
         """Return the event with the converter's answer."""
         error = answer["error"]
-        found = {} if error else {key: answer[key] for key in _FOUND}
-        fields = msgspec.to_builtins(self.event) | found | {"error": error}
+        values = {} if error else {key: answer[key] for key in _FOUND}
+        fields = msgspec.to_builtins(self.event) | values | {"error": error}
         return converted(fields, WindowCaptured)
 
     def save(self, folder: WorkerFolder) -> None:
@@ -71,13 +71,13 @@ def read_pending(folder: WorkerFolder) -> tuple[list[Pending], list[Path]]:
     run may have been renamed or copied, so all its paths are those in the folder as it is now.
     """
     decode = decoder_of(Pending).decode
-    found, unusable = [], []
+    windows, unusable = [], []
     for path in folder.all_pending():
         try:
-            found.append(_in_folder(decode(read_file(path, _MOST_BYTES)), path, folder))
+            windows.append(_in_folder(decode(read_file(path, _MOST_BYTES)), path, folder))
         except (OSError, ValueError):
             unusable.append(path)
-    return found, unusable
+    return windows, unusable
 
 
 def _in_folder(pending: Pending, path: Path, folder: WorkerFolder) -> Pending:
@@ -109,7 +109,7 @@ def raw_capture(folder: WorkerFolder, number: int) -> Path | None:
     """Return the raw file of a window that is not converted, which may have been moved to where it
     is kept; None if there is none."""
     places = folder.unconverted(number), folder.kept(number)
-    return next((raw for place in places for raw in place.rglob("*.xplane.pb")), None)
+    return next((raw for parent in places for raw in parent.rglob("*.xplane.pb")), None)
 
 
 def _own_file(name: str, folder: WorkerFolder) -> str:

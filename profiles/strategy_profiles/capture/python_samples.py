@@ -62,10 +62,10 @@ def of_samples(samples: PythonSamples, steps: Steps, busy: Intervals) -> list[di
 
 def times_of(samples: PythonSamples, steps: Steps, wanted: str) -> Intervals:
     """Return the times at which the samples say that Python of this kind ran."""
-    found = Intervals.union((np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    covered = Intervals.union((np.zeros(0, np.int64), np.zeros(0, np.int64)))
     for (kind, *_), there, _ in _by_place(samples, steps):
-        found = found | there if kind == wanted else found
-    return found
+        covered = covered | there if kind == wanted else covered
+    return covered
 
 
 def _by_place(
@@ -77,8 +77,8 @@ def _by_place(
     end = np.asarray(samples.at_ns, np.int64)
     start = np.maximum(np.append(end[0] - 1, end[:-1]), end - LONGEST_NS)
     place = np.asarray(samples.place, np.int64)
-    here = np.where(steps.of(end) >= 0, place, -1)
-    place = np.where(here >= 0, here, np.append(-1, here[:-1]))
+    in_step = np.where(steps.of(end) >= 0, place, -1)
+    place = np.where(in_step >= 0, in_step, np.append(-1, in_step[:-1]))
     for index, known in enumerate(samples.places):
         own = place == index
         num_within = np.bincount(steps.of(end[own]) + 1, minlength=len(steps) + 1)[1:]

@@ -52,23 +52,23 @@ def find_reductions(graph: Graph, has_event: Callable[[Node], bool]) -> list[Red
     """Return the reductions of a graph; a partial sum belongs to the reduction that it feeds."""
     candidates = [n for n in graph.nodes if n.op in COMBINERS and _has_foreign_input(graph, n)]
     inner: set[int] = set()
-    found = []
+    sums = []
     for node in candidates:
         contributions: dict[str, Contribution] = {}
         _collect(graph, node, contributions, inner, has_event)
         if len(contributions) > 1:
-            found.append((node, contributions))
+            sums.append((node, contributions))
     reductions = []
     outer = [
-        (node, parts, *_results(graph, node)) for node, parts in found if node.index not in inner
+        (node, parts, *_results(graph, node)) for node, parts in sums if node.index not in inner
     ]
     reduced = {at for node, _, _, reached in outer if node.op == _SUM for at in reached}
     for node, contributions, results, _ in outer:
         if node.op != _SUM and _foreign_inputs(graph, node) <= reduced:
             continue  # unpacks values that are already reduced
         returned = all(d in results for d in contributions if d != node.device)
-        everywhere, here = COMBINERS[node.op]
-        op = _scope_name(node) or (everywhere if returned else here)
+        everywhere, on_one = COMBINERS[node.op]
+        op = _scope_name(node) or (everywhere if returned else on_one)
         reductions.append(
             Reduction(node.index, node.device, op, node.bytes, contributions, results)
         )
@@ -93,12 +93,12 @@ def _foreign_inputs(graph: Graph, node: Node) -> set[int]:
 def _data_inputs(graph: Graph, node: Node) -> list[Node]:
     """Return the producers of a node's inputs, without control edges, through `Identity` ops."""
     names = [text.split(":")[0] for text in node.inputs if not text.startswith("^")]
-    found = []
+    producers = []
     for producer in graph.producers(node):
         if producer.name in names:
             is_copy = producer.op == "Identity"
-            found += _data_inputs(graph, producer) if is_copy else [producer]
-    return found
+            producers += _data_inputs(graph, producer) if is_copy else [producer]
+    return producers
 
 
 def _collect(
@@ -126,17 +126,17 @@ def _collect(
 
 def _nearest_events(graph: Graph, node: Node, has_event: Callable[[Node], bool]) -> list[int]:
     """Return the node if it has events, otherwise its nearest ancestors that have events."""
-    found, seen, stack = [], {node.index}, [node]
+    indices, seen, stack = [], {node.index}, [node]
     while stack:
         current = stack.pop()
         if has_event(current):
-            found.append(current.index)
+            indices.append(current.index)
             continue
         for producer in _data_inputs(graph, current):
             if producer.index not in seen:
                 seen.add(producer.index)
                 stack.append(producer)
-    return found
+    return indices
 
 
 def _results(graph: Graph, node: Node) -> tuple[dict[str, int], set[int]]:
@@ -145,7 +145,7 @@ def _results(graph: Graph, node: Node) -> tuple[dict[str, int], set[int]]:
     Returns the first receive on each device, forwarded ones included, and every node whose output
     is the result.
     """
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     seen, queue = {node.index}, [node]
     while queue:
         current = queue.pop(0)
@@ -154,9 +154,9 @@ def _results(graph: Graph, node: Node) -> tuple[dict[str, int], set[int]]:
             if following is None or following.index in seen:
                 continue
             if following.op in RECEIVES:
-                found.setdefault(following.device, following.index)
+                results.setdefault(following.device, following.index)
             elif following.op not in _SAME_VALUE:
                 continue
             seen.add(following.index)
             queue.append(following)
-    return found, seen
+    return results, seen

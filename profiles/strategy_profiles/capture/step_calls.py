@@ -21,13 +21,13 @@ def steps_of_calls(
     not among them was abandoned: its data had ended. A step of several begins with the first op
     that the call runs once per step; without such an op, the steps get equal parts of the call.
     """
-    found: list[tuple[int, int, int]] = []
+    step_rows: list[tuple[int, int, int]] = []
     for first, start, end in zip(number.tolist(), start_ns.tolist(), end_ns.tolist(), strict=True):
         num_steps = calls.get(first, 0)
         if num_steps:
             bounds = [start, *_later_starts(start, end, num_steps, ops), end]
-            found += [(first + i, bounds[i], bounds[i + 1]) for i in range(num_steps)]
-    columns = np.asarray(found, np.int64).reshape(-1, 3)
+            step_rows += [(first + i, bounds[i], bounds[i + 1]) for i in range(num_steps)]
+    columns = np.asarray(step_rows, np.int64).reshape(-1, 3)
     return columns[:, 0], columns[:, 1], columns[:, 2]
 
 

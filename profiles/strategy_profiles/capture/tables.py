@@ -214,10 +214,10 @@ def _nullable(values: Ints) -> pa.Array:
 
 def _texts(index: Ints, texts: Sequence[str]) -> pa.Array:
     """Return texts by index as a dictionary column; null if the index is -1 or the text empty."""
-    unique, place = np.unique(np.asarray([*texts, ""], dtype=object), return_inverse=True)
-    codes = place[index].astype(np.int32)
+    unique, codes_of = np.unique(np.asarray([*texts, ""], dtype=object), return_inverse=True)
+    codes = codes_of[index].astype(np.int32)
     return pa.DictionaryArray.from_arrays(
-        pa.array(codes, mask=codes == place[-1]), pa.array(list(unique), pa.string())
+        pa.array(codes, mask=codes == codes_of[-1]), pa.array(list(unique), pa.string())
     )
 
 

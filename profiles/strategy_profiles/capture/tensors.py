@@ -99,7 +99,7 @@ def _rows(joined: Joined) -> list[tuple[Any, ...]]:
     step = len(joined.steps) - 1
     ran = _intervals(joined, step)
     lives = _Lifetimes(joined.graph, ran, int(joined.steps.end_ns[step]))
-    found: dict[int, tuple[Node, int, Interval]] = {}
+    buffers: dict[int, tuple[Node, int, Interval]] = {}
     for index in sorted(ran, key=lambda each: ran[each]):
         node = joined.node(index)
         size = _size(joined.graph, node)
@@ -108,15 +108,15 @@ def _rows(joined: Joined) -> list[tuple[Any, ...]]:
         start_ns = ran[index][0]
         if node.op in _IN_PLACE:
             for before in lives.read_by(node):
-                held = found.get(before)
+                held = buffers.get(before)
                 if held and held[1] == size and lives.last_reader(before) == index:
-                    found[before] = held[0], size, (held[2][0], start_ns)
+                    buffers[before] = held[0], size, (held[2][0], start_ns)
                     break
-        found[index] = node, size, (start_ns, max(ran[index][1], lives.end_ns(index)))
+        buffers[index] = node, size, (start_ns, max(ran[index][1], lives.end_ns(index)))
     number = int(joined.steps.number[step])
     return [
         (number, node.device, node.name, node.op, size, *interval)
-        for node, size, interval in found.values()
+        for node, size, interval in buffers.values()
     ]
 
 
@@ -162,7 +162,7 @@ class _Lifetimes:
 
     def read_by(self, node: Node) -> list[int]:
         """Return the nodes that made what `node` reads."""
-        found, stack, seen = [], list(self._graph.data_producers(node)), {node.index}
+        producers, stack, seen = [], list(self._graph.data_producers(node)), {node.index}
         while stack:
             producer = stack.pop()
             if producer.index in seen:
@@ -171,8 +171,8 @@ class _Lifetimes:
             if self._passes_on(producer):
                 stack.extend(self._graph.data_producers(producer))
             else:
-                found.append(producer.index)
-        return found
+                producers.append(producer.index)
+        return producers
 
     def _passes_on(self, node: Node) -> bool:
         return node.op in _PASS_ON or node.index not in self._ran

@@ -20,7 +20,7 @@ _OF_HOSTS = (xspace.OP, xspace.ISSUED, xspace.DONE)
 def with_hosts(whole: XSpaceColumns, parts: Sequence[XSpaceColumns]) -> XSpaceColumns:
     """Return the coordinator's columns with the ops of its hosts."""
     places = {key: i for i, key in enumerate(zip(whole.names, whole.ops, strict=True))}
-    found = {kind: [events] for kind, events in whole.by_kind.items()}
+    events_of = {kind: [events] for kind, events in whole.by_kind.items()}
     for part in parts:
         names = [
             places.setdefault(key, len(places)) for key in zip(part.names, part.ops, strict=True)
@@ -28,8 +28,8 @@ def with_hosts(whole: XSpaceColumns, parts: Sequence[XSpaceColumns]) -> XSpaceCo
         index = np.asarray(names, np.int64)
         for kind in _OF_HOSTS:
             events = _while_on(part.events(kind), whole)
-            found.setdefault(kind, []).append(replace(events, name=index[events.name]))
-    by_kind = {kind: xspace.concatenate(events) for kind, events in found.items()}
+            events_of.setdefault(kind, []).append(replace(events, name=index[events.name]))
+    by_kind = {kind: xspace.concatenate(events) for kind, events in events_of.items()}
     if xspace.STEP in by_kind:
         by_kind[xspace.STEP] = _inside(by_kind[xspace.STEP], parts)
     return XSpaceColumns(

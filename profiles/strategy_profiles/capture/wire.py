@@ -83,7 +83,7 @@ def read_integer_stats(
     `positions` are where the events' stats begin. Stats of other types than `types` are skipped:
     with `STAT_NUMBERS`, a text such as `unavailable` in a number's place is missing.
     """
-    found = {stat: np.full(len(positions), -1, np.int64) for stat in wanted}
+    stats = {stat: np.full(len(positions), -1, np.int64) for stat in wanted}
     at = positions.copy()
     going = np.flatnonzero(at < ends)
     while going.size:
@@ -94,11 +94,11 @@ def read_integer_stats(
         stat_ids, value_at = read_varints(buffer, begin + 1)
         readable = has_id & np.isin(buffer[value_at], types) & (value_at < at[going])
         values, _ = read_varints(buffer, value_at + 1)
-        for stat, column in found.items():
+        for stat, column in stats.items():
             match = readable & (stat_ids == stat)
             column[going[match]] = values[match]
             # proto3 omits a zero: the stat is present without a value.
             zero = has_id & (stat_ids == stat) & (value_at >= at[going])
             column[going[zero]] = 0
         going = going[at[going] < ends[going]]
-    return found
+    return stats

@@ -90,8 +90,8 @@ def classes_of(messages: Messages) -> Callable[[str], Any]:
 
     @cache
     def message_class(name: str) -> Any:
-        found = pool.FindMessageTypeByName(f"strategy_lab.{name}")
-        return message_factory.GetMessageClass(found)
+        descriptor = pool.FindMessageTypeByName(f"strategy_lab.{name}")
+        return message_factory.GetMessageClass(descriptor)
 
     return message_class
 

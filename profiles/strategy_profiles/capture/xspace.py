@@ -139,7 +139,7 @@ def decode(data: bytes) -> XSpaceColumns:
             _read_host_plane(plane, start_ns, names, parts, columns)
         else:
             columns.device_events[device[1]] = _read_device_plane(plane, start_ns, names, columns)
-    columns.by_kind = {kind: concatenate(found) for kind, found in parts.items()}
+    columns.by_kind = {kind: concatenate(own) for kind, own in parts.items()}
     return columns
 
 
@@ -151,11 +151,11 @@ class _Names:
         self._index: dict[tuple[str, str], int] = {}
 
     def index(self, name: str, op: str) -> int:
-        found = self._index.setdefault((name, op), len(self._columns.names))
-        if found == len(self._columns.names):
+        number = self._index.setdefault((name, op), len(self._columns.names))
+        if number == len(self._columns.names):
             self._columns.names.append(name)
             self._columns.ops.append(op)
-        return found
+        return number
 
 
 def _profile_time_ns(space: Any, name: bytes) -> int:
@@ -230,19 +230,19 @@ def _read_host_plane(
             at = np.flatnonzero(kinds == kind)
             if at.size:
                 own = batch.take(at)
-                found = _read_kind(kind, own, ids[at], after[at], meaning, names)
+                events = _read_kind(kind, own, ids[at], after[at], meaning, names)
                 if kind == STAGE:
                     key = _stage_settings(own, after[at], meaning, columns.stages)
-                    found = replace(found, key=key)
-                parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(found)
+                    events = replace(events, key=key)
+                parts.setdefault(OP if kind == _COLLECTIVE else kind, []).append(events)
 
 
 def _have(stat: int, batch: _Batch, after: Ints) -> NDArray[np.bool_]:
     """Return which events have an integer stat. A launch has no other mark: CUPTI names it after
     the kernel, and ROCm after the call."""
     stats_at = wire.read_event_times(batch.buffer, after, batch.ends)[2]
-    found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
-    return np.asarray(found[stat] > 0, bool)
+    stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
+    return np.asarray(stats[stat] > 0, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +300,8 @@ def _read_kind(
     name, key = meaning.name[ids], np.full(len(ids), -1, np.int64)
     stat = meaning.stat_ids.get(_KEYS.get(kind, ""))
     if stat is not None:
-        found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
-        key = found[stat]
+        stats = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, (stat,))
+        key = stats[stat]
     if kind in (ISSUED, DONE):
         name = _async_names(batch.buffer, stats_at, batch.ends, meaning, names)
     return Events(
@@ -323,8 +323,8 @@ def _stage_settings(
     columns = []
     for stats, types in ((numbers, wire.STAT_NUMBERS), (words, wire.STAT_REFERENCES)):
         ids = tuple(meaning.stat_ids.get(stat, -2 - at) for at, stat in enumerate(stats))
-        found = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, ids, types)
-        columns += [found[each] for each in ids]
+        values = wire.read_integer_stats(batch.buffer, stats_at, batch.ends, ids, types)
+        columns += [values[each] for each in ids]
     distinct, inverse = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     first = len(known)
     for row in distinct.tolist():
@@ -347,8 +347,8 @@ def _async_names(
     """Return the name index of the node of each asynchronous start or done event."""
     stats = meaning.stat_ids
     wanted = (stats.get(event_names.NODE, -2), stats.get(event_names.KERNEL, -2))
-    found = wire.read_integer_stats(buffer, stats_at, ends, wanted)
-    node, op = found[wanted[0]], found[wanted[1]]
+    codes = wire.read_integer_stats(buffer, stats_at, ends, wanted)
+    node, op = codes[wanted[0]], codes[wanted[1]]
     width = int(op.max()) + 2
     pairs, inverse = np.unique((node + 1) * width + op + 1, return_inverse=True)
     text = meaning.stat_text
@@ -374,19 +374,19 @@ def _read_device_plane(
     columns.num_events += derived
     columns.num_dropped += derived
     kinds = {e.key: e.value.name.decode("utf-8", "replace") for e in plane.event_metadata}
-    found = []
+    parts = []
     for batch in _batches(lines, profile_start_ns):
         columns.num_events += len(batch.positions)
-        found.append(_executed(batch, kinds, meaning, names))
-    if not found:
+        parts.append(_executed(batch, kinds, meaning, names))
+    if not parts:
         none = np.zeros(0, np.int64)
         return Executed(_empty(), none, none, none, none)
     columns_of = {
-        each.name: np.concatenate([getattr(part, each.name) for part in found])
+        each.name: np.concatenate([getattr(part, each.name) for part in parts])
         for each in fields(Executed)
         if each.name != "events"
     }
-    return Executed(events=concatenate(part.events for part in found), **columns_of)
+    return Executed(events=concatenate(part.events for part in parts), **columns_of)
 
 
 def _num_events(line: Any) -> int:
@@ -450,12 +450,12 @@ def _empty() -> Events:
 
 def concatenate(parts: Iterable[Events]) -> Events:
     """Concatenate the events of several captures, or of parts of one."""
-    found = list(parts)
-    if not found:
+    present = list(parts)
+    if not present:
         return _empty()
     return Events(
         *(
-            np.concatenate([getattr(part, column.name) for part in found])
+            np.concatenate([getattr(part, column.name) for part in present])
             for column in fields(Events)
         )
     )

@@ -99,10 +99,10 @@ class Clocks(Struct, frozen=True):
     def groups(self, workers: Ints) -> Ints:
         """Return, for each entry of `workers`, the group in which its times can be compared."""
         known = {number: clock.group for number, clock in self.workers.items()}
-        names, place = np.unique(workers, return_inverse=True)
+        names, index = np.unique(workers, return_inverse=True)
         # A worker without a clock gets a group of its own.
-        found = [known.get(name, -1 - name) for name in names.tolist()]
-        return np.array(found, np.int64)[place]
+        groups = [known.get(name, -1 - name) for name in names.tolist()]
+        return np.array(groups, np.int64)[index]
 
     @property
     def has_offsets(self) -> bool:
@@ -114,57 +114,57 @@ def estimate_clocks(sources: Sequence[EventSource]) -> Clocks:
     """Return the clocks of the workers that wrote `sources`."""
     numbers = sorted({source.worker for source in sources if source.worker is not None})
     hosts = {number: _host(sources, number) for number in numbers}
-    told = {number: _measurements(sources, number) for number in numbers}
-    named = [event.reference for events in told.values() for event in events]
+    measurements = {number: _measurements(sources, number) for number in numbers}
+    named = [event.reference for events in measurements.values() for event in events]
     reference = named[0] if named and named[0] in numbers else min(numbers, default=0)
-    found = {
-        number: _clock(number, reference, hosts, told[number], _own_group(number, hosts))
+    clocks = {
+        number: _clock(number, reference, hosts, measurements[number], _own_group(number, hosts))
         for number in numbers
     }
-    return Clocks(reference, _with_hosts_clock(found, hosts))
+    return Clocks(reference, _with_hosts_clock(clocks, hosts))
 
 
 def _clock(
     worker: int,
     reference: int,
     hosts: Mapping[int, str | None],
-    told: Sequence[ClockMeasured],
+    measurements: Sequence[ClockMeasured],
     own_group: int,
 ) -> WorkerClock:
     if worker == reference:
         return WorkerClock(worker, "reference", None, None, 0)
-    measured = _line(told)
+    measured = _line(measurements)
     is_same_host = hosts[worker] is not None and hosts[worker] == hosts.get(reference)
     if is_same_host and not _contradicts(measured):
         return WorkerClock(worker, "same host", None, measured, 0)
     if measured is not None:
         return WorkerClock(worker, "measured", measured, measured, 0)
-    reasons = [event.reason for event in told if event.reason]
+    reasons = [event.reason for event in measurements if event.reason]
     reason = reasons[-1] if reasons else "it exchanged no messages with the reference worker"
     return WorkerClock(worker, None, None, None, own_group, reason)
 
 
 def _with_hosts_clock(
-    found: Mapping[int, WorkerClock], hosts: Mapping[int, str | None]
+    clocks: Mapping[int, WorkerClock], hosts: Mapping[int, str | None]
 ) -> dict[int, WorkerClock]:
     """Give workers without a measurement the clock of a measured worker on the same host."""
     measured = {
         hosts[number]: clock.line
-        for number, clock in found.items()
+        for number, clock in clocks.items()
         if clock.source == "measured" and hosts[number] is not None
     }
     complete = {}
-    for number, clock in found.items():
+    for number, clock in clocks.items():
         line = measured.get(hosts[number]) if clock.source is None else None
         taken = replace(clock, source="measured", line=line, group=0, reason=None)
         complete[number] = taken if line is not None else clock
     return complete
 
 
-def _line(told: Sequence[ClockMeasured]) -> ClockLine | None:
+def _line(measurements: Sequence[ClockMeasured]) -> ClockLine | None:
     sound = [
         (event.measured_ns, event.offset_ns, event.uncertainty_ns)
-        for event in told
+        for event in measurements
         if event.offset_ns is not None and event.uncertainty_ns is not None
     ]
     return fit_line(*np.array(sound, np.int64).T) if sound else None
@@ -191,12 +191,12 @@ def _host(sources: Sequence[EventSource], worker: int) -> str | None:
 
     Containers on one host share the kernel and its clock.
     """
-    found = None
+    name = None
     for source in sources:
         if source.worker == worker:
             for event in source.of_kind(Environment):
-                found = event.host.boot or event.host.name or found
-    return found
+                name = event.host.boot or event.host.name or name
+    return name
 
 
 def _own_group(worker: int, hosts: Mapping[int, str | None]) -> int:

@@ -89,6 +89,6 @@ def _stat(path: Path) -> os.stat_result:
         raise RefusedFileError("it is a link that leads to itself", path) from None
 
 
-def _check_kind(found: os.stat_result, path: Path) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise RefusedFileError(f"it is not a file, but {kind_of(found.st_mode)}", path)
+def _check_kind(status: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise RefusedFileError(f"it is not a file, but {kind_of(status.st_mode)}", path)

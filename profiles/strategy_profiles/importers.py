@@ -76,12 +76,12 @@ def _unpack(packed: zipfile.ZipFile, path: Path, folder: Path) -> None:
 
 def _place(name: str, path: Path) -> PurePosixPath:
     """Return where a member belongs. A link is written as the file whose text is its target."""
-    place = PurePosixPath(name.replace("\\", "/"))
-    if not 0 < len(place.parts) <= MOST_DEEP:
+    inner = PurePosixPath(name.replace("\\", "/"))
+    if not 0 < len(inner.parts) <= MOST_DEEP:
         raise LabError(f"{path.name} holds a file with no name, or in over {MOST_DEEP} folders")
-    if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
+    if inner.is_absolute() or ".." in inner.parts or ":" in inner.parts[0]:
         raise LabError(f"{path.name} holds a file outside of its folder: {name}")
-    return place
+    return inner
 
 
 def _copy(source: IO[bytes], target: IO[bytes], most: int) -> int:

@@ -29,9 +29,9 @@ def predicted_step(runs: Sequence[Profile], num_replicas: int) -> Interval | Non
     """Return the interval of the first predictor that has one; None if there is none."""
     for each in loaded("predictors", Predictor)[0].values():
         try:
-            found: Interval | None = each.predict(runs, num_replicas)
+            predicted: Interval | None = each.predict(runs, num_replicas)
         except LabError:
             continue
-        if found is not None:
-            return found
+        if predicted is not None:
+            return predicted
     return None

@@ -50,10 +50,10 @@ class Registered(Struct, frozen=True):
 
     def _object(self) -> Any:
         module, _, names = self.value.partition(":")
-        found: Any = import_module(module)
+        obj: Any = import_module(module)
         for name in filter(None, names.split(".")):
-            found = getattr(found, name)
-        return found
+            obj = getattr(obj, name)
+        return obj
 
 
 def registered(group: str) -> dict[str, Registered]:
@@ -61,9 +61,9 @@ def registered(group: str) -> dict[str, Registered]:
 
     If two packages use one name, the lab's own comes first, and then the order of the alphabet.
     """
-    found = [item for item in every_entry(tuple(sys.path)) if item.group == group]
-    found.sort(key=lambda item: (item.package != LAB, item.package))
-    return {item.name: item for item in reversed(found)}
+    entries = [item for item in every_entry(tuple(sys.path)) if item.group == group]
+    entries.sort(key=lambda item: (item.package != LAB, item.package))
+    return {item.name: item for item in reversed(entries)}
 
 
 def loaded(group: str, kind: type | tuple[type, ...]) -> tuple[dict[str, Any], dict[str, LabError]]:
@@ -71,12 +71,12 @@ def loaded(group: str, kind: type | tuple[type, ...]) -> tuple[dict[str, Any], d
     objects, errors = {}, {}
     for name, item in registered(group).items():
         try:
-            found = item.load()
+            one = item.load()
         except LabError as error:
             errors[name] = error
             continue
-        if isinstance(found, kind):
-            objects[name] = found
+        if isinstance(one, kind):
+            objects[name] = one
         else:
             errors[name] = _wrong_kind(item, kind)
     return objects, errors

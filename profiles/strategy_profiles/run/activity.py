@@ -138,17 +138,17 @@ class Activity:
             return TRACING
         return _SENTENCES[state]
 
-    def take(self, told: WrittenEvent) -> None:
+    def take(self, written: WrittenEvent) -> None:
         """Update from an event of the leader, worker 0, or of a launcher."""
-        event = told.event
-        if told.worker is None:
-            self._take_from_launcher(told)
-        if told.worker:
+        event = written.event
+        if written.worker is None:
+            self._take_from_launcher(written)
+        if written.worker:
             return
         match event:
             case SegmentOpened():
                 self._is_traced = self._has_graph = False
-                self._opened = told.generation or 0, event.at_ns
+                self._opened = written.generation or 0, event.at_ns
                 self._unconverted = self._epoch_ending = None
             case EpochEnding():
                 self._epoch_ending = event
@@ -169,8 +169,8 @@ class Activity:
                 if command == "stop":
                     self._stop_ns = (self._stop_ns or event.at_ns) if status == "applied" else None
 
-    def _take_from_launcher(self, told: WrittenEvent) -> None:
-        event = told.event
+    def _take_from_launcher(self, written: WrittenEvent) -> None:
+        event = written.event
         if isinstance(event, CommandSent) and event.command == "stop":
             self._stop_ns = self._stop_ns or event.at_ns
         elif isinstance(event, CommandSent):

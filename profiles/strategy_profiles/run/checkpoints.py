@@ -50,9 +50,9 @@ def last_saved_state(run: Path, generation: int | None = None) -> SavedState | N
         return None
     for folder in reversed(folders):
         if generation is None or folder.generation <= generation:
-            found = _read(folder.checkpoint)
-            if found is not None:
-                return found
+            checkpoint = _read(folder.checkpoint)
+            if checkpoint is not None:
+                return checkpoint
     return None
 
 

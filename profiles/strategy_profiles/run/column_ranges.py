@@ -30,7 +30,7 @@ def ranges_of(kind: type[Recorded]) -> dict[str, Range]:
     """Return the range of each numeric field of an event; of marks, that of the times."""
     described: Any = msgspec.inspect.type_info(kind)
     ranges = {field.name: _range_of(field.type) for field in described.fields}
-    return {name: found for name, found in ranges.items() if found is not None}
+    return {name: bounds for name, bounds in ranges.items() if bounds is not None}
 
 
 def is_within(values: npt.NDArray[Any], allowed: Range) -> bool:

@@ -65,10 +65,10 @@ def leave_command(run: Path, command: str, changes: Mapping[str, Any] | None = N
     if folder.is_symlink():  # a stranger's run would have this user write where it leads
         raise RunFolderError(f"{folder} is a link: no command is written to where it leads")
     draft = folder / f".{uuid.uuid4().hex}"
-    told = {"command": command, **({} if changes is None else {"changes": dict(changes)})}
+    content = {"command": command, **({} if changes is None else {"changes": dict(changes)})}
     try:
         folder.mkdir(exist_ok=True)
-        draft.write_text(json.dumps(told) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(content) + "\n", encoding="utf-8")
         number = max(_numbers(folder), default=0)
         while True:
             number += 1
@@ -108,10 +108,10 @@ def _numbers(folder: Path) -> list[int]:
 
 def _read(run: Path, number: int) -> LeftCommand:
     try:
-        found = _CONTENT.decode(read_file(command_file(run, number), LONGEST_LINE_BYTES))
+        content = _CONTENT.decode(read_file(command_file(run, number), LONGEST_LINE_BYTES))
     except (OSError, ValueError):
         return LeftCommand(number)
-    return LeftCommand(number, found.command, found.changes)
+    return LeftCommand(number, content.command, content.changes)
 
 
 def why_unheard(run: Path) -> str | None:

@@ -55,8 +55,8 @@ class EventSource:
             for event in self.events:
                 self._sorted.setdefault(type(event), []).append(event)
             self._sorted[None] = len(self.events)
-        found: list[Kind] = self._sorted.get(kind, [])
-        return found
+        events: list[Kind] = self._sorted.get(kind, [])
+        return events
 
     @property
     def notes(self) -> list[str]:
@@ -73,11 +73,11 @@ class EventSource:
         """Time of the first event on the writer's clock; 0 without events."""
         return min(self._at_ns(0), default=0)
 
-    def _at_ns(self, place: int) -> list[int]:
+    def _at_ns(self, index: int) -> list[int]:
         """Return the time of the event, the step and the sample at a place, of those there are."""
-        events = [self.events[place].at_ns] if self.events else []
+        events = [self.events[index].at_ns] if self.events else []
         columns = (self.steps.at_ns, self.memory.at_ns)
-        return events + [int(at_ns[place]) for at_ns in columns if len(at_ns)]
+        return events + [int(at_ns[index]) for at_ns in columns if len(at_ns)]
 
 
 def read_sources(run: Path) -> tuple[EventSource, ...]:
@@ -86,14 +86,14 @@ def read_sources(run: Path) -> tuple[EventSource, ...]:
     Raises RunFolderError if the folder cannot be read.
     """
     try:
-        found = [read_source(run, path) for path in launcher_files(run)]
-        found += [
+        sources = [read_source(run, path) for path in launcher_files(run)]
+        sources += [
             read_source(run, folder.events, folder.worker, folder.generation)
             for folder in worker_folders(run)
         ]
     except OSError as error:
         raise RunFolderError(f"The run folder {run} cannot be read: {error.strerror}") from error
-    return tuple(source for source in found if source is not None)
+    return tuple(source for source in sources if source is not None)
 
 
 def source_of(
@@ -158,7 +158,7 @@ def _in_order(source: EventSource) -> EventSource:
     events, steps, memory = (np.argsort(each, kind="stable") for each in lines)
     return replace(
         source,
-        events=[source.events[place] for place in events],
+        events=[source.events[index] for index in events],
         steps=source.steps.in_order(steps),
         memory=source.memory.only(memory),
         num_misplaced=num_misplaced,

@@ -153,19 +153,19 @@ def read_lines(path: Path, cursor: int, most_bytes: float = math.inf) -> tuple[b
 
     Stops at the first line's end after `most_bytes`, or up to a mebibyte later.
     """
-    found, begin = [], cursor
+    lines, begin = [], cursor
     try:
         with open_file(path) as file:
             file.seek(cursor)
             for chunk, end in read_chunks(file, LeftOut()):
                 whole = chunk[: chunk.rfind(b"\n") + 1]
-                found.append(whole)
+                lines.append(whole)
                 cursor = end - (len(chunk) - len(whole))
                 if cursor - begin >= most_bytes:
                     break
     except FileNotFoundError:
         return b"", cursor
-    return b"".join(found), cursor
+    return b"".join(lines), cursor
 
 
 def read_end(path: Path, cursor: int, most_bytes: int) -> bytes:

@@ -28,23 +28,23 @@ def identity_of(run: Path) -> str | None:
     beginning of the first event file.
     """
     try:
-        found = _evidence(run)
+        evidence = _evidence(run)
     except OSError:
         return None
-    return hashlib.sha256(found.encode()).hexdigest()[:16] if found else None
+    return hashlib.sha256(evidence.encode()).hexdigest()[:16] if evidence else None
 
 
 def _evidence(run: Path) -> str:
     try:
-        found = (run / RUN_FILE).stat()
+        status = (run / RUN_FILE).stat()
     except FileNotFoundError:
         return _first_event(run)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return _first_event(run)
-    state = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     # File times have a coarse resolution: a file that changed a moment ago can change again without
     # a new time, so do not cache its contents.
-    is_settled = time.time_ns() - found.st_ctime_ns > _SETTLED_NS
+    is_settled = time.time_ns() - status.st_ctime_ns > _SETTLED_NS
     return _settled_evidence(run, *state) if is_settled else _of_run_file(run, *state)
 
 

@@ -33,10 +33,10 @@ def injected_delays(segment: SegmentOpened) -> dict[int, float]:
     """
     per_worker = segment.num_replicas // max(1, segment.num_workers)
     inject = segment.spec.get("inject")
-    found = {}
+    delays = {}
     for delay in inject if isinstance(inject, list | tuple) else ():
         try:
-            found[delay.get("worker", 0) * per_worker + delay["replica"]] = float(delay["ms"])
+            delays[delay.get("worker", 0) * per_worker + delay["replica"]] = float(delay["ms"])
         except (AttributeError, KeyError, TypeError, ValueError):
             continue
-    return {replica: ms for replica, ms in found.items() if 0 < ms < _LONGEST_MS}
+    return {replica: ms for replica, ms in delays.items() if 0 < ms < _LONGEST_MS}

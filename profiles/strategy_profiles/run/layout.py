@@ -86,7 +86,7 @@ class WorkerFolder(Struct, frozen=True, order=True):
     def all_unconverted(self) -> list[int]:
         """Return the numbers of the windows of which something is not converted."""
         paths = [*self.path.glob(".window-*"), *self.all_pending()]
-        return sorted({int(found[1]) for path in paths if (found := _NUMBER.match(path.name))})
+        return sorted({int(match[1]) for path in paths if (match := _NUMBER.match(path.name))})
 
     def all_pending(self) -> list[Path]:
         return sorted(self.path.glob(".pending-*.json"))
@@ -109,12 +109,12 @@ def launcher_file(run: Path, process: int = 0) -> Path:
 
 def launcher_files(run: Path) -> list[Path]:
     """Return the existing event files of launchers, by process."""
-    found = {0: run / LAUNCHER_EVENTS} if (run / LAUNCHER_EVENTS).exists() else {}
+    files = {0: run / LAUNCHER_EVENTS} if (run / LAUNCHER_EVENTS).exists() else {}
     for path in run.iterdir():
         match = _LAUNCHER.fullmatch(path.name)
         if match:
-            found[int(match[1])] = path
-    return [found[process] for process in sorted(found)]
+            files[int(match[1])] = path
+    return [files[process] for process in sorted(files)]
 
 
 def commands_folder(run: Path) -> Path:
@@ -132,9 +132,9 @@ def worker_folder(run: Path, worker: int, generation: int = 0) -> WorkerFolder:
 
 def worker_folders(run: Path) -> Iterator[WorkerFolder]:
     """Return the existing worker folders, by worker, then generation."""
-    found = []
+    folders = []
     for path in run.iterdir():
         match = _WORKER.fullmatch(path.name)
         if match and path.is_dir():
-            found.append(WorkerFolder(path, int(match[1]), int(match[2])))
-    return iter(sorted(found, key=lambda folder: (folder.worker, folder.generation)))
+            folders.append(WorkerFolder(path, int(match[1]), int(match[2])))
+    return iter(sorted(folders, key=lambda folder: (folder.worker, folder.generation)))

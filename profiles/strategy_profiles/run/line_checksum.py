@@ -22,9 +22,9 @@ def sealed(line: bytes) -> bytes:
 
 def is_sound(line: bytes) -> bool:
     """Return whether a line has the checksum of its bytes, or has none."""
-    body, found, rest = line.rpartition(_START)
+    body, separator, rest = line.rpartition(_START)
     # A rewritten line has the key elsewhere.
-    return rest == b'%08x"}' % zlib.crc32(body) if found else _KEY not in line
+    return rest == b'%08x"}' % zlib.crc32(body) if separator else _KEY not in line
 
 
 def are_sound(lines: bytes) -> bool:

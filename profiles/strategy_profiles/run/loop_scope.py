@@ -20,8 +20,8 @@ def loop_in(name: str) -> str | None:
     """Return the outermost loop that an op belongs to, whatever the replica; None without one."""
     if "/body/_" not in name and "/cond/_" not in name:
         return None  # as most ops
-    found = _LOOP.match(plain(name))
-    return (found["of"] or found["loop"]) if found else None
+    match = _LOOP.match(plain(name))
+    return (match["of"] or match["loop"]) if match else None
 
 
 def plain(name: str) -> str:

@@ -85,8 +85,8 @@ class Program(Struct, frozen=True):
 
 def program_of(script: str, arguments: Sequence[str], command: Sequence[str]) -> Program:
     """Return what is kept of a program: `command` is how it was started, without arguments."""
-    told = "\0".join((script, *arguments)).encode(errors="surrogateescape")
-    digest = hashlib.sha256(told).hexdigest()[:_DIGITS] if arguments else ""
+    command_line = "\0".join((script, *arguments)).encode(errors="surrogateescape")
+    digest = hashlib.sha256(command_line).hexdigest()[:_DIGITS] if arguments else ""
     return Program(_cut(script), digest, _cut(shlex.join(command)))
 
 

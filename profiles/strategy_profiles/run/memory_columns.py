@@ -87,15 +87,15 @@ _RANGES = ranges_of(MemorySampled)
 def _numbered(texts: Iterable[str]) -> tuple[Ints, Names]:
     """Return the texts as numbers, and the text of each number."""
     numbers: dict[str, int] = {}
-    found = [numbers.setdefault(text, len(numbers)) for text in texts]
-    return np.array(found, np.int64), tuple(numbers)
+    codes = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return np.array(codes, np.int64), tuple(numbers)
 
 
 def _renumbered(parts: Sequence[tuple[Ints, Names]]) -> tuple[Ints, Names]:
     """Return the numbers of all parts as numbers of the same texts."""
     numbers: dict[str, int] = {}
     columns = []
-    for found, names in parts:
+    for codes, names in parts:
         own = [numbers.setdefault(name, len(numbers)) for name in names]
-        columns.append(np.array(own, np.int64)[found])
+        columns.append(np.array(own, np.int64)[codes])
     return np.concatenate(columns), tuple(numbers)

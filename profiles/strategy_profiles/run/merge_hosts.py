@@ -94,7 +94,7 @@ def _read(folder: Path) -> _Piece:
             f"{folder} is not one host's part of a run: its run.json names no cluster",
             advice="Name folders that `strategy-lab worker -o` wrote",
         )
-    workers = tuple(found for found in worker_folders(folder) if not found.path.is_symlink())
+    workers = tuple(worker for worker in worker_folders(folder) if not worker.path.is_symlink())
     sources = [source for source in read_sources(folder) if source.last_ns]
     if not workers or not sources:
         raise RunFolderError(
@@ -110,11 +110,11 @@ def _read(folder: Path) -> _Piece:
 
 def _check_has_contents(path: Path) -> None:
     """Raise RunFolderError for a large sparse file: a copy of it could fill the disk."""
-    found = path.stat()
-    on_disk = 512 * found.st_blocks
-    if found.st_size > _LARGEST_HOLE and on_disk < found.st_size // 2:
+    status = path.stat()
+    on_disk = 512 * status.st_blocks
+    if status.st_size > _LARGEST_HOLE and on_disk < status.st_size // 2:
         raise RunFolderError(
-            f"{path} is damaged: {found.st_size:,} bytes long, of which the disk holds {on_disk:,}"
+            f"{path} is damaged: {status.st_size:,} bytes long, of which the disk holds {on_disk:,}"
         )
 
 

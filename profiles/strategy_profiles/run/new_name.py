@@ -40,10 +40,10 @@ def numbered_name(runs: Path, parts: Sequence[str]) -> str:
     # `run --repeat` and `sweep` add to a name: `mirrored-1-a-2`, `mirrored-1.repeat.json`.
     numbered = re.compile(re.escape(stem) + r"-([0-9]{1,9})(?:[-.].*)?")
     try:
-        found = [numbered.fullmatch(path.name) for path in runs.iterdir()]
+        matches = [numbered.fullmatch(path.name) for path in runs.iterdir()]
     except OSError:
-        found = []  # no run yet
-    return f"{stem}-{1 + max((int(match[1]) for match in found if match), default=0)}"
+        matches = []  # no run yet
+    return f"{stem}-{1 + max((int(match[1]) for match in matches if match), default=0)}"
 
 
 def run_file(folder: Path) -> Path:

@@ -174,13 +174,13 @@ class ProcessHistory:
     def restarts(self) -> list[tuple[Process, Process]]:
         """Each process that ended early and was launched again, with the process after it."""
         after: dict[int, Process] = {}
-        found = []
+        replaced = []
         for _, process in sorted(self._known.items(), reverse=True):
             if process.worker in after and process.state in ENDED_EARLY:
-                found.append((process, after[process.worker]))
+                replaced.append((process, after[process.worker]))
             if process.is_launched:
                 after[process.worker] = process
-        return found[::-1]
+        return replaced[::-1]
 
     def arriving(self) -> list[Process]:
         """The processes that have yet to take over: the launcher records those that have."""

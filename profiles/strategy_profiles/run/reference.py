@@ -69,13 +69,13 @@ says so.
 def structs() -> dict[str, type[Struct]]:
     """Title and class of every section."""
     nested = {
-        name: found
+        name: kind
         for module in (event_parts, manifest)
-        for name, found in vars(module).items()
-        if isinstance(found, type)
-        and issubclass(found, Struct)
-        and found.__module__ == module.__name__
-        and found is not manifest.RunIdentity
+        for name, kind in vars(module).items()
+        if isinstance(kind, type)
+        and issubclass(kind, Struct)
+        and kind.__module__ == module.__name__
+        and kind is not manifest.RunIdentity
     }
     events = {f"`{kind_of(event)}`": event for event in get_args(Event)}
     return {"`run.json`": manifest.RunIdentity, **events, **nested}

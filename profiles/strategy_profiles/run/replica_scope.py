@@ -14,8 +14,8 @@ _SCOPE = re.compile(r"(?:^|(?<=/))replica_(\d{1,5})(?:/|$)")
 
 def replica_in(name: str) -> int | None:
     """Return the replica whose scope is part of an op's name; None without such a part."""
-    found = _SCOPE.search(name)
-    return int(found[1]) if found else None
+    match = _SCOPE.search(name)
+    return int(match[1]) if match else None
 
 
 def without_replica(name: str) -> str:

@@ -13,10 +13,10 @@ def earlier_runs(run: Path) -> list[Path]:
     if own is None or own.program is None:
         return []
     beside = [path for path in run.resolve().parent.iterdir() if path.name[:1] != "."]
-    known = [(path, found) for path in beside if (found := read_run_file(path))]
+    known = [(path, run_file) for path in beside if (run_file := read_run_file(path))]
     earlier = [
-        (found.created_ns, path)
-        for path, found in known
-        if found.created_ns < own.created_ns and own.program.is_same(found.program)
+        (run_file.created_ns, path)
+        for path, run_file in known
+        if run_file.created_ns < own.created_ns and own.program.is_same(run_file.program)
     ]
     return [path for _, path in sorted(earlier, reverse=True)]

@@ -119,11 +119,11 @@ def living_workers(
     `now_ns` as for `status_of`.
     """
     processes = [each for each in read_processes(sources).latest() if each.verdict is None]
-    here = _checkable(processes)
-    found = {each.worker for each in here if each.pid and (alive or _alive_here)(_name(each))}
+    local = _checkable(processes)
+    workers = {each.worker for each in local if each.pid and (alive or _alive_here)(_name(each))}
     now = now_ns()
-    elsewhere = [each for each in processes if each not in here and not each.is_over]
-    return found | {each.worker for each in elsewhere if now - each.last_ns < _SIGN_OF_LIFE_NS}
+    elsewhere = [each for each in processes if each not in local and not each.is_over]
+    return workers | {each.worker for each in elsewhere if now - each.last_ns < _SIGN_OF_LIFE_NS}
 
 
 def _hides(cause: Process | None, leader: Process) -> bool:
@@ -157,11 +157,11 @@ def _checkable(processes: Sequence[Process]) -> list[Process]:
     Launchers name the host of each process if there can be several. Otherwise all processes are on
     the machine that any of them names.
     """
-    here = (None, platform.node())
+    own_names = (None, platform.node())
     is_named = any(process.host for process in processes)
-    if not is_named and any(process.machine not in here for process in processes):
+    if not is_named and any(process.machine not in own_names for process in processes):
         return []
-    return [process for process in processes if process.host in here]
+    return [process for process in processes if process.host in own_names]
 
 
 def _is_at_work(process: Process, now_ns: int) -> bool:

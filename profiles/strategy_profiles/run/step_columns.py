@@ -85,10 +85,10 @@ class StepColumns(Struct, frozen=True):
         """Return the steps at these places, in this order, with their marks."""
         num_marks = self.num_marks[order]
         first = (np.cumsum(self.num_marks) - self.num_marks)[order]
-        place = np.arange(num_marks.sum()) - np.repeat(np.cumsum(num_marks) - num_marks, num_marks)
+        index = np.arange(num_marks.sum()) - np.repeat(np.cumsum(num_marks) - num_marks, num_marks)
         names = [name for name in self.__struct_fields__ if name != "marks_ns"]
         kept = {name: getattr(self, name)[order] for name in names}
-        return StepColumns(**kept, marks_ns=self.marks_ns[np.repeat(first, num_marks) + place])
+        return StepColumns(**kept, marks_ns=self.marks_ns[np.repeat(first, num_marks) + index])
 
     @classmethod
     def together(cls, parts: Sequence[StepColumns]) -> StepColumns:

@@ -72,16 +72,16 @@ def decode_chunk(chunk: bytes, left_out: LeftOut) -> Decoded:
     Invalid lines are counted in `left_out`.
     """
     try:
-        found = _LINES.decode_lines(chunk) if are_sound(chunk) else None
+        events = _LINES.decode_lines(chunk) if are_sound(chunk) else None
     except ValueError:
-        found = None
-    if found is None:
+        events = None
+    if events is None:
         return _one_by_one(chunk, left_out)
-    steps: list[Any] = [event for event in found if type(event) is _StepLine]
+    steps: list[Any] = [event for event in events if type(event) is _StepLine]
     marks = _marks_of([step.marks_ns for step in steps])
     if marks is None:
         return _one_by_one(chunk, left_out)
-    return _decoded(found, StepColumns.of(steps, marks))
+    return _decoded(events, StepColumns.of(steps, marks))
 
 
 def decode_others(lines: bytes) -> list[Event] | None:
@@ -90,20 +90,20 @@ def decode_others(lines: bytes) -> list[Event] | None:
     Their checksums are not compared.
     """
     try:
-        found = _LINES.decode_lines(lines)
+        events = _LINES.decode_lines(lines)
     except ValueError:
         return None
-    return None if any(type(event) in _IN_COLUMNS for event in found) else found
+    return None if any(type(event) in _IN_COLUMNS for event in events) else events
 
 
 def _one_by_one(chunk: bytes, left_out: LeftOut) -> Decoded:
-    found = decode_lines(chunk, left_out)
-    return _decoded(found, StepColumns.of([event for event in found if type(event) is StepDone]))
+    events = decode_lines(chunk, left_out)
+    return _decoded(events, StepColumns.of([event for event in events if type(event) is StepDone]))
 
 
-def _decoded(found: list[Event], steps: StepColumns) -> Decoded:
-    samples = [event for event in found if type(event) is MemorySampled]
-    others = [event for event in found if type(event) not in _IN_COLUMNS]
+def _decoded(events: list[Event], steps: StepColumns) -> Decoded:
+    samples = [event for event in events if type(event) is MemorySampled]
+    others = [event for event in events if type(event) not in _IN_COLUMNS]
     return Decoded(others, steps, MemoryColumns.of(samples))
 
 
@@ -130,6 +130,6 @@ def _marks_of(texts: list[msgspec.Raw]) -> tuple[Ints, Ints] | None:
     if (first < 1).any() or (first > _MOST_FIRST_DIGIT).any():
         return None
     marks_ns = np.zeros(len(digits), np.int64)
-    for place in range(_DIGITS):
-        marks_ns = marks_ns * 10 + digits[:, place]
+    for digit in range(_DIGITS):
+        marks_ns = marks_ns * 10 + digits[:, digit]
     return np.full(count, num_marks, np.int64), marks_ns.reshape(-1, NUM_MARKS)

@@ -64,12 +64,12 @@ class Cursor:
         offsets = {}
         for part in filter(None, text.split(",")):
             file, _, offset = part.rpartition(":")
-            place = whole_or_none(offset)
-            if not file or place is None:
+            position = whole_or_none(offset)
+            if not file or position is None:
                 raise RunFolderError(
                     f"The cursor {quoted(text)} is damaged", advice="A cursor is FILE:BYTES,..."
                 )
-            offsets[file] = place
+            offsets[file] = position
         return cls(offsets)
 
 
@@ -104,8 +104,8 @@ def read_since(
         chosen = choose(data, len(data) / (len(data) + left)) if data else data
         of_files.append(_decoded(chosen, worker, generation))
     # Merged, not sorted: where a clock was set back, a file's own order stays.
-    told = list(heapq.merge(*of_files, key=_written_ns))
-    return told, Cursor(offsets), num_left
+    events = list(heapq.merge(*of_files, key=_written_ns))
+    return events, Cursor(offsets), num_left
 
 
 class Tail:
@@ -123,17 +123,17 @@ class Tail:
 
     def read_some(self, most_bytes: float, choose: Choose) -> list[WrittenEvent]:
         """Return some of the events since the last read, as `read_since` reads them."""
-        told, self.cursor, self.num_left = read_since(self.run, self.cursor, most_bytes, choose)
-        return told
+        events, self.cursor, self.num_left = read_since(self.run, self.cursor, most_bytes, choose)
+        return events
 
     def newest(self, most_bytes: int) -> list[WrittenEvent]:
         """Return what the first worker wrote last and no read has come to; a read still will."""
-        found: list[WrittenEvent] = []
+        events: list[WrittenEvent] = []
         for path, worker, generation in _event_files(self.run):
             if worker == 0:
                 begin = self.cursor.offsets.get(path.relative_to(self.run).as_posix(), 0)
-                found = _decoded(read_end(path, begin, most_bytes), worker, generation) or found
-        return found
+                events = _decoded(read_end(path, begin, most_bytes), worker, generation) or events
+        return events
 
 
 def _decoded(data: bytes, worker: int | None, generation: int | None) -> list[WrittenEvent]:
@@ -154,5 +154,5 @@ def _event_files(run: Path) -> list[tuple[Path, int | None, int | None]]:
     return files
 
 
-def _written_ns(told: WrittenEvent) -> int:
-    return told.event.at_ns
+def _written_ns(written: WrittenEvent) -> int:
+    return written.event.at_ns

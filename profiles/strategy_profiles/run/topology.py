@@ -17,8 +17,8 @@ _DEVICE_OF_HOST = re.compile(r"/job:host/(?:.*/)?task:(\d{1,9})(?:/|$)")
 
 def host_process(device: str | None) -> int | None:
     """Return the process number of a pod host's device; None for any other device."""
-    found = _DEVICE_OF_HOST.match(device or "")
-    return int(found[1]) + 1 if found else None
+    match = _DEVICE_OF_HOST.match(device or "")
+    return int(match[1]) + 1 if match else None
 
 
 def is_pod(segment: SegmentOpened) -> bool:

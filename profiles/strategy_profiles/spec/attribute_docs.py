@@ -6,9 +6,9 @@ import ast
 import inspect
 
 
-def attribute_docs(found: type) -> dict[str, str]:
+def attribute_docs(kind: type) -> dict[str, str]:
     """Return the text of each documented field, as one line."""
-    tree = ast.parse(inspect.getsource(found)).body[0]
+    tree = ast.parse(inspect.getsource(kind)).body[0]
     assert isinstance(tree, ast.ClassDef)
     texts: dict[str, str] = {}
     for field, text in zip(tree.body, tree.body[1:], strict=False):

@@ -97,8 +97,8 @@ def _kinds_of(annotation: Any) -> tuple[type, ...]:
     for other fields, whose values are never changed."""
     parts = get_args(annotation)
     if not parts:
-        found = {bool: (bool,), int: (int, float), float: (float, int)}
-        return found.get(annotation, ())
+        kinds = {bool: (bool,), int: (int, float), float: (float, int)}
+        return kinds.get(annotation, ())
     return tuple(kind for part in parts for kind in _kinds_of(part))
 
 

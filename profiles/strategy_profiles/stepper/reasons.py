@@ -69,8 +69,8 @@ def reason(
     if leaves:
         return "" if entry["error"] else _LEAVE.get(call, _result(entry["value_out"]))
     if call == "merge_call" and entry["context"] == "replica":
-        here = {*waiting, entry["replica"]}
-        missing = [str(replica) for replica in replicas if replica not in here]
+        present = {*waiting, entry["replica"]}
+        missing = [str(replica) for replica in replicas if replica not in present]
         if missing:
             return (
                 "The merge function needs the values of all replicas. This replica stops here "

@@ -107,5 +107,5 @@ def read_recording(path: Path) -> dict[str, Any]:
         raise RunFolderError(f"{path.name} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise RunFolderError(f"{path.name} is not a recording of contexts: {error}") from None
-    found: dict[str, Any] = msgspec.to_builtins(read)
-    return found
+    fields: dict[str, Any] = msgspec.to_builtins(read)
+    return fields

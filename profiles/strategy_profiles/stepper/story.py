@@ -45,21 +45,21 @@ def steps(recording: Mapping[str, Any]) -> list[dict[str, Any]]:
     replicas = sorted(
         {e["replica"] for e in entries.values() if e["call"] == "enter replica"} - {None}
     )
-    found: list[Step] = []
+    story: list[Step] = []
     merging: dict[int | None, Entry] = {}  # the merge_call that each replica is in
     for seq, entry in sorted(entries.items()):
         merging = {of: call for of, call in merging.items() if _is_open(call, seq)}
-        found += _of_entry(entry, entries, list(merging.values()), replicas)
+        story += _of_entry(entry, entries, list(merging.values()), replicas)
         if _is_merge(entry):
             merging[entry["replica"]] = entry
-    found += [_of_printed(line, entries) for line in trace["printed"]]
-    return [asdict(step) for step in sorted(found, key=lambda step: step.seq)]
+    story += [_of_printed(line, entries) for line in trace["printed"]]
+    return [asdict(step) for step in sorted(story, key=lambda step: step.seq)]
 
 
 def _of_entry(
     entry: Entry, entries: Mapping[int, Entry], merging: Sequence[Entry], replicas: Sequence[int]
 ) -> Iterable[Step]:
-    place = entry["context"], entry["replica"]
+    context = entry["context"], entry["replica"]
     callers = _callers(entry, entries, merging)
     waiting = [call["replica"] for call in merging]
     why = reason(entry, waiting, replicas, is_merged=len(callers) > 0 and _is_merge(callers[0]))
@@ -72,7 +72,7 @@ def _of_entry(
         )
         for caller in callers
     ]
-    yield Step(entry["seq"], "enter", entry["seq"], *place, why, arrows=arrows)
+    yield Step(entry["seq"], "enter", entry["seq"], *context, why, arrows=arrows)
     is_shown = entry["switch"] or entry["value_out"] or entry["error"]
     if entry["end_seq"] is None or not (is_shown or _is_merge(entry)):
         return
@@ -81,15 +81,15 @@ def _of_entry(
         Arrow(lane(entry), lane(caller), _values(result, caller["replica"])) for caller in callers
     ]
     why = reason(entry, waiting, replicas, leaves=True)
-    yield Step(entry["end_seq"], "leave", entry["seq"], *place, why, arrows=back)
+    yield Step(entry["end_seq"], "leave", entry["seq"], *context, why, arrows=back)
 
 
 def _of_printed(line: Mapping[str, Any], entries: Mapping[int, Entry]) -> Step:
     # A recording of an older version has the context of a printed line only in its caller.
     around = entries.get(line["parent"]) or {"context": "default", "replica": None}
-    place = line if "context" in line else around
+    parent = line if "context" in line else around
     return Step(
-        line["seq"], "print", line["parent"], place["context"], place["replica"], "", line["text"]
+        line["seq"], "print", line["parent"], parent["context"], parent["replica"], "", line["text"]
     )
 
 

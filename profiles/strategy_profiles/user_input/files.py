@@ -60,10 +60,10 @@ def _where_from(path: Path) -> str:
 
 def find_file(text: str | Path, what: str, field: str = "") -> Path:
     """Return the regular file at a path. Raises SpecError if there is none."""
-    found = find(text, what, field)
-    if found.kind != "a file":
-        raise SpecError(f"{what} {_unquoted(text)} is {found.kind}, not a file", field=field)
-    return found.path
+    chosen = find(text, what, field)
+    if chosen.kind != "a file":
+        raise SpecError(f"{what} {_unquoted(text)} is {chosen.kind}, not a file", field=field)
+    return chosen.path
 
 
 def read_text(path: Path, what: str, field: str = "", most_bytes: int = MAX_BYTES) -> str:

@@ -89,8 +89,8 @@ def formats() -> dict[str, Format]:
     modules = [import_module(f"{__name__}.{item.name}") for item in files]
     own = [module.FORMAT for module in modules if hasattr(module, "FORMAT")]
     added = [item for item in _added()[0].values() if isinstance(item, Format)]
-    found = {item.name: item for item in (*added, *own)}
-    return dict(sorted(found.items()))
+    by_name = {item.name: item for item in (*added, *own)}
+    return dict(sorted(by_name.items()))
 
 
 def step_pages() -> dict[str, StepPage]:
@@ -101,8 +101,8 @@ def step_pages() -> dict[str, StepPage]:
 @cache
 def destinations() -> dict[str, Destination]:
     """Return every service that takes key numbers, by name."""
-    found = (item for item in _added()[0].values() if isinstance(item, Destination))
-    return {item.name: item for item in sorted(found, key=lambda item: item.name)}
+    added = (item for item in _added()[0].values() if isinstance(item, Destination))
+    return {item.name: item for item in sorted(added, key=lambda item: item.name)}
 
 
 def unusable() -> dict[str, LabError]:

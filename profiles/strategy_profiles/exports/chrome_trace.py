@@ -118,8 +118,8 @@ def _segments(profile: Profile) -> pa.Table:
     started_ns = ints(table, "started_ns")
     ahead_ns = set_ahead_ns(profile, ints(table, "first_step"), started_ns)
     known = pa.array(started_ns - ahead_ns, mask=started_ns < 0)
-    place = table.schema.get_field_index("started_ns")
-    return table.set_column(place, "started_ns", known)
+    column = table.schema.get_field_index("started_ns")
+    return table.set_column(column, "started_ns", known)
 
 
 def _least(column: pa.ChunkedArray) -> int | None:

@@ -30,9 +30,9 @@ def _plain(table: pa.Table) -> pa.Table:
         for field in table.schema
     ]
     decoded = table.cast(pa.schema(plain))
-    for place, field in enumerate(plain):
+    for index, field in enumerate(plain):
         if pa.types.is_string(field.type):
-            decoded = decoded.set_column(place, field, _no_formulas(decoded.column(place)))
+            decoded = decoded.set_column(index, field, _no_formulas(decoded.column(index)))
     return decoded
 
 

@@ -42,9 +42,9 @@ _SECTIONS = (
 def report(profile: Profile) -> str:
     """Return the report of a run as one HTML document."""
     facts = gather(profile)
-    found = [section for make in _SECTIONS if (section := make(facts)) is not None]
+    sections = [section for make in _SECTIONS if (section := make(facts)) is not None]
     footer = f"Strategy Lab report of {profile.name}: {ending(facts)}"
-    return report_page(profile.name, found, facts, footer)
+    return report_page(profile.name, sections, facts, footer)
 
 
 def _write(profile: Profile, path: Path) -> None:

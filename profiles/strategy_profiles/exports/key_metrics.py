@@ -51,15 +51,15 @@ class SegmentMetrics:
 
 def segment_metrics(profile: Profile) -> list[SegmentMetrics]:
     """The key numbers of every segment; raises LabError if the run has none."""
-    found = [_metrics(profile, segment) for segment in profile.segments]
-    if not any(item.metrics for item in found):
+    segments = [_metrics(profile, segment) for segment in profile.segments]
+    if not any(item.metrics for item in segments):
         raise LabError(
             f"The run {profile.name} has no key numbers yet", advice="Export it after its steps"
         )
-    return found
+    return segments
 
 
 def _metrics(profile: Profile, segment: SegmentOpened) -> SegmentMetrics:
     numbers = key_numbers(gather_facts(profile, segment))
-    found = (Metric(item.key, item.value) for item in numbers if item.value is not None)
-    return SegmentMetrics(segment, tuple(found))
+    metrics = (Metric(item.key, item.value) for item in numbers if item.value is not None)
+    return SegmentMetrics(segment, tuple(metrics))

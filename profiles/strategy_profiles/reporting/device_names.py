@@ -36,10 +36,10 @@ def folded(names: Iterable[str]) -> list[str]:
     groups: list[list[str]] = []
     counted: int | None = None  # the number that counts up in the last group, by its place
     for name in names:
-        place = _place_of_next(groups[-1][-1], name) if groups else None
-        if place is not None and counted in (None, place):
+        index = _place_of_next(groups[-1][-1], name) if groups else None
+        if index is not None and counted in (None, index):
             groups[-1].append(name)
-            counted = place
+            counted = index
         else:
             groups.append([name])
             counted = None
@@ -67,7 +67,7 @@ def _place_of_next(name: str, other: str) -> int | None:
     if [text for text, _ in before] != [text for text, _ in after]:
         return None
     pairs = [(one[1], two[1]) for one, two in zip(before, after, strict=True)]
-    places = [place for place, (one, two) in enumerate(pairs) if one != two]
+    places = [index for index, (one, two) in enumerate(pairs) if one != two]
     if len(places) != 1:
         return None
     low, high = pairs[places[0]]

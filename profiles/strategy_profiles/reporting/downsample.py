@@ -49,13 +49,13 @@ def envelope(
     """
     xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
     known = np.isfinite(ys)
-    place = np.flatnonzero(known)
+    indices = np.flatnonzero(known)
     xs, ys = xs[known], ys[known]
     size = bucket_size(len(xs), max_points)
     distance = np.diff(xs)
     breaks = distance < 0
     if bridge is not None:
-        breaks = breaks | (distance > bridge) | (np.diff(place) > 1)
+        breaks = breaks | (distance > bridge) | (np.diff(indices) > 1)
     at = np.flatnonzero(breaks)
     most = max(1, max_points // 2)
     if len(at) > most:  # only the widest gaps are seen
@@ -83,11 +83,11 @@ def bucket_size(num: int, max_points: int) -> int:
 
 def _medians(ys: Array, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Array:
     """The median of each bucket; those of one length are computed together."""
-    found = np.empty(len(starts))
+    medians = np.empty(len(starts))
     for length in np.unique(lengths).tolist():
         chosen = lengths == length
-        found[chosen] = np.median(ys[starts[chosen, None] + np.arange(length)], axis=1)
-    return found
+        medians[chosen] = np.median(ys[starts[chosen, None] + np.arange(length)], axis=1)
+    return medians
 
 
 def readable_top(lines: Sequence[npt.NDArray[np.float64]]) -> float:
@@ -119,10 +119,10 @@ def series(
     A shortened series also has `low` and `high`, the extremes of each bucket; its `y` is the median
     of the bucket. `steps_per_point` is the number of values per point.
     """
-    found = envelope(x, y, max_points=max_points, bridge=bridge)
-    made = {"x": _plain(found.x), "y": _rounded(found.median), "steps_per_point": found.per_point}
-    if found.per_point > 1:
-        made |= {"low": _rounded(found.low), "high": _rounded(found.high)}
+    line = envelope(x, y, max_points=max_points, bridge=bridge)
+    made = {"x": _plain(line.x), "y": _rounded(line.median), "steps_per_point": line.per_point}
+    if line.per_point > 1:
+        made |= {"low": _rounded(line.low), "high": _rounded(line.high)}
     return made
 
 

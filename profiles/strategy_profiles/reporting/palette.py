@@ -107,9 +107,9 @@ def device_colours(numbers: Collection[int]) -> list[str]:
     """
     if len(numbers) == 1:
         return [SERIES_COLOUR]
-    found: list[str] = []
+    colours: list[str] = []
     for number in numbers:
         colour = device_colour(number)
-        free = [each for each in DEVICE_COLOURS if each not in found]
-        found.append(free[0] if colour in found and free else colour)
-    return found
+        free = [each for each in DEVICE_COLOURS if each not in colours]
+        colours.append(free[0] if colour in colours and free else colour)
+    return colours

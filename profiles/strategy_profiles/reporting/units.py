@@ -69,8 +69,8 @@ def size_unit(num_bytes: float) -> tuple[float, str]:
 
 def bandwidth(gb_per_s: float | None) -> str:
     """10^9 bytes a second, as bytes a second with the largest unit that keeps it above one."""
-    told = size(None if gb_per_s is None else gb_per_s * 1e9)
-    return told if told == MISSING else f"{told}/s"
+    per_second = size(None if gb_per_s is None else gb_per_s * 1e9)
+    return per_second if per_second == MISSING else f"{per_second}/s"
 
 
 def share(ratio: float | None) -> str:

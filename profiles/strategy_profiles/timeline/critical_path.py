@@ -85,14 +85,14 @@ def _span_around(
 
     Of several, that of this name, then the one that begins last.
     """
-    found: list[tuple[bool, int, int]] = []
+    spans: list[tuple[bool, int, int]] = []
     for row in rows:
         first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
         at = first + int(np.searchsorted(timeline.start[first:last], at_ns, side="right")) - 1
         if at >= first and timeline.end[at] >= at_ns:
             is_named = timeline.names[timeline.name[at]] == name
-            found.append((is_named, int(timeline.start[at]), row))
-    if not found:
+            spans.append((is_named, int(timeline.start[at]), row))
+    if not spans:
         return None
-    _, start, row = max(found, key=lambda each: each[:2])
+    _, start, row = max(spans, key=lambda each: each[:2])
     return row, start

@@ -14,11 +14,11 @@ def epoch_ends_of(profile: Profile, timeline: Timeline) -> list[dict[str, Any]]:
 
     Ends before the timeline's first step or behind its last span are left out.
     """
-    found = []
+    ends = []
     for segment in profile.segments:
         for end in recorded_ends(profile, segment.segment):
             start = since_origin(profile, timeline, end.step, end.start_ns)
             if 0 <= start < timeline.length_ns:
                 ended = start + round(end.wall_ms * 1e6)
-                found.append({"start": start, "end": ended, "text": describe_end(end)})
-    return found
+                ends.append({"start": start, "end": ended, "text": describe_end(end)})
+    return ends

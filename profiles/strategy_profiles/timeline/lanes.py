@@ -32,8 +32,8 @@ def assign_lanes(starts: Ints, ends: Ints) -> Ints:
 def _overlaps_another(starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
     all_ended = np.ones(len(starts) + 1, np.bool_)  # before each start, and after the last span
     all_ended[1:-1] = starts[1:] >= np.maximum.accumulate(ends)[:-1]
-    found: npt.NDArray[np.bool_] = ~(all_ended[:-1] & all_ended[1:])
-    return found
+    overlaps: npt.NDArray[np.bool_] = ~(all_ended[:-1] & all_ended[1:])
+    return overlaps
 
 
 def _chain(starts: Ints, ends: Ints) -> npt.NDArray[np.bool_]:

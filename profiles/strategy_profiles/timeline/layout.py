@@ -142,8 +142,8 @@ class Timeline:
         known = self.waits["span"]
         if len(known):
             at = np.minimum(np.searchsorted(known, spans), len(known) - 1)
-            found = known[at] == spans
-            waited[found] = self.waits["waited"][at[found]]
+            is_known = known[at] == spans
+            waited[is_known] = self.waits["waited"][at[is_known]]
         return waited
 
     def waits_of(self, spans: Ints | slice) -> tuple[Ints, Ints]:
@@ -228,9 +228,11 @@ def since_origin(profile: Profile, timeline: Timeline, step: int, recorded_ns: i
 
 def _clock_texts(profile: Profile, keys: Sequence[Key], clocks: Sequence[str]) -> list[str]:
     """Describe each track's clock and, with several workers, its offset to the reference clock."""
-    told = {answer.worker: answer for answer in worker_clocks(profile)}
+    clock_of = {answer.worker: answer for answer in worker_clocks(profile)}
     return [
-        f"{clock} of {told[worker].title}: {told[worker].sentence}" if worker in told else clock
+        f"{clock} of {clock_of[worker].title}: {clock_of[worker].sentence}"
+        if worker in clock_of
+        else clock
         for (worker, _, _), clock in zip(keys, clocks, strict=True)
     ]
 
@@ -278,8 +280,8 @@ def captured_steps(profile: Profile, only: Collection[int] | None = None) -> dic
     table = of_steps(table_on_one_clock(profile, "steps"), only)
     only_marked = uncaptured_steps(profile)
     is_shown = np.isin(int_values(table["step"]), only_marked) if len(only_marked) else None
-    shown = table["captured"] if is_shown is None else pa.array(is_shown)
-    table = table.filter(shown).sort_by("start_ns")
+    mask = table["captured"] if is_shown is None else pa.array(is_shown)
+    table = table.filter(mask).sort_by("start_ns")
     starts = table["start_ns"].to_pylist()
     lengths = [round((wall_ms or 0) * 1e6) for wall_ms in table["wall_ms"].to_pylist()]
     return {
@@ -398,9 +400,9 @@ def _sends(
     return _in_order(columns, (ends["send"] >= 0) & (ends["recv"] >= 0))
 
 
-def _in_order(columns: Mapping[str, Ints], shown: npt.NDArray[np.bool_]) -> dict[str, Ints]:
+def _in_order(columns: Mapping[str, Ints], mask: npt.NDArray[np.bool_]) -> dict[str, Ints]:
     order = np.argsort(columns["start"], kind="stable")
-    order = order[shown[order]]
+    order = order[mask[order]]
     return {key: values[order].astype(np.int64) for key, values in columns.items()}
 
 
@@ -413,17 +415,17 @@ def _tracks_of(table: pa.Table, column: str, tracks: list[Track]) -> Ints:
     for number, track in enumerate(tracks):
         if track.device in numbers and track.worker < len(known):
             known[track.worker, numbers[track.device]] = number
-    found: Ints = known[workers, devices]
-    return found
+    numbers_of: Ints = known[workers, devices]
+    return numbers_of
 
 
 def _rows_on(
     track: Ints, start: Ints, tracks: list[Track], start_of: Ints, row_starts: Ints
 ) -> Ints:
     row = np.zeros(len(track), np.int64)
-    for number, found in enumerate(tracks):
+    for number, own in enumerate(tracks):
         mine = track == number
-        row[mine] = _rows_of(start[mine], found, start_of, row_starts)
+        row[mine] = _rows_of(start[mine], own, start_of, row_starts)
     return row
 
 

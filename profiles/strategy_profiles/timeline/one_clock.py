@@ -70,9 +70,9 @@ def table_on_one_clock(profile: Profile, name: str) -> pa.Table:
     if name != "steps":
         starts = profile.clocks.all_to_reference(ints(table, "worker"), starts)
     starts = starts - ahead_ns
-    place = table.schema.get_field_index("start_ns")
+    index = table.schema.get_field_index("start_ns")
     known = pa.array(starts, mask=table["start_ns"].is_null().to_numpy(zero_copy_only=False))
-    table = table.set_column(place, table.schema.field(place), known)
+    table = table.set_column(index, table.schema.field(index), known)
     if name in ("spans", "collectives") and len(profile.clocks.workers) > 1:
         rows, last_ns = uncaptured_ranks(profile)
         added = (_spans if name == "spans" else _ranks)(profile, rows, last_ns)
@@ -237,8 +237,8 @@ def _rows_of(profile: Profile, rows: MarkRows) -> list[int | None]:
 def _collective_of_step(profile: Profile, rows: MarkRows) -> list[str]:
     """Return the name of the all-reduce of each row's step in the leader's capture."""
     names = texts(profile.table("collectives"), "name")
-    found = (None if row is None else names[row] for row in _rows_of(profile, rows))
-    return [name or _ALL_REDUCE for name in found]
+    own = (None if row is None else names[row] for row in _rows_of(profile, rows))
+    return [name or _ALL_REDUCE for name in own]
 
 
 def _instances(profile: Profile, rows: MarkRows) -> dict[str, pa.Array]:

@@ -68,10 +68,10 @@ class _Windows:
     of_step: Ints
     """The number of each captured step's window, -1 if there is none."""
 
-    def at(self, shown: Bools) -> Bools:
+    def at(self, in_view: Bools) -> Bools:
         """Return which windows have some of these steps; the first and the last one always."""
         chosen = np.zeros(len(self.folders) + 1, np.bool_)  # the last for steps without a window
-        chosen[self.of_step[shown]] = True
+        chosen[self.of_step[in_view]] = True
         chosen[[0, -2]] = True
         return chosen[:-1]
 
@@ -100,8 +100,8 @@ def lay_out_opening(profile: Profile, place: Place) -> Opening | None:
         for windows in recorded
     ]
     origin = _origin(profile, [worker.folders[0] for worker in workers])
-    shown = _in_view(steps, place, origin)
-    chosen, held = _chosen(workers, shown)
+    in_view = _in_view(steps, place, origin)
+    chosen, held = _chosen(workers, in_view)
     num_read = sum(int(own.num_spans[at].sum()) for own, at in zip(workers, chosen, strict=True))
     if not num_read or num_read > MOST_SHARE * num_recorded:
         return None
@@ -119,33 +119,33 @@ def lay_out_opening(profile: Profile, place: Place) -> Opening | None:
 
 def _windows(profile: Profile) -> list[list[tuple[Path, WindowCaptured]]]:
     """Return folders and events of each worker's windows, in order."""
-    found: dict[int, list[tuple[int, Path, WindowCaptured]]] = defaultdict(list)
+    by_worker: dict[int, list[tuple[int, Path, WindowCaptured]]] = defaultdict(list)
     for source in profile.sources:
         if source.worker is None or source.generation is None:
             continue
         folder = worker_folder(profile.path, source.worker, source.generation).path
-        found[source.worker] += [
+        by_worker[source.worker] += [
             (source.generation, folder / window.folder, window)
             for window in source.of_kind(WindowCaptured)
             if window.error is None
         ]
-    in_order = (sorted(windows, key=lambda each: each[0]) for windows in found.values())
+    in_order = (sorted(windows, key=lambda each: each[0]) for windows in by_worker.values())
     return [[each[1:] for each in windows] for windows in in_order if windows]
 
 
-def _chosen(workers: Sequence[_Windows], shown: Bools) -> tuple[list[Bools], Bools]:
+def _chosen(workers: Sequence[_Windows], in_view: Bools) -> tuple[list[Bools], Bools]:
     """Return each worker's windows of the steps in view, and which steps these windows hold.
 
     A step of a chosen window has the windows of all workers.
     """
     while True:
-        chosen = [worker.at(shown) for worker in workers]
-        held = np.zeros(len(shown), np.bool_)
+        chosen = [worker.at(in_view) for worker in workers]
+        held = np.zeros(len(in_view), np.bool_)
         for worker, own in zip(workers, chosen, strict=True):
             held |= worker.steps_of(own)
-        if not (held & ~shown).any():
+        if not (held & ~in_view).any():
             return chosen, held
-        shown = shown | held
+        in_view = in_view | held
 
 
 def _origin(profile: Profile, first: Sequence[Path]) -> int:
@@ -165,7 +165,7 @@ def _window_of(steps: Mapping[str, list[Any]], windows: Sequence[WindowCaptured]
         np.array([getattr(window, name) for window in windows], np.int64)
         for name in ("first_step", "num_steps", "segment")
     )
-    found = np.full(len(step), -1, np.int64)
+    numbers = np.full(len(step), -1, np.int64)
     for number in np.unique(own_segment).tolist():
         of_segment = np.flatnonzero(segment == number)
         of_segment = of_segment[np.argsort(step[of_segment], kind="stable")]
@@ -173,8 +173,8 @@ def _window_of(steps: Mapping[str, list[Any]], windows: Sequence[WindowCaptured]
         edges = np.stack([first[mine], first[mine] + count[mine]], axis=1)
         places = np.searchsorted(step[of_segment], edges)
         for window, (low, high) in zip(mine.tolist(), places.tolist(), strict=True):
-            found[of_segment[low:high]] = window
-    return found
+            numbers[of_segment[low:high]] = window
+    return numbers
 
 
 def _in_view(steps: Mapping[str, list[Any]], place: Place, origin_ns: int) -> Bools:
@@ -190,8 +190,8 @@ def _in_view(steps: Mapping[str, list[Any]], place: Place, origin_ns: int) -> Bo
         from_ns, to_ns = int(start[nearest]) - margin, int(end[nearest]) + margin
     else:
         from_ns, to_ns = int(start[-_NEWEST_STEPS:][0]), int(end.max())
-    found: Bools = (end >= from_ns) & (start <= to_ns)
-    return found
+    in_view: Bools = (end >= from_ns) & (start <= to_ns)
+    return in_view
 
 
 def _ranges(chosen: Bools) -> list[tuple[int, int]]:

@@ -108,12 +108,12 @@ class PredictedStep:
     def sentence(self) -> str:
         """`predicted: without the injected delay, 25.0 ms instead of 55.3 ms (20 to 31 ms in
         another run)`."""
-        found = self.prediction
-        unsure = ", may change nothing" if found.is_within_error else ""
+        prediction = self.prediction
+        unsure = ", may change nothing" if prediction.is_within_error else ""
         return (
-            f"predicted: {units.listed(found.edits)}, {units.milliseconds(found.predicted_ms)} "
-            f"instead of {units.milliseconds(found.measured_ms)} "
-            f"({in_another_run(found)}{unsure})"
+            f"predicted: {units.listed(prediction.edits)}, "
+            f"{units.milliseconds(prediction.predicted_ms)} instead of "
+            f"{units.milliseconds(prediction.measured_ms)} ({in_another_run(prediction)}{unsure})"
         )
 
     def _texts(self) -> dict[str, None]:

@@ -75,5 +75,5 @@ def _plain(name: str) -> str:
 
 def _numbers(name: str) -> list[list[int]]:
     """The numbers at the end of each part of a name; a part without any comes first."""
-    found = (_NUMBERS.search(part) for part in without_replica(name).split("/"))
-    return [[int(number) for number in each[1].split("_")[1:]] if each else [] for each in found]
+    matches = (_NUMBERS.search(part) for part in without_replica(name).split("/"))
+    return [[int(number) for number in each[1].split("_")[1:]] if each else [] for each in matches]

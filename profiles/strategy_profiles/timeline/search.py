@@ -22,9 +22,9 @@ def find_spans(timeline: Timeline, text: str) -> dict[str, Any]:
         return {"count": 0, "spans": []}
     names = np.array([wanted in name.casefold() for name in timeline.names], np.bool_)
     ops = np.array([wanted in op.casefold() for op in timeline.ops], np.bool_)
-    found = np.flatnonzero(names[timeline.name] | ops[timeline.op])
-    first = found[np.argsort(timeline.start[found], kind="stable")][:MAX_FOUND]
+    matching = np.flatnonzero(names[timeline.name] | ops[timeline.op])
+    first = matching[np.argsort(timeline.start[matching], kind="stable")][:MAX_FOUND]
     rows = np.searchsorted(timeline.row_starts, first, side="right") - 1
     lasting = timeline.end[first] - timeline.start[first]
     listed = np.stack([first, rows, timeline.start[first], lasting], axis=1).tolist()
-    return {"count": len(found), "spans": listed}
+    return {"count": len(matching), "spans": listed}

@@ -178,7 +178,7 @@ def _split(
     """Split pieces of steps, on the tracks of one replica."""
     if not pieces.starts.size:
         return {}
-    found: dict[str, list[tuple[Ints, Ints]]] = {name: [] for name in _BY_PRIORITY}
+    pieces_of: dict[str, list[tuple[Ints, Ints]]] = {name: [] for name in _BY_PRIORITY}
     windows = list(zip(pieces.starts.tolist(), pieces.ends.tolist(), strict=True))
     # The host fetches the batch for all replicas of its process, whether or not it is selected.
     workers = {timeline.tracks[number].worker for number in numbers}
@@ -188,16 +188,16 @@ def _split(
             continue
         spans = np.concatenate([_inside(timeline, each, *window) for window in windows])
         for name in ("input",) if is_host else _BY_PRIORITY:
-            found[name].append(_of_category(timeline, spans, name))
+            pieces_of[name].append(_of_category(timeline, spans, name))
     links = timeline.links
     rows = [row for number in numbers for row in timeline.tracks[number].rows]
     ranks = np.isin(links["row"], rows) & (links["is_derived"] == 0)
-    found["wait"].append((links["start"][ranks], links["moving"][ranks]))
-    found["transfer"].append((links["moving"][ranks], links["end"][ranks]))
-    found["wait"] += [_until_all_are_done(timeline, number, steps) for number in numbers]
+    pieces_of["wait"].append((links["start"][ranks], links["moving"][ranks]))
+    pieces_of["transfer"].append((links["moving"][ranks], links["end"][ranks]))
+    pieces_of["wait"] += [_until_all_are_done(timeline, number, steps) for number in numbers]
     covered, before, lengths = Intervals.union(), 0, {}
     for name in _BY_PRIORITY:
-        covered = covered | Intervals.union(*found[name])
+        covered = covered | Intervals.union(*pieces_of[name])
         total = int(covered.length_within(pieces.starts, pieces.ends).sum())
         lengths[name], before = total - before, total
     lengths[_IDLE] = int((pieces.ends - pieces.starts).sum()) - before

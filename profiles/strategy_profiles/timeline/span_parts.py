@@ -107,16 +107,16 @@ def join_parts(parts: Sequence[SpanPart]) -> OrderedSpans:
     )
     of_track: dict[Key, list[tuple[int, int]]] = {key: [] for key in keys}
     for number, part in enumerate(parts):
-        for place, key in enumerate(part.keys):
-            of_track[key].append((number, place))
+        for index, key in enumerate(part.keys):
+            of_track[key].append((number, index))
     begins = [np.zeros(len(part.keys), np.int64) for part in parts]
     """Where each part's spans of each of its tracks begin among all."""
     bounds = [0]
     for key in keys:
         at = bounds[-1]
-        for number, place in of_track[key]:
-            begins[number][place] = at
-            at += int(parts[number].bounds[place + 1] - parts[number].bounds[place])
+        for number, index in of_track[key]:
+            begins[number][index] = at
+            at += int(parts[number].bounds[index + 1] - parts[number].bounds[index])
         bounds.append(at)
     columns: dict[str, npt.NDArray[Any]] = {
         name: np.empty(bounds[-1], np.int8 if name == "category" else kind)
@@ -146,8 +146,8 @@ def _copy(
         values = part.columns[name]
         if name in _TEXTS:
             values = _numbers_of(part.texts[name], texts[name]).astype(column.dtype)[values]
-        for place, begin in enumerate(begins.tolist()):
-            spans = part.order[part.bounds[place] : part.bounds[place + 1]]
+        for index, begin in enumerate(begins.tolist()):
+            spans = part.order[part.bounds[index] : part.bounds[index + 1]]
             # With another mode, NumPy makes a copy of its own first.
             np.take(values, spans, out=column[begin : begin + len(spans)], mode="clip")
 
@@ -267,12 +267,12 @@ def _texts_at(column: tuple[Codes, list[str]], rows: Ints) -> list[str]:
 
 def _numbered(lists: Iterable[list[str]]) -> dict[str | None, int]:
     """Return the number of each text by its first place; None, the last, is for no text."""
-    found: dict[str | None, int] = {}
+    numbers: dict[str | None, int] = {}
     for texts in lists:
         for text in texts[:-1]:
-            found.setdefault(text, len(found))
-    found[None] = len(found)
-    return found
+            numbers.setdefault(text, len(numbers))
+    numbers[None] = len(numbers)
+    return numbers
 
 
 def _numbers_of(texts: list[str], numbers: dict[str | None, int]) -> Codes:

@@ -39,12 +39,12 @@ def _section(key: str, title: str, answers: Sequence[tuple[Facts | None, Answer]
         of = f"{item.segment.segment}_" if item else ""
         drawn |= charts(answer, of)
         written.append((item, as_html(answer, of)))
-    shown = {
+    values = {
         "segments": written,
         "formulas": tuple(dict.fromkeys(key for _, each in answers for key in each.formulas)),
         "has_tables": any(isinstance(part, Table) for _, each in answers for part in each.parts),
     }
-    return Section(key, title, shown, drawn, template="answers")
+    return Section(key, title, values, drawn, template="answers")
 
 
 def steps_section(facts: RunFacts) -> Section | None:

@@ -37,7 +37,7 @@ def overview(facts: RunFacts) -> Section:
         chosen = None
     parts = headline(facts.profile, chosen) if chosen else ()
     details = [failed.detail for failed in facts.profile.events(Failed) if failed.detail]
-    shown = {
+    values = {
         "headline": [(part, isinstance(part, Bold)) for part in parts],
         "ending": ending(facts),
         "alerts": _alerts(facts),
@@ -49,7 +49,7 @@ def overview(facts: RunFacts) -> Section:
         "scaling": {item.segment.segment: _scaling(facts, item) for item in facts.segments},
         "carried": {item.segment.segment: _carried(item) for item in facts.segments},
     }
-    return Section("overview", "Overview", shown)
+    return Section("overview", "Overview", values)
 
 
 def ending(facts: RunFacts) -> str:
@@ -82,16 +82,16 @@ def _alerts(facts: RunFacts) -> list[str]:
 def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
     """Return every finding, ranked, with its cost and, if the run has several, its segments."""
     titles = {item.segment.segment: facts.title(item) for item in facts.segments}
-    found: dict[tuple[str, str, str], list[Finding]] = {}
+    by_text: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in ranked(
         [one for item in facts.segments for one in findings_with_gains(facts.profile, item)]
     ):
         same_text = finding.sentence, finding.advice, cost_text(finding.cost)
-        found.setdefault(same_text, []).append(finding)
+        by_text.setdefault(same_text, []).append(finding)
     several = len(titles) > 1
     return [
         (same[0], cost_text(same[0].cost), [titles[n] for n in numbers] if several else [])
-        for same in found.values()
+        for same in by_text.values()
         if (numbers := sorted({item.segment for item in same}))
     ]
 
@@ -99,10 +99,10 @@ def _findings(facts: RunFacts) -> list[tuple[Finding, str, list[str]]]:
 def _scaling(facts: RunFacts, item: Facts) -> str:
     """Return the strong or weak scaling efficiency relative to the first segment."""
     base = facts.segments[0]
-    found = scaling((base.segment, base.steps), (item.segment, item.steps))
-    if item is base or found is None or found.base_replicas == found.num_replicas:
+    efficiency = scaling((base.segment, base.steps), (item.segment, item.steps))
+    if item is base or efficiency is None or efficiency.base_replicas == efficiency.num_replicas:
         return MISSING
-    return f"{found.kind}, {units.share(found.efficiency)}"
+    return f"{efficiency.kind}, {units.share(efficiency.efficiency)}"
 
 
 def _carried(facts: Facts) -> str:

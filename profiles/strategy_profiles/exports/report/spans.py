@@ -119,14 +119,14 @@ def _with_entries(
         for n, o, p in zip(name.tolist(), op.tolist(), phase.tolist(), strict=True)
     ]
     entries = sorted(set(known))
-    place = {entry: number for number, entry in enumerate(entries)}
-    entry_of = np.array([place[entry] for entry in known], np.int64)
-    found = []
+    numbers = {entry: number for number, entry in enumerate(entries)}
+    entry_of = np.array([numbers[entry] for entry in known], np.int64)
+    parts = []
     for (start, end, row, *_), code in zip(read, codes, strict=True):
         entry = entry_of[np.searchsorted(distinct, code)]
         order = np.lexsort((entry, row, end, start))
-        found.append(_Spans(start[order], end[order], row[order], entry[order]))
-    return found, entries
+        parts.append(_Spans(start[order], end[order], row[order], entry[order]))
+    return parts, entries
 
 
 def _pack_stretch(
@@ -226,8 +226,8 @@ def _varints(values: Ints) -> bytes:
     num_bytes = np.maximum(1, np.sum(values[:, None] >> groups > 0, axis=1))
     data = np.empty(int(num_bytes.sum()), np.uint8)
     first = np.cumsum(num_bytes) - num_bytes
-    for place in range(int(num_bytes.max(initial=0))):
-        has_it = num_bytes > place
-        is_followed = num_bytes[has_it] > place + 1
-        data[first[has_it] + place] = values[has_it] >> 7 * place & 127 | is_followed << 7
+    for index in range(int(num_bytes.max(initial=0))):
+        has_it = num_bytes > index
+        is_followed = num_bytes[has_it] > index + 1
+        data[first[has_it] + index] = values[has_it] >> 7 * index & 127 | is_followed << 7
     return data.tobytes()

@@ -21,32 +21,32 @@ _EPOCH_NS = 10**18
 
 def processes(facts: RunFacts) -> Section | None:
     """Role and exit of each process of a run with several, and the recovery after a loss."""
-    found = read_processes(facts.profile.sources).current()
-    if len(found) < 2:
+    states = read_processes(facts.profile.sources).current()
+    if len(states) < 2:
         return None
     clocks = {item.worker: item.sentence for item in worker_clocks(facts.profile)}
-    shown = {"processes": found, "clocks": clocks, "loss": loss(facts.profile)}
-    return Section("processes", "Processes", shown)
+    values = {"processes": states, "clocks": clocks, "loss": loss(facts.profile)}
+    return Section("processes", "Processes", values)
 
 
 def environment(facts: RunFacts) -> Section:
     """The run's spec and environment."""
     profile = facts.profile
-    found = profile.environment
-    host = found.host if found else Host()
+    recorded = profile.environment
+    host = recorded.host if recorded else Host()
     created = profile.identity.created_ns if profile.identity else None
     lines = [
         ("Run", profile.name),
         *_times(profile, created),
-        ("TensorFlow", found and found.tensorflow),
-        ("Python", found and found.python),
+        ("TensorFlow", recorded and recorded.tensorflow),
+        ("Python", recorded and recorded.python),
         ("Host", host.name),
         ("Platform", host.platform),
         ("CPU cores", host.cpus),
-        *thread_pools(found.threads if found else None),
+        *thread_pools(recorded.threads if recorded else None),
         ("Memory", None if host.memory_bytes is None else units.size(host.memory_bytes)),
-        ("Devices", ", ".join(device.name for device in found.devices) if found else None),
-        *gpu_lines(found.gpus if found else ()),
+        ("Devices", ", ".join(device.name for device in recorded.devices) if recorded else None),
+        *gpu_lines(recorded.gpus if recorded else ()),
     ]
     spec = json.dumps(profile.spec, indent=2, ensure_ascii=False)
     return Section("environment", "Spec and environment", {"lines": lines, "spec": spec})

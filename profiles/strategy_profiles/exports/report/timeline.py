@@ -55,16 +55,16 @@ def timeline(facts: RunFacts) -> Section | None:
     """
     if not facts.segments:
         return None
-    found = stretches(facts)
-    if not found:
+    captured = stretches(facts)
+    if not captured:
         return Section("timeline", "Timeline", {"titles": []})
-    shown = choose(found)
-    only = {step for item in shown for step in item.steps}
-    packed = pack_spans(facts, lay_out(facts.profile, only), [item.steps for item in shown])
-    slowest = max(range(len(shown)), key=lambda index: _slowness(shown[index]))
+    chosen = choose(captured)
+    only = {step for item in chosen for step in item.steps}
+    packed = pack_spans(facts, lay_out(facts.profile, only), [item.steps for item in chosen])
+    slowest = max(range(len(chosen)), key=lambda index: _slowness(chosen[index]))
     data = packed.document | {"first": slowest, "phase_names": PHASE_NAMES}
-    titles = [item.title for item in shown]
-    about = _about(found, shown, packed)
+    titles = [item.title for item in chosen]
+    about = _about(captured, chosen, packed)
     drawn = set(packed.document["categories"])
     phases = [name for name in (*CATEGORIES, "other") if name in drawn]
     values = {"titles": titles, "first": slowest, "about": about, "phases": phases}
@@ -74,11 +74,11 @@ def timeline(facts: RunFacts) -> Section | None:
 def stretches(facts: RunFacts) -> list[Stretch]:
     """Return every stretch of captured steps, in order; long ones are split into equal parts."""
     counts = sorted(facts.profile.rows_by_step("spans").items())
-    segment, step = (np.array([key[place] for key, _ in counts], np.int64) for place in (0, 1))
+    segment, step = (np.array([key[part] for key, _ in counts], np.int64) for part in (0, 1))
     number = np.array([count for _, count in counts], np.int64)
     before = np.concatenate([[0], np.cumsum(number)]).tolist()
     walls = _step_walls(facts)
-    found: list[Stretch] = []
+    captured: list[Stretch] = []
     begin = 0
     for end in range(1, len(step) + 1):
         is_cut = (
@@ -94,9 +94,9 @@ def stretches(facts: RunFacts) -> list[Stretch]:
             known = [walls[item] for item in members if item in walls]
             mean_ms = float(np.mean(known)) if known else None
             total = before[end] - before[begin]
-            found.append(Stretch(int(segment[begin]), members, total, mean_ms))
+            captured.append(Stretch(int(segment[begin]), members, total, mean_ms))
             begin = end
-    return found
+    return captured
 
 
 def _step_walls(facts: RunFacts) -> dict[int, float]:
@@ -112,31 +112,31 @@ def _slowness(item: Stretch) -> float:
     return 0.0 if item.mean_ms is None else item.mean_ms
 
 
-def choose(found: list[Stretch]) -> list[Stretch]:
+def choose(captured: list[Stretch]) -> list[Stretch]:
     """Choose stretches within the budget: slowest, typical, last, first, then evenly spread."""
-    within = [index for index, item in enumerate(found) if not item.is_outside]
-    within = within or list(range(len(found)))
-    by_time = sorted(within, key=lambda index: _slowness(found[index]))
+    within = [index for index, item in enumerate(captured) if not item.is_outside]
+    within = within or list(range(len(captured)))
+    by_time = sorted(within, key=lambda index: _slowness(captured[index]))
     order = [by_time[-1], by_time[len(by_time) // 2], within[-1], within[0]]
-    stride = len(found)
+    stride = len(captured)
     while stride > 1:
         stride = -(-stride // 2)
-        order += range(0, len(found), stride)
+        order += range(0, len(captured), stride)
     chosen: list[int] = []
     left = MAX_SPANS
     for index in dict.fromkeys(order):
-        if not chosen or found[index].num_spans <= left:
+        if not chosen or captured[index].num_spans <= left:
             chosen.append(index)
-            left -= found[index].num_spans
-    return [found[index] for index in sorted(chosen)]
+            left -= captured[index].num_spans
+    return [captured[index] for index in sorted(chosen)]
 
 
-def _about(found: list[Stretch], shown: list[Stretch], packed: Packed) -> str:
+def _about(captured: list[Stretch], chosen: list[Stretch], packed: Packed) -> str:
     parts = []
-    if len(shown) < len(found):
-        all_spans = sum(item.num_spans for item in found)
+    if len(chosen) < len(captured):
+        all_spans = sum(item.num_spans for item in captured)
         parts.append(
-            f"{len(shown)} of {len(found)} captured stretches are in this file, "
+            f"{len(chosen)} of {len(captured)} captured stretches are in this file, "
             f"{packed.num_spans:,} of {all_spans:,} spans, the slowest and the typical among them."
         )
     if packed.num_dropped:

@@ -47,29 +47,29 @@ _LATE = (
 
 def breakdown(_profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment: the phases of each replica, and how late each is."""
-    found = facts.breakdown
-    if found.source is None:
-        return Answer(KEY, parts=(Missing(KEY, TITLE, found.reason or "not recorded"),))
-    phases = shown_phases(found.replicas)
+    measured = facts.breakdown
+    if measured.source is None:
+        return Answer(KEY, parts=(Missing(KEY, TITLE, measured.reason or "not recorded"),))
+    phases = shown_phases(measured.replicas)
     return Answer(
         KEY,
         parts=(_bars(facts, phases), *_late(facts.stragglers)),
-        notes=(_efficient(efficiency(found)), _typical(facts.stragglers)),
+        notes=(_efficient(efficiency(measured)), _typical(facts.stragglers)),
         formulas=(*phases, *FORMULAS),
     )
 
 
 def _bars(facts: Facts, phases: Sequence[str]) -> Part:
-    found = facts.breakdown
+    measured = facts.breakdown
     return Bars(
         KEY,
         TITLE,
-        tuple(_names(found.replicas)),
-        {phase: tuple(item.phase_ms(phase) for item in found.replicas) for phase in phases},
+        tuple(_names(measured.replicas)),
+        {phase: tuple(item.phase_ms(phase) for item in measured.replicas) for phase in phases},
         "ms per step",
-        wholes=tuple(item.wall_ms for item in found.replicas),
+        wholes=tuple(item.wall_ms for item in measured.replicas),
         definition="replica_time",
-        notes=tuple(_notes(found, facts.steps.median_ms)),
+        notes=tuple(_notes(measured, facts.steps.median_ms)),
     )
 
 
@@ -80,59 +80,61 @@ def _names(replicas: Sequence[ReplicaBreakdown]) -> Iterator[str]:
         yield f"replica {replica.replica}, {short[replica.device or '']}".rstrip(", ")
 
 
-def _notes(found: StepBreakdown, median_ms: float | None) -> Iterator[str]:
-    source = _DERIVED_STEPS if found.has_derived_steps else _SOURCES[found.source or "marks"]
-    yield f"{source}; means over {units.counted(found.replicas[0].num_steps, 'step')}."
-    if found.from_marks:
-        which = ", ".join(map(str, found.from_marks))
+def _notes(measured: StepBreakdown, median_ms: float | None) -> Iterator[str]:
+    source = _DERIVED_STEPS if measured.has_derived_steps else _SOURCES[measured.source or "marks"]
+    yield f"{source}; means over {units.counted(measured.replicas[0].num_steps, 'step')}."
+    if measured.from_marks:
+        which = ", ".join(map(str, measured.from_marks))
         yield (
             "From in-graph timestamps of the same steps, because it was not captured: replica "
             f"{which}."
         )
-    if found.reason:
-        yield f"Not all is known: {found.reason}."
-    if found.undivided:
-        which = ", ".join(map(str, found.undivided))
+    if measured.reason:
+        yield f"Not all is known: {measured.reason}."
+    if measured.undivided:
+        which = ", ".join(map(str, measured.undivided))
         has_waits = all(
-            item.input_ms is not None for item in found.replicas if item.replica in found.undivided
+            item.input_ms is not None
+            for item in measured.replicas
+            if item.replica in measured.undivided
         )
         known = "the wait for the batch is known" if has_waits else "the length of steps is known"
         yield f"Only {known} of replica {which}, because {NOT_CAPTURED}."
-    yield from length_of_steps(found, median_ms)
+    yield from length_of_steps(measured, median_ms)
 
 
-def _late(found: Stragglers) -> Iterator[Table]:
+def _late(lateness: Stragglers) -> Iterator[Table]:
     """How late each replica is, if they are several."""
-    if found.replicas:
+    if lateness.replicas:
         yield table(
             "late",
             "How late each replica is",
-            found.replicas,
+            lateness.replicas,
             _LATE,
-            source=found.source,
+            source=lateness.source,
             is_minor=True,
         )
 
 
-def _efficient(found: Efficiency) -> str:
-    if found.parallel is None:
-        return f"Parallel efficiency: unavailable, {found.reason}."
+def _efficient(factors: Efficiency) -> str:
+    if factors.parallel is None:
+        return f"Parallel efficiency: unavailable, {factors.reason}."
     balance, moving, rest = map(
-        units.share, (found.load_balance, found.communication, found.orchestration)
+        units.share, (factors.load_balance, factors.communication, factors.orchestration)
     )
     return (
-        f"Parallel efficiency {units.share(found.parallel)} = load balance {balance} × "
+        f"Parallel efficiency {units.share(factors.parallel)} = load balance {balance} × "
         f"communication {moving} × orchestration {rest}."
     )
 
 
-def _typical(found: Stragglers) -> str:
+def _typical(lateness: Stragglers) -> str:
     """How long the run would take with only typical replicas."""
-    if found.slowdown is None or found.replay_error is None:
-        return f"Time with only typical replicas: unavailable, {found.why_no_what_if}."
-    worst = found.straggler
+    if lateness.slowdown is None or lateness.replay_error is None:
+        return f"Time with only typical replicas: unavailable, {lateness.why_no_what_if}."
+    worst = lateness.straggler
     alone = f" Replica {worst.replica} alone: {worst.slowdown:.2f} times." if worst else ""
     return (
-        f"With every replica like the typical one, the run would be {found.slowdown:.2f} times as "
-        f"fast.{alone} Error of this estimate {units.share(found.replay_error)}."
+        f"With every replica like the typical one, the run would be {lateness.slowdown:.2f} times "
+        f"as fast.{alone} Error of this estimate {units.share(lateness.replay_error)}."
     )

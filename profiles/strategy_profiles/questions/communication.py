@@ -213,29 +213,34 @@ def _shares(facts: Facts) -> tuple[str, ...]:
 
 
 def _numbers(facts: Facts) -> tuple[KeyNumber, ...]:
-    found = facts.communication
-    main, in_steps = found.main, in_unlike_steps(facts)
+    measured = facts.communication
+    main, in_steps = measured.main, in_unlike_steps(facts)
     algbw, note = main.algbw_gbps if main else None, f"{calls_note(main)}{in_steps}"
     known = [item.overlap for item in facts.overlaps if item.overlap is not None]
-    hidden, sent = sum(known) / len(known) if known else None, found.transfer_bytes
+    hidden, sent = sum(known) / len(known) if known else None, measured.transfer_bytes
     nothing = "nothing was communicated"
     return (
         exposed(facts),
-        traffic(found),
-        _busiest(found.traffic),
-        made_number("algbw", algbw, units.bandwidth(algbw), note, found.why_no_busbw, "derived"),
-        busbw(found, in_steps),
+        traffic(measured),
+        _busiest(measured.traffic),
+        made_number("algbw", algbw, units.bandwidth(algbw), note, measured.why_no_busbw, "derived"),
+        busbw(measured, in_steps),
         made_number("overlap", hidden, units.share(hidden), "", nothing, "derived"),
         made_number(
-            "transfer_bytes", sent, units.size(sent), "per step", found.why_no_transfers, "derived"
+            "transfer_bytes",
+            sent,
+            units.size(sent),
+            "per step",
+            measured.why_no_transfers,
+            "derived",
         ),
     )
 
 
-def _busiest(found: Sequence[Traffic]) -> KeyNumber:
+def _busiest(pairs: Sequence[Traffic]) -> KeyNumber:
     """On which link do most bytes go?"""
-    source = heaviest_source(found)
-    most = busiest_link(found, source) if source else None
+    source = heaviest_source(pairs)
+    most = busiest_link(pairs, source) if source else None
     if most is None:
         why = "no bytes between devices are known"
         return made_number("busiest_link", None, units.MISSING, "", why)
@@ -252,10 +257,10 @@ def _as_many(num_equal: int) -> str:
     return f"; as many on {units.counted(num_equal, 'other link')}" if num_equal else ""
 
 
-def _kinds(found: Sequence[CollectiveUse], num_calls: int) -> Iterator[Table]:
+def _kinds(uses: Sequence[CollectiveUse], num_calls: int) -> Iterator[Table]:
     """Collectives by kind, if they are too many to be seen at a glance."""
     if num_calls > AT_A_GLANCE:
-        yield table("kinds", "Collectives by kind", found, _KINDS, source="measured")
+        yield table("kinds", "Collectives by kind", uses, _KINDS, source="measured")
 
 
 def _collectives(facts: Facts, calls: Sequence[CollectiveCall], titles: Mapping[int, str]) -> Table:
@@ -358,25 +363,25 @@ def _names(
     ]
 
 
-def _matrices(found: Sequence[Traffic], devices: Sequence[str]) -> Part:
+def _matrices(pairs: Sequence[Traffic], devices: Sequence[str]) -> Part:
     """Bytes between every two devices: the source with most bytes first."""
     title = "From device to device"
-    heavy = heaviest_source(found)
-    sources = sorted({item.source for item in found}, key=lambda source: source != heavy)
+    heavy = heaviest_source(pairs)
+    sources = sorted({item.source for item in pairs}, key=lambda source: source != heavy)
     if not sources:
         nothing = "outside of collectives, no tensor that one device sent to another was recorded"
         return Missing("traffic", title, nothing)
     options = [
-        _matrix(source, [each for each in found if each.source == source], devices)
+        _matrix(source, [each for each in pairs if each.source == source], devices)
         for source in sources
     ]
     return Alternatives("traffic", title, tuple(options), definition="transfer_bytes")
 
 
-def _matrix(source: str, found: Sequence[Traffic], devices: Sequence[str]) -> Matrix:
-    ends = sorted({end for item in found for end in (item.send_device, item.recv_device)})
+def _matrix(source: str, pairs: Sequence[Traffic], devices: Sequence[str]) -> Matrix:
+    ends = sorted({end for item in pairs for end in (item.send_device, item.recv_device)})
     names = list(dict.fromkeys([*devices, *ends]))
-    short, sent = short_names(names), {(item.send_device, item.recv_device): item for item in found}
+    short, sent = short_names(names), {(item.send_device, item.recv_device): item for item in pairs}
     title, made_by, note = _OF_SOURCE[source]
     return Matrix(
         source,
@@ -387,14 +392,14 @@ def _matrix(source: str, found: Sequence[Traffic], devices: Sequence[str]) -> Ma
             for send in names
         ),
         made_by,
-        notes=tuple(filter(None, (_fullest(found, source), note))),
+        notes=tuple(filter(None, (_fullest(pairs, source), note))),
     )
 
 
-def _fullest(found: Sequence[Traffic], source: str) -> str:
+def _fullest(pairs: Sequence[Traffic], source: str) -> str:
     """The pair with most bytes, and how many are of unknown size."""
-    num_unknown, said = sum(item.bytes is None for item in found), ""
-    if most := busiest_link(found, source):
+    num_unknown, said = sum(item.bytes is None for item in pairs), ""
+    if most := busiest_link(pairs, source):
         ends = _ends(most.send_device, most.recv_device)
         said = f"Most bytes per step: {ends}, {units.size(most.bytes)}{_as_many(most.num_equal)}. "
     if num_unknown:
@@ -402,12 +407,12 @@ def _fullest(found: Sequence[Traffic], source: str) -> str:
     return said.rstrip()
 
 
-def _hidden(found: Sequence[Overlap]) -> Table:
+def _hidden(overlaps: Sequence[Overlap]) -> Table:
     """How much of each replica's communication overlaps with its own compute."""
     return table(
         "overlap",
         "Communication behind compute",
-        found,
+        overlaps,
         _OVERLAPS,
         empty="No span of communication is known.",
         definition="overlap",
@@ -416,15 +421,15 @@ def _hidden(found: Sequence[Overlap]) -> Table:
     )
 
 
-def _transfers(found: Sequence[Send]) -> Table:
+def _transfers(transfers: Sequence[Send]) -> Table:
     """Every tensor sent between devices: what, how large, from where to where, how long."""
-    short = short_names(name for item in found for name in (item.send_device, item.recv_device))
+    short = short_names(name for item in transfers for name in (item.send_device, item.recv_device))
     return table(
         "sends",
         "Transfers",
         [
             replace(item, send_device=short[item.send_device], recv_device=short[item.recv_device])
-            for item in found
+            for item in transfers
         ],
         _SENDS,
         empty="The runtime sent no tensor from one device to another in the captured steps.",
@@ -451,13 +456,13 @@ def _without_window(profile: Profile, facts: Facts, links: Sequence[Part]) -> An
     return Answer(KEY, sentence, parts=(*parts, *links, _no_capture(profile, facts.communication)))
 
 
-def _no_capture(profile: Profile, found: Communication) -> Missing:
-    if found.reason == LOST:
+def _no_capture(profile: Profile, measured: Communication) -> Missing:
+    if measured.reason == LOST:
         return Missing("collectives", "Collectives", LOST, "Record the run again.")
     return Missing(
         "collectives",
         "Collectives",
-        found.reason or "not captured",
+        measured.reason or "not captured",
         "Record a longer run, or capture every step (under Capture of a new run; "
         "--set capture.every_step=true): bytes, bandwidths and transfers come from capture windows."
         if profile.status.is_over

@@ -59,8 +59,8 @@ def _defined(metric: str) -> Definition:
 
 def _figure(metric: str) -> str:
     """`compute_ms` as `Compute, ms`, in the words of the definitions."""
-    found = _defined(metric)
-    return ", ".join(filter(None, (found.label, found.unit)))
+    definition = _defined(metric)
+    return ", ".join(filter(None, (definition.label, definition.unit)))
 
 
 _FIGURES = (
@@ -136,24 +136,28 @@ def _numbers(compared: RunComparison) -> Iterator[KeyNumber]:
 def _phases(compared: RunComparison) -> Bars:
     """Two stacked bars, means over the replicas and the runs of a side."""
     sides = {"A": compared.a, "B": compared.b}
-    found = {side: [run.breakdown for run in runs] for side, runs in sides.items()}
+    breakdowns = {side: [run.breakdown for run in runs] for side, runs in sides.items()}
     reasons = {
-        f"{side}: {item.reason}": None for side, own in found.items() for item in own if item.reason
+        f"{side}: {item.reason}": None
+        for side, own in breakdowns.items()
+        for item in own
+        if item.reason
     }
     notes = ["; ".join(reasons)] if reasons else []
     step_times = (compared.times.a_ms, compared.times.b_ms)
-    for (side, own), step_ms in zip(found.items(), step_times, strict=True):
+    for (side, own), step_ms in zip(breakdowns.items(), step_times, strict=True):
         wall = _mean(own, "wall")
         if wall and abs(wall / step_ms - 1) > UNLIKE:
             notes.append(f"The bar of {side} adds up to {_about_bar(own[0], wall, step_ms)}.")
     return Bars(
         "phases",
         "Phase by phase",
-        tuple(found),
+        tuple(breakdowns),
         {
             phase: each
             for phase in CATEGORIES
-            if any(each := tuple(_mean(own, phase) for own in found.values())) or phase != "delay"
+            if any(each := tuple(_mean(own, phase) for own in breakdowns.values()))
+            or phase != "delay"
         },
         "ms per step",
         of="Side",
@@ -174,8 +178,8 @@ def _about_bar(item: StepBreakdown, wall_ms: float, step_ms: float) -> str:
     return f"{units.milliseconds(wall_ms)}, {which} {units.milliseconds(step_ms)}"
 
 
-def _mean(found: Sequence[StepBreakdown], phase: str) -> float | None:
-    known = [value for item in found if (value := item.mean_ms(phase)) is not None]
+def _mean(breakdowns: Sequence[StepBreakdown], phase: str) -> float | None:
+    known = [value for item in breakdowns if (value := item.mean_ms(phase)) is not None]
     return sum(known) / len(known) if known else None
 
 
@@ -195,31 +199,31 @@ def _figures(compared: RunComparison) -> Table:
     )
 
 
-def against_first(found: Sequence[AgainstFirst], titles: Sequence[str]) -> Answer:
+def against_first(compared: Sequence[AgainstFirst], titles: Sequence[str]) -> Answer:
     """Return the answer for several runs, each compared with the first one.
 
     Args:
       titles: what the runs are called, the first one included.
     """
     first, *others = titles
-    rows = each_row(found)
+    rows = each_row(compared)
     columns = (
         *_FIGURES[:2],
         Column("first", first, "number"),
         *(
-            Column(f"run_{place}", title, "figure", value=partial(_other, place=place))
-            for place, title in enumerate(others)
+            Column(f"run_{index}", title, "figure", value=partial(_other, place=index))
+            for index, title in enumerate(others)
         ),
     )
     warnings = [
         f"{item.name}: {warning}"
-        for item in found
+        for item in compared
         for warning in (item.compared.warnings if item.compared else ())
     ]
     groups = tuple(METRICS[row.metric].statistic for row in rows)
     return Answer(
         "against_first",
-        tuple(_against(found)),
+        tuple(_against(compared)),
         warnings=tuple(warnings),
         parts=(
             table("each", "Each run against the first", rows, columns, groups=groups,
@@ -228,9 +232,9 @@ def against_first(found: Sequence[AgainstFirst], titles: Sequence[str]) -> Answe
     )  # fmt: skip
 
 
-def _against(found: Sequence[AgainstFirst]) -> Iterator[str]:
+def _against(compared: Sequence[AgainstFirst]) -> Iterator[str]:
     """What is said of each run as B, the first one being A."""
-    for item in found:
+    for item in compared:
         yield Bold(item.name)
         if item.compared is None:
             yield f" cannot be compared: {item.reason} "
@@ -242,8 +246,8 @@ def _against(found: Sequence[AgainstFirst]) -> Iterator[str]:
 
 def _other(row: EachRow, *, place: int) -> str | None:
     """The number of a further run, and its change."""
-    found: MetricChange | None = row.others[place]
-    return f"{units.number(found.b)} ({change_text(found)})" if found else None
+    change: MetricChange | None = row.others[place]
+    return f"{units.number(change.b)} ({change_text(change)})" if change else None
 
 
 def spec_fields(

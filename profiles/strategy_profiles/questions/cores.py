@@ -62,19 +62,25 @@ _FALLBACKS = (
 def cores(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
     segment = facts.segment
-    found = cores_of(profile, segment)
-    if found.reason and profile.is_imported:
+    measured = cores_of(profile, segment)
+    if measured.reason and profile.is_imported:
         remedy = "Why and Timeline show each core as a replica."
-        return Answer(KEY, parts=(Missing(KEY, "", _capital(found.reason), remedy),))
-    if found.reason:
+        return Answer(KEY, parts=(Missing(KEY, "", _capital(measured.reason), remedy),))
+    if measured.reason:
         remedy = "Choose TPUStrategy for a new run: virtual devices emulate a TPU's cores."
-        missing = Missing(KEY, "", _capital(found.reason), remedy, needs_new_run=True)
+        missing = Missing(KEY, "", _capital(measured.reason), remedy, needs_new_run=True)
         return Answer(KEY, parts=(missing,))
-    on_mesh = _axes(mesh_links(profile, segment, found)) if found.expansion else ()
+    on_mesh = _axes(mesh_links(profile, segment, measured)) if measured.expansion else ()
     return Answer(
         KEY,
-        _sentence(found, segment),
-        parts=(*on_mesh, _times(found, facts), _cores(found), _between(found), _gathered(found)),
+        _sentence(measured, segment),
+        parts=(
+            *on_mesh,
+            _times(measured, facts),
+            _cores(measured),
+            _between(measured),
+            _gathered(measured),
+        ),
     )
 
 
@@ -82,41 +88,41 @@ def _capital(reason: str) -> str:
     return f"{reason[0].upper()}{reason[1:]}"
 
 
-def _sentence(found: Cores, segment: SegmentOpened) -> tuple[str, ...]:
+def _sentence(measured: Cores, segment: SegmentOpened) -> tuple[str, ...]:
     """What ran where, and whether all of it was partitioned."""
     per_replica = len(segment.core_devices[0]) if segment.core_devices else 1
     cores_each = " core." if per_replica == 1 else " cores."
     said = Bold(str(segment.num_replicas)), " replicas of ", Bold(str(per_replica)), cores_each
-    if found.expansion is None:
+    if measured.expansion is None:
         return *said, " How the program is spread over them is known after its first step."
-    moving = _moved(found, found.expansion)
+    moving = _moved(measured, measured.expansion)
     if per_replica == 1:
         return *said, *moving
-    num_back = sum(item.count for item in found.fallbacks)
+    num_back = sum(item.count for item in measured.fallbacks)
     back: tuple[str, ...] = ("and none fell back to core 0.",)
     if num_back:
         back = Bold(f"{num_back:,}"), " could not be split and were gathered to core 0."
-    num_split = Bold(f"{sum(found.expansion.partitioned.values()):,}")
+    num_split = Bold(f"{sum(measured.expansion.partitioned.values()):,}")
     return *said, *moving, " ", num_split, " ops were split over cores, ", *back
 
 
-def _moved(found: Cores, expansion: CoresExpanded) -> tuple[str, ...]:
+def _moved(measured: Cores, expansion: CoresExpanded) -> tuple[str, ...]:
     """What moves between the cores: in captured steps, or in the program before TensorFlow's
     optimizer has removed what no result needs."""
-    if found.sent_between_bytes is not None:
-        return " A step moves ", Bold(units.size(found.sent_between_bytes)), " between cores."
+    if measured.sent_between_bytes is not None:
+        return " A step moves ", Bold(units.size(measured.sent_between_bytes)), " between cores."
     is_partial = any(item.moved_bytes is None for item in expansion.collectives)
     least = " The traced step moves at least " if is_partial else " The traced step moves "
     return least, Bold(units.size(sum(expansion.moved_bytes.values()))), " between cores."
 
 
-def _axes(found: MeshLinks) -> tuple[Part, ...]:
+def _axes(mesh: MeshLinks) -> tuple[Part, ...]:
     """What the links of each axis of the mesh carry."""
     title = "Bytes over the links of the mesh"
-    if found.reason:
-        return (Missing("mesh_axes", title, found.reason),)
+    if mesh.reason:
+        return (Missing("mesh_axes", title, mesh.reason),)
     of_axis: Mapping[int, list[float]] = {
-        axis: [link.bytes for link in found.of_axis(axis)] for axis in range(len(AXES))
+        axis: [link.bytes for link in mesh.of_axis(axis)] for axis in range(len(AXES))
     }
     columns = (
         Column("axis", "Axis", value=_AXIS_NAMES.__getitem__),
@@ -124,8 +130,8 @@ def _axes(found: MeshLinks) -> tuple[Part, ...]:
         Column("bytes", "All links, per step", "bytes", value=lambda axis: sum(of_axis[axis])),
         Column("most", "Busiest, per step", "bytes", value=lambda axis: max(of_axis[axis])),
     )
-    sends = units.counted(found.num_unsized, "send")
-    unsized = f" {sends} of unknown size not counted." if found.num_unsized else ""
+    sends = units.counted(mesh.num_unsized, "send")
+    unsized = f" {sends} of unknown size not counted." if mesh.num_unsized else ""
     note = (
         "The emulated cores' sends in captured steps, both directions together, each routed along "
         "x, then y, z and the chip's cores: an axis carries sum(bytes * distance). A real TPU has "
@@ -135,9 +141,9 @@ def _axes(found: MeshLinks) -> tuple[Part, ...]:
     return (table("mesh_axes", title, known, columns, source="derived", notes=(note,)),)
 
 
-def _times(found: Cores, facts: Facts) -> Part:
+def _times(measured: Cores, facts: Facts) -> Part:
     """How each core's mean captured step divides into phases."""
-    timed = [(item, item.split) for item in found.cores if item.split]
+    timed = [(item, item.split) for item in measured.cores if item.split]
     if not timed:
         return Missing("core_times", _TIMES, "the segment has no captured step yet")
     num_steps = max(split.num_steps for _, split in timed)
@@ -147,7 +153,7 @@ def _times(found: Cores, facts: Facts) -> Part:
         tuple(f"replica {item.replica}, core {item.core}" for item, _ in timed),
         {
             phase: tuple(split.phase_ms(phase) for _, split in timed)
-            for phase in shown_phases(found.cores)
+            for phase in shown_phases(measured.cores)
         },
         "ms per step",
         "Core",
@@ -161,9 +167,9 @@ def _times(found: Cores, facts: Facts) -> Part:
     )
 
 
-def _cores(found: Cores) -> Table:
+def _cores(measured: Cores) -> Table:
     """A row per core; narrow places have its phases in the chart alone."""
-    short = short_names(item.device for item in found.cores)
+    short = short_names(item.device for item in measured.cores)
     phases = (
         Column(
             phase,
@@ -173,23 +179,23 @@ def _cores(found: Cores) -> Table:
             True,
             methodcaller("phase_ms", phase),
         )
-        for phase in shown_phases(found.cores)
+        for phase in shown_phases(measured.cores)
     )
     device = Column("device", "Device", "name", value=lambda core: short[core.device])
     ops = Column("num_ops", "Ops", "count")
-    steps = units.counted(found.num_steps, "captured step")
+    steps = units.counted(measured.num_steps, "captured step")
     note = (
         f"Of a step. Bytes are derived from the sends of {steps} and their sizes in the graph."
-        if found.num_steps
+        if measured.num_steps
         else "Times and bytes need a captured step; this segment has none yet."
     )
     columns = (*_CORE, device, ops, *phases, *_MOVED)
-    return table("cores", "Every core", found.cores, columns, source="measured", notes=(note,))
+    return table("cores", "Every core", measured.cores, columns, source="measured", notes=(note,))
 
 
-def _between(found: Cores) -> Table:
+def _between(measured: Cores) -> Table:
     """What the cores exchange in a step, by kind."""
-    rows = found.expansion.collectives if found.expansion else []
+    rows = measured.expansion.collectives if measured.expansion else []
     note = (
         "Derived from the traced graph. TensorFlow's optimizer removes what no result needs, so "
         "captured steps may send less. A size known only when the step runs is missing."
@@ -209,12 +215,12 @@ def _moved_bytes(row: CoreTraffic) -> float:
     return -1 if row.moved_bytes is None else row.moved_bytes
 
 
-def _gathered(found: Cores) -> Table:
+def _gathered(measured: Cores) -> Table:
     """Every op that could not be partitioned: correct, but on one core."""
     return table(
         "core_fallbacks",
         "Gathered to core 0",
-        found.fallbacks,
+        measured.fallbacks,
         _FALLBACKS,
         empty="No op with split operands had to be gathered.",
     )

@@ -39,21 +39,21 @@ _COLUMNS = (
 
 def input_pipeline(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
-    found = input_stages(profile, facts.segment.segment)
-    if not found.stages:
-        return Answer(KEY, parts=(Missing(KEY, TITLE, found.reason or "no stage was recorded"),))
+    pipeline = input_stages(profile, facts.segment.segment)
+    if not pipeline.stages:
+        return Answer(KEY, parts=(Missing(KEY, TITLE, pipeline.reason or "no stage was recorded"),))
     return Answer(
         KEY,
         parts=(
             table(
                 KEY,
                 TITLE,
-                found.stages,
+                pipeline.stages,
                 _COLUMNS,
                 definition=_DEFINITION,
                 source="measured",
-                notes=(found.sentence,),
-                depths=tuple(stage.depth for stage in found.stages),
+                notes=(pipeline.sentence,),
+                depths=tuple(stage.depth for stage in pipeline.stages),
             ),
         ),
     )

@@ -44,51 +44,51 @@ _DERIVED_FROM = {
 
 def links_part(profile: Profile, segment: SegmentOpened) -> tuple[Part, ...]:
     """Return what is said of a segment's links; nothing if it ran in one process."""
-    found = links(profile, segment)
-    if len(found.names) < 2:
+    traffic = links(profile, segment)
+    if len(traffic.names) < 2:
         return ()
-    if not found.links:
-        return (Missing("links", TITLE, found.reason or "not recorded"),)
-    return Alternatives("links_matrix", TITLE, tuple(_matrices(found))), *_tables(found)
+    if not traffic.links:
+        return (Missing("links", TITLE, traffic.reason or "not recorded"),)
+    return Alternatives("links_matrix", TITLE, tuple(_matrices(traffic))), *_tables(traffic)
 
 
-def _matrices(found: Links) -> Iterator[Matrix]:
-    steps = units.counted(round(found.num_steps), "step")
+def _matrices(traffic: Links) -> Iterator[Matrix]:
+    steps = units.counted(round(traffic.num_steps), "step")
     measured = (
         "Bytes per step. Measured: payload of the TCP connections, counted by the kernel, over "
         f"{steps}. The diagonal is a process's connection to itself."
     )
-    mean = ", averaged over the steps of all workers" if found.derived_from == FROM_SERVED else ""
-    source = _DERIVED_FROM.get(found.derived_from or "", "unknown sizes")
-    sent = {(link.from_worker, link.to_worker): link for link in found.links}
-    if any(link.bytes is not None for link in found.links):
+    mean = ", averaged over the steps of all workers" if traffic.derived_from == FROM_SERVED else ""
+    source = _DERIVED_FROM.get(traffic.derived_from or "", "unknown sizes")
+    sent = {(link.from_worker, link.to_worker): link for link in traffic.links}
+    if any(link.bytes is not None for link in traffic.links):
         by_pair = {pair: link.bytes for pair, link in sent.items()}
-        yield _matrix(found, "Measured on sockets", by_pair, measured)
-    if any(link.derived_bytes is not None for link in found.links):
+        yield _matrix(traffic, "Measured on sockets", by_pair, measured)
+    if any(link.derived_bytes is not None for link in traffic.links):
         by_pair = {pair: link.derived_bytes for pair, link in sent.items()}
-        yield _matrix(found, "Derived", by_pair, f"Bytes per step{mean}. Derived from {source}.")
+        yield _matrix(traffic, "Derived", by_pair, f"Bytes per step{mean}. Derived from {source}.")
 
 
 def _matrix(
-    found: Links, title: str, by_pair: Mapping[tuple[int, int], float | None], note: str
+    traffic: Links, title: str, by_pair: Mapping[tuple[int, int], float | None], note: str
 ) -> Matrix:
     return Matrix(
         title,
         title,
-        tuple(found.names.values()),
-        tuple(tuple(by_pair.get((send, recv)) for recv in found.names) for send in found.names),
+        tuple(traffic.names.values()),
+        tuple(tuple(by_pair.get((send, recv)) for recv in traffic.names) for send in traffic.names),
         "derived" if title == "Derived" else "measured",
         notes=(note,),
     )
 
 
-def _tables(found: Links) -> Iterator[Table]:
+def _tables(traffic: Links) -> Iterator[Table]:
     """Every link that is not light, then those of the interfaces."""
-    ordered = sorted(found.links, key=lambda link: -_heaviness(link))
+    ordered = sorted(traffic.links, key=lambda link: -_heaviness(link))
     heavy = [link for link in ordered if _heaviness(link) >= LIGHT * _heaviness(ordered[0])]
     columns = (
-        Column("from", "From", "name", value=lambda link: found.names.get(link.from_worker, "?")),
-        Column("to", "To", "name", value=lambda link: found.names.get(link.to_worker, "?")),
+        Column("from", "From", "name", value=lambda link: traffic.names.get(link.from_worker, "?")),
+        Column("to", "To", "name", value=lambda link: traffic.names.get(link.to_worker, "?")),
         Column("bytes", "Measured", "bytes", "link_bytes"),
         Column("derived_bytes", "Derived", "bytes"),
         Column("overhead", "Added", "share", "link_overhead"),
@@ -101,24 +101,24 @@ def _tables(found: Links) -> Iterator[Table]:
         "Bytes between processes, per step",
         heavy,
         known,
-        source="derived" if found.reason else "measured",
-        notes=tuple(_notes(found, ordered[len(heavy) :])),
+        source="derived" if traffic.reason else "measured",
+        notes=tuple(_notes(traffic, ordered[len(heavy) :])),
     )
-    if found.interfaces:
-        yield _interfaces(found)
+    if traffic.interfaces:
+        yield _interfaces(traffic)
 
 
 def _heaviness(link: Link) -> float:
     return max(link.bytes or 0.0, link.derived_bytes or 0.0)
 
 
-def _notes(found: Links, light: list[Link]) -> Iterator[str]:
-    if found.overhead is not None:
+def _notes(traffic: Links, light: list[Link]) -> Iterator[str]:
+    if traffic.overhead is not None:
         added = DEFINITIONS["link_overhead"]
-        yield f"{added.label}: {units.share(found.overhead)} ({added.formula})."
-    if found.header_share is not None and not found.interfaces:
+        yield f"{added.label}: {units.share(traffic.overhead)} ({added.formula})."
+    if traffic.header_share is not None and not traffic.interfaces:
         yield (
-            f"Headers of Ethernet, IP and TCP add about {units.share(found.header_share)}: "
+            f"Headers of Ethernet, IP and TCP add about {units.share(traffic.header_share)}: "
             f"derived, {HEADER_BYTES} bytes for each packet."
         )
     if light:
@@ -126,14 +126,14 @@ def _notes(found: Links, light: list[Link]) -> Iterator[str]:
         which = "links carry" if len(light) > 1 else "link carries"
         total = " in total" if len(light) > 1 else ""
         yield f"{len(light)} further {which} {small} per step{total}."
-    if found.reason:
-        yield f"Not measured: {found.reason}."
+    if traffic.reason:
+        yield f"Not measured: {traffic.reason}."
 
 
-def _interfaces(found: Links) -> Table:
+def _interfaces(traffic: Links) -> Table:
     """The bytes of the links beside what the network interfaces counted for them."""
     columns = (
-        Column("worker", "Process", "name", value=lambda use: found.names.get(use.worker, "?")),
+        Column("worker", "Process", "name", value=lambda use: traffic.names.get(use.worker, "?")),
         Column("direction", "Direction"),
         Column("bytes", "Interface", "bytes"),
         Column("payload_bytes", "Links", "bytes"),
@@ -145,7 +145,7 @@ def _interfaces(found: Links) -> Table:
     return table(
         "interfaces",
         "Links compared with the network interfaces, which count Ethernet, IP and TCP headers",
-        found.interfaces,
+        traffic.interfaces,
         columns,
         source="measured",
         notes=(DEFINITIONS["interface_overhead"].text,),

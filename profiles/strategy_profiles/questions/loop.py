@@ -67,12 +67,12 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
     step = longest_captured_step(profile, facts.segment.segment)
     calls = _lines_that_call_steps(profile, facts.segment.segment) if step is not None else ()
 
-    def shown(each: LoopLine) -> CodeLine:
+    def with_step(each: LoopLine) -> CodeLine:
         called = step if (each.file, each.line) in calls and each.share is not None else None
         return CodeLine(each.line, each.text, each.ms_per_step, each.share, called)
 
     files = tuple(
-        (file.rpartition("/")[2], tuple(map(shown, own)))
+        (file.rpartition("/")[2], tuple(map(with_step, own)))
         for file, own in groupby(lines, key=lambda each: each.file)
     )
     title = "Which lines take it, first step included"
@@ -81,12 +81,12 @@ def _code(profile: Profile, facts: Facts) -> tuple[Part, ...]:
 
 def _lines_that_call_steps(profile: Profile, segment: int) -> set[Line]:
     """The lines at which the thread was for more of its time during steps than between them."""
-    found = regions_of(profile, segment)
-    if found is None:
+    regions = regions_of(profile, segment)
+    if regions is None:
         return set()
     balance: dict[Line, float] = defaultdict(float)
-    stacks = found.stacks
-    signed = stacks.for_ms * (found.is_step.astype(int) - found.is_between)
+    stacks = regions.stacks
+    signed = stacks.for_ms * (regions.is_step.astype(int) - regions.is_between)
     by_place = np.bincount(stacks.place, signed, len(stacks.places))
     for place, ms in zip(stacks.places, by_place.tolist(), strict=True):
         for frame in place.frames[-1:]:

@@ -44,42 +44,42 @@ _WAYS: dict[How, tuple[str, str]] = {
 def placement(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
     segment = facts.segment
-    found = placement_of(profile, segment.segment)
-    if found.reason:
+    placed = placement_of(profile, segment.segment)
+    if placed.reason:
         when = (
             "when a segment traces its step for the first time"
             if profile.status.is_over
             else "when the first step is traced"
         )
         remedy = f"It is recorded {when}."
-        return Answer(KEY, parts=(Missing(KEY, "Placement", found.reason, remedy),))
+        return Answer(KEY, parts=(Missing(KEY, "Placement", placed.reason, remedy),))
     earlier = [item for item in profile.segments if item.segment < segment.segment]
     since = _since(profile, earlier[-1], segment) if earlier else ()
     note = first_trace_note(profile, segment.segment)
     return Answer(
         KEY,
-        (*_sentence(found, has_variables="variables" not in profile.unknown), *since),
+        (*_sentence(placed, has_variables="variables" not in profile.unknown), *since),
         parts=(
-            *_placed(profile, found),
+            *_placed(profile, placed),
             *(moved(profile, earlier[-1], segment) if earlier else ()),
         ),
         notes=(note,) if note else (),
     )
 
 
-def _sentence(found: Placement, *, has_variables: bool) -> tuple[str, ...]:
-    num_ops = sum(item.num_ops for item in found.devices)
-    devices = units.counted(sum(item.num_ops > 0 for item in found.devices), "device")
+def _sentence(placed: Placement, *, has_variables: bool) -> tuple[str, ...]:
+    num_ops = sum(item.num_ops for item in placed.devices)
+    devices = units.counted(sum(item.num_ops > 0 for item in placed.devices), "device")
     begin: tuple[str, ...] = (Bold(f"{num_ops:,}"), f" ops run on {devices}; ")
     if not num_ops:
         begin = ("The step's ops are not recorded; it has ",)
     if not has_variables:
         return *begin, "variables are not known."
-    one_copy = [item.bytes_per_copy for item in found.variables]
+    one_copy = [item.bytes_per_copy for item in placed.variables]
     known = one_copy and None not in one_copy
     of = f" of {units.size(sum(size or 0 for size in one_copy))}" if known else ""
-    counted = Bold(f"{len(found.variables):,}"), f" variables{of}"
-    return *begin, *counted, _copies([len(item.devices) for item in found.variables])
+    counted = Bold(f"{len(placed.variables):,}"), f" variables{of}"
+    return *begin, *counted, _copies([len(item.devices) for item in placed.variables])
 
 
 def _copies(counts: list[int]) -> str:
@@ -93,16 +93,16 @@ def _copies(counts: list[int]) -> str:
     return f", {copied:,} of them with a copy on up to {most} devices."
 
 
-def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
+def _placed(profile: Profile, placed: Placement) -> Iterator[Table]:
     """A row per device, and one per variable with all its copies."""
-    short = short_names(item.device for item in found.devices)
-    has_variables, environment = bool(found.variables), profile.environment
+    short = short_names(item.device for item in placed.devices)
+    has_variables, environment = bool(placed.variables), profile.environment
     why = profile.unknown.get("variables", "no variable was recorded in this segment")
     facts = (
         *thread_pools(environment.threads if environment else None),
         *gpu_lines(environment.gpus if environment else ()),
     )
-    told = " ".join(f"{label}: {value}." for label, value in facts if value is not None)
+    environment_text = " ".join(f"{label}: {value}." for label, value in facts if value is not None)
     columns = (
         Column("device", "Device", "name", value=lambda item: short[item.device]),
         Column("num_ops", "Ops", "count"),
@@ -115,15 +115,15 @@ def _placed(profile: Profile, found: Placement) -> Iterator[Table]:
     yield table(
         "placement_devices",
         "Each device",
-        found.devices,
+        placed.devices,
         (*columns, *held) if has_variables else columns,
-        notes=tuple(filter(None, ("" if has_variables else _sentence_of(why), told))),
+        notes=tuple(filter(None, ("" if has_variables else _sentence_of(why), environment_text))),
     )
     if has_variables:
         yield table(
             "placement_variables",
             "Variables",
-            sorted(found.variables, key=lambda item: (-(item.bytes_per_copy or 0.0), item.name)),
+            sorted(placed.variables, key=lambda item: (-(item.bytes_per_copy or 0.0), item.name)),
             (
                 Column("name", "Variable", "name"),
                 Column("kind", "Kind"),
@@ -153,30 +153,30 @@ def _on(devices: Iterable[str]) -> str:
 
 def _since(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tuple[str, ...]:
     """What a change moved, in a sentence; nothing if it is not known."""
-    found = placement_change(profile, before.segment, segment.segment)
-    if found.reason:
+    change = placement_change(profile, before.segment, segment.segment)
+    if change.reason:
         return ()
-    ops = f"{units.counted(len(found.moved_ops), 'op')} changed device"
-    if len(found.moved_ops) == 1:
-        (move,) = found.moved_ops
+    ops = f"{units.counted(len(change.moved_ops), 'op')} changed device"
+    if len(change.moved_ops) == 1:
+        (move,) = change.moved_ops
         short = short_names((move.before, move.after))
         ops += f": {move.name} from {short[move.before]} to {short[move.after]}"
-    return (f" Since segment {before.segment}, {_counted(found)}; {ops}.",)
+    return (f" Since segment {before.segment}, {_counted(change)}; {ops}.",)
 
 
 def moved(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tuple[Part, ...]:
     """Return what is on another device in a segment than in an earlier one of its run."""
-    found = placement_change(profile, before.segment, segment.segment)
-    if found.reason:
-        return (Missing("placement_changes", MOVED, found.reason),)
+    change = placement_change(profile, before.segment, segment.segment)
+    if change.reason:
+        return (Missing("placement_changes", MOVED, change.reason),)
     variables = (
         Column("how", "Change"),
         Column("name", "Variable", "name"),
         Column("before", "Was on", "names", value=lambda move: _on(move.before)),
         Column("after", "Is on", "names", value=lambda move: _on(move.after)),
     )
-    said = f"From {before.title} to {segment.title}: {_counted(found)}."
-    ops = short_names(name for move in found.moved_ops for name in (move.before, move.after))
+    said = f"From {before.title} to {segment.title}: {_counted(change)}."
+    ops = short_names(name for move in change.moved_ops for name in (move.before, move.after))
     columns = (
         Column("name", "Op", "name"),
         Column("type", "Type"),
@@ -184,29 +184,29 @@ def moved(profile: Profile, before: SegmentOpened, segment: SegmentOpened) -> tu
         Column("after", "Is on", value=lambda move: ops[move.after]),
     )
     parts = [
-        table("placement_changes", MOVED, found.variables, variables, empty=said, notes=(said,),
+        table("placement_changes", MOVED, change.variables, variables, empty=said, notes=(said,),
               definition=_MATCHED),
-        table("placement_moved_ops", "Ops that changed device", found.moved_ops, columns,
-              empty=_about_ops(found), notes=(_about_ops(found),)),
+        table("placement_moved_ops", "Ops that changed device", change.moved_ops, columns,
+              empty=_about_ops(change), notes=(_about_ops(change),)),
     ]  # fmt: skip
-    if found.moved_ops or any(device.before != device.after for device in found.ops):
-        parts.append(_op_counts(found))
+    if change.moved_ops or any(device.before != device.after for device in change.ops):
+        parts.append(_op_counts(change))
     return tuple(parts)
 
 
-def _op_counts(found: PlacementChange) -> Table:
-    short = short_names(item.device for item in found.ops)
+def _op_counts(change: PlacementChange) -> Table:
+    short = short_names(item.device for item in change.ops)
     columns = (
         Column("device", "Device", "name", value=lambda item: short[item.device]),
         Column("before", "Ops before", "count"),
         Column("after", "Ops after", "count"),
     )
-    return table("placement_op_counts", "Ops of each device", found.ops, columns)
+    return table("placement_op_counts", "Ops of each device", change.ops, columns)
 
 
-def _counted(found: PlacementChange) -> str:
+def _counted(change: PlacementChange) -> str:
     """`35 variables have fewer copies, 2 are gone; 3 stayed`."""
-    counts = Counter(move.how for move in found.variables)
+    counts = Counter(move.how for move in change.variables)
     words = [
         f"{counts[how]:,} {ways[counts[how] > 1]}" for how, ways in _WAYS.items() if counts[how]
     ]
@@ -214,18 +214,18 @@ def _counted(found: PlacementChange) -> str:
         return "every variable stayed where it was"
     number, _, rest = ", ".join(words).partition(" ")
     noun = "variable" if number == "1" else "variables"
-    return f"{number} {noun} {rest}; {found.num_same:,} stayed"
+    return f"{number} {noun} {rest}; {change.num_same:,} stayed"
 
 
-def _about_ops(found: PlacementChange) -> str:
+def _about_ops(change: PlacementChange) -> str:
     """Say how many ops changed device, stayed, and could not be matched."""
-    num, same = len(found.moved_ops), found.num_same_ops
+    num, same = len(change.moved_ops), change.num_same_ops
     if not num + same:
         return "No op of one segment could be matched with one of the other."
     text = f"{units.counted(num, 'op')} changed device" if num else "No op changed device"
-    before, after = found.num_unmatched
+    before, after = change.num_unmatched
     unmatched = (
-        f" Not matched: {units.counted(before, 'op')} of segment {found.before} and {after:,} of "
-        f"segment {found.after}, whose names are not equally frequent in both."
+        f" Not matched: {units.counted(before, 'op')} of segment {change.before} and {after:,} of "
+        f"segment {change.after}, whose names are not equally frequent in both."
     )
     return f"{text}; {same:,} stayed.{unmatched if before or after else ''}"

@@ -58,35 +58,38 @@ _ON_PATH = (
 )
 
 
-def predictions(base: WhatIf, found: Sequence[WhatIf], median_ms: float | None) -> Answer:
+def predictions(base: WhatIf, predicted: Sequence[WhatIf], median_ms: float | None) -> Answer:
     """Return the predicted steps beside the measured one.
 
     Args:
       base: the replay without a change.
       median_ms: of the steps without a capture.
     """
-    notes = (spread_sentence(base), *dict.fromkeys(text for item in found for text in item.advice))
-    steps = table("predictions", "Predicted steps", found, _PREDICTED, notes=notes)
+    notes = (
+        spread_sentence(base),
+        *dict.fromkeys(text for item in predicted for text in item.advice),
+    )
+    steps = table("predictions", "Predicted steps", predicted, _PREDICTED, notes=notes)
     unlike = unlike_sentence(base, median_ms)
     return Answer(
         "what_if",
-        tuple(_saving(base, found)),
-        parts=(steps,) if found else (),
+        tuple(_saving(base, predicted)),
+        parts=(steps,) if predicted else (),
         notes=(error_sentence(base),),
         warnings=(unlike,) if unlike else (),
     )
 
 
-def _saving(base: WhatIf, found: Sequence[WhatIf]) -> Iterator[str]:
+def _saving(base: WhatIf, predicted: Sequence[WhatIf]) -> Iterator[str]:
     """The change that saves most, of those that the replay can tell from none."""
     yield "A captured step takes "
     yield Bold(units.milliseconds(base.measured_ms))
-    best = next((item for item in found if not item.is_within_error), None)
+    best = next((item for item in predicted if not item.is_within_error), None)
     if best is not None:
         yield f"; {units.listed(best.edits)} it would take "
         yield Bold(units.milliseconds(best.predicted_ms))
         yield f" ({in_another_run(best)})."
-    elif found:
+    elif predicted:
         yield (
             ". No change that was tried is sure to have an effect: the interval of each includes "
             "the measured step."
@@ -106,12 +109,12 @@ def critical_path(shares: Sequence[PathShare]) -> Table:
     return table("path", title, most, _ON_PATH, definition=_PATH)
 
 
-def slower(found: Slowdowns) -> Table:
+def slower(slowdowns: Slowdowns) -> Table:
     """Return what differences between replicas cost: in all, by type of op, by replica."""
-    rows = [("S", "all replicas", found.whole)]
-    rows += [("S_t", op, value) for op, value in list(found.by_op.items())[:MOST_OPS]]
-    rows += [("S_w", f"replica {each}", value) for each, value in found.by_replica.items()]
-    is_equal = found.whole < LEAST
+    rows = [("S", "all replicas", slowdowns.whole)]
+    rows += [("S_t", op, value) for op, value in list(slowdowns.by_op.items())[:MOST_OPS]]
+    rows += [("S_w", f"replica {each}", value) for each, value in slowdowns.by_replica.items()]
+    is_equal = slowdowns.whole < LEAST
     return table(
         "slowdowns",
         "What differences between replicas cost",

@@ -72,8 +72,8 @@ def _lines(profile: Profile, used: Sequence[DeviceMemory], names: Sequence[str])
         spread = memory_spread(curves)
         middle = f"median of {len(names)}"
         lines = [Line(middle, spread.step, spread.middle, GREY, spread.low, spread.high)]
-        if (place := spread.outstanding) is not None:
-            lines.append(Line(names[place], *curves[place], device_colour(place)))
+        if (index := spread.outstanding) is not None:
+            lines.append(Line(names[index], *curves[index], device_colour(index)))
     sources = dict.fromkeys(counted_by(item.source) for item in used)
     notes = [f"Counted by {units.listed(list(sources))}."]
     if len(names) > FEW:

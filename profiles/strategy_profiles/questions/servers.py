@@ -68,40 +68,40 @@ _VARIABLES = (
 
 def servers(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
-    found = parameter_serving(profile, facts.segment)
-    if found.reason:
+    serving = parameter_serving(profile, facts.segment)
+    if serving.reason:
         remedy = "Choose ParameterServerStrategy for a new run to see its workers and servers here."
-        return Answer(KEY, parts=(Missing(KEY, "", found.reason, remedy, needs_new_run=True),))
+        return Answer(KEY, parts=(Missing(KEY, "", serving.reason, remedy, needs_new_run=True),))
     # TensorFlow's names: the coordinator is process 0.
-    names = {item.worker: f"worker {item.worker - 1}" for item in found.workers}
+    names = {item.worker: f"worker {item.worker - 1}" for item in serving.workers}
     return Answer(
         KEY,
-        _sentence(found, names, facts),
+        _sentence(serving, names, facts),
         parts=(
-            _steps(found, names),
-            _rates(found, names),
-            _queue(found, names),
-            _workers(found, names),
-            *_held(found),
-            _traffic(found, names),
+            _steps(serving, names),
+            _rates(serving, names),
+            _queue(serving, names),
+            _workers(serving, names),
+            *_held(serving),
+            _traffic(serving, names),
         ),
         formulas=("served_step", "closures", "served_bytes"),
     )
 
 
-def _sentence(found: ParameterServing, names: Mapping[int, str], facts: Facts) -> tuple[str, ...]:
+def _sentence(serving: ParameterServing, names: Mapping[int, str], facts: Facts) -> tuple[str, ...]:
     """Who did how much, and what a step is made of.
 
     The share of pulling and pushing is that of the page Why: of the mean step of all workers.
     """
     said = [
-        Bold(units.counted(len(found.workers), "worker")), " did ", Bold(f"{found.num_steps:,}"),
-        " steps, each at its own pace, on variables of ",
-        Bold(units.counted(len(found.servers), "parameter server")), ".",
+        Bold(units.counted(len(serving.workers), "worker")), " did ",
+        Bold(f"{serving.num_steps:,}"), " steps, each at its own pace, on variables of ",
+        Bold(units.counted(len(serving.servers), "parameter server")), ".",
     ]  # fmt: skip
-    even = found.num_steps / max(len(found.workers), 1)
-    least = min(found.workers, key=lambda item: item.num_steps)
-    if len(found.workers) > 1 and least.num_steps < SMALL * even:
+    even = serving.num_steps / max(len(serving.workers), 1)
+    least = min(serving.workers, key=lambda item: item.num_steps)
+    if len(serving.workers) > 1 and least.num_steps < SMALL * even:
         who = names[least.worker].capitalize()
         said += [f" {who} did only ", Bold(f"{least.num_steps:,}"), " of them."]
     wall, transfer = map(facts.breakdown.mean_ms, ("wall", "transfer"))
@@ -111,8 +111,8 @@ def _sentence(found: ParameterServing, names: Mapping[int, str], facts: Facts) -
     return tuple(said)
 
 
-def _steps(found: ParameterServing, names: Mapping[int, str]) -> Part:
-    parts = {name: tuple(item.phases_ms[name] for item in found.workers) for name in SERVED_PARTS}
+def _steps(serving: ParameterServing, names: Mapping[int, str]) -> Part:
+    parts = {name: tuple(item.phases_ms[name] for item in serving.workers) for name in SERVED_PARTS}
     if not any(parts["delay"]):
         del parts["delay"]
     if all(value is None for value in parts["pull"]):
@@ -129,8 +129,8 @@ def _steps(found: ParameterServing, names: Mapping[int, str]) -> Part:
     )
 
 
-def _rates(found: ParameterServing, names: Mapping[int, str]) -> Lines:
-    finished = found.finished_s or {}
+def _rates(serving: ParameterServing, names: Mapping[int, str]) -> Lines:
+    finished = serving.finished_s or {}
     end = max((float(times.max()) for times in finished.values() if len(times)), default=1.0)
     num_bins = min(MOST_BINS, max(map(len, finished.values()), default=0) // STEPS_PER_BIN)
     edges = np.linspace(0, max(end, 1e-9), max(num_bins, 1) + 1)
@@ -138,14 +138,14 @@ def _rates(found: ParameterServing, names: Mapping[int, str]) -> Lines:
         "served_rates",
         "Steps over time",
         tuple(
-            _rate(names[worker], times, edges, replica_colour(place))
-            for place, (worker, times) in enumerate(finished.items())
+            _rate(names[worker], times, edges, replica_colour(index))
+            for index, (worker, times) in enumerate(finished.items())
         ),
         "seconds",
         "steps/s",
         "number",
-        tuple(_marks(found, names)),
-        notes=tuple(item.message for item in found.absences),
+        tuple(_marks(serving, names)),
+        notes=tuple(item.message for item in serving.absences),
     )
 
 
@@ -155,31 +155,31 @@ def _rate(name: str, times: Floats, edges: Floats, colour: str) -> Line:
     return Line(name, tuple((edges[:-1] + edges[1:]) / 2), tuple(per_second), colour)
 
 
-def _marks(found: ParameterServing, names: Mapping[int, str]) -> Iterator[tuple[float, str]]:
+def _marks(serving: ParameterServing, names: Mapping[int, str]) -> Iterator[tuple[float, str]]:
     """When a worker was lost, and when it came back."""
-    for item in found.absences:
+    for item in serving.absences:
         if item.lost_s is not None:
             yield item.lost_s, f"{names[item.worker]} lost"
             if item.back_s is not None:
                 yield item.back_s, f"{names[item.worker]} back"
 
 
-def _queue(found: ParameterServing, names: Mapping[int, str]) -> Part:
-    title, moments = "Closures over time", found.moments
+def _queue(serving: ParameterServing, names: Mapping[int, str]) -> Part:
+    title, moments = "Closures over time", serving.moments
     if moments is None:
-        return Missing("closures", title, found.moments_reason or "not recorded")
+        return Missing("closures", title, serving.moments_reason or "not recorded")
     at = tuple(moments.at_s.tolist())
     lines = (
         Line("queued", at, tuple(moments.queued.tolist()), SIDE_COLOURS["B"]),
         Line("in flight", at, tuple(moments.in_flight.tolist()), SIDE_COLOURS["A"]),
     )
     return Lines(
-        "closures", title, lines, "seconds", "closures", "count", tuple(_marks(found, names)),
+        "closures", title, lines, "seconds", "closures", "count", tuple(_marks(serving, names)),
         is_stepped=True, definition="closures",
     )  # fmt: skip
 
 
-def _workers(found: ParameterServing, names: Mapping[int, str]) -> Table:
+def _workers(serving: ParameterServing, names: Mapping[int, str]) -> Table:
     columns = (
         Column("worker", "Worker", "name", value=lambda item: names[item.worker]),
         Column("num_steps", "Steps", "count"),
@@ -194,17 +194,17 @@ def _workers(found: ParameterServing, names: Mapping[int, str]) -> Table:
             "From the end of the push until the coordinator has the result.",
         ),
     )
-    notes = ("Times are means of the typical steps without the first.", _FEEDS[found.feed])
+    notes = ("Times are means of the typical steps without the first.", _FEEDS[serving.feed])
     return table(
-        "served_workers", "Each worker", found.workers, columns, source="marks", notes=notes
+        "served_workers", "Each worker", serving.workers, columns, source="marks", notes=notes
     )
 
 
-def _held(found: ParameterServing) -> Iterator[Table]:
+def _held(serving: ParameterServing) -> Iterator[Table]:
     """What each server holds, then every variable."""
-    name = Column("name", "Server", "name", value=lambda each: _name(found.servers.index(each)))
-    yield table("servers", "Each server", found.servers, (name, *_SERVERS), source="derived")
-    largest = sorted(found.variables, key=lambda item: -item.bytes)
+    name = Column("name", "Server", "name", value=lambda each: _name(serving.servers.index(each)))
+    yield table("servers", "Each server", serving.servers, (name, *_SERVERS), source="derived")
+    largest = sorted(serving.variables, key=lambda item: -item.bytes)
     yield table(
         "served_variables",
         "Every variable",
@@ -220,7 +220,7 @@ def _name(server: int) -> str:
     return f"parameter server {server}"
 
 
-def _traffic(found: ParameterServing, names: Mapping[int, str]) -> Table:
+def _traffic(serving: ParameterServing, names: Mapping[int, str]) -> Table:
     """Bytes pulled and pushed between each worker and each server, in the whole segment."""
     rows = [
         (
@@ -231,8 +231,8 @@ def _traffic(found: ParameterServing, names: Mapping[int, str]) -> Table:
                 for each in (server.pull_bytes, server.push_bytes)
             ),
         )
-        for worker in found.workers
-        for number, server in enumerate(found.servers)
+        for worker in serving.workers
+        for number, server in enumerate(serving.servers)
     ]
     columns = (
         Column("worker", "Worker", "name"),
@@ -240,7 +240,7 @@ def _traffic(found: ParameterServing, names: Mapping[int, str]) -> Table:
         Column("pulled", "Pulled", "bytes"),
         Column("pushed", "Pushed", "bytes"),
     )
-    is_known = any(server.pull_bytes is not None for server in found.servers)
+    is_known = any(server.pull_bytes is not None for server in serving.servers)
     note = (
         "The sizes of the variables and of their gradients, times the steps of the worker. Sparse "
         "gradients whose size is only known during the step are not included."

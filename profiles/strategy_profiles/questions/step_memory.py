@@ -33,15 +33,15 @@ _DEFINITION = (
 
 def memory_over_step(profile: Profile, facts: Facts) -> Answer:
     """Return the answer for a segment."""
-    found = step_memory(profile, facts.segment.segment)
-    if found.highest is None:
-        return Answer(KEY, parts=(Missing(KEY, TITLE, found.reason or "not recorded"),))
-    names = short_names(item.device for item in found.devices)
-    devices = _devices(found, found.highest, names)
-    return Answer(KEY, parts=(devices, _lines(found, names), _held(found.highest, names)))
+    memory = step_memory(profile, facts.segment.segment)
+    if memory.highest is None:
+        return Answer(KEY, parts=(Missing(KEY, TITLE, memory.reason or "not recorded"),))
+    names = short_names(item.device for item in memory.devices)
+    devices = _devices(memory, memory.highest, names)
+    return Answer(KEY, parts=(devices, _lines(memory, names), _held(memory.highest, names)))
 
 
-def _devices(found: StepMemory, highest: DeviceStepMemory, names: Mapping[str, str]) -> Table:
+def _devices(memory: StepMemory, highest: DeviceStepMemory, names: Mapping[str, str]) -> Table:
     columns = (
         Column("device", "Device", "name", value=lambda item: names[item.device]),
         Column("peak_bytes", "Peak", "bytes"),
@@ -50,41 +50,41 @@ def _devices(found: StepMemory, highest: DeviceStepMemory, names: Mapping[str, s
         Column("largest", "Largest part", "name", value=lambda item: item.holders[0].name),
         Column("largest_bytes", "Its size", "bytes", value=lambda item: item.holders[0].bytes),
     )
-    is_one = len(found.devices) == 1
+    is_one = len(memory.devices) == 1
     return table(
         KEY,
         TITLE,
-        found.devices,
+        memory.devices,
         columns,
         definition=_DEFINITION,
         source="derived",
         notes=(
             peak_sentence(highest, names[highest.device]),
-            f"Step {found.step:,}, derived from the graph and the times of its ops.",
+            f"Step {memory.step:,}, derived from the graph and the times of its ops.",
         ),
-        details=() if is_one else tuple(_held(item, names) for item in found.devices),
+        details=() if is_one else tuple(_held(item, names) for item in memory.devices),
     )
 
 
-def _lines(found: StepMemory, names: Mapping[str, str]) -> Lines:
+def _lines(memory: StepMemory, names: Mapping[str, str]) -> Lines:
     """What the devices with the highest peaks hold, from each moment on."""
-    highest = sorted(found.devices, key=lambda item: -item.peak_bytes)[:FEW]
-    drawn = [place for place, item in enumerate(found.devices) if item in highest]
+    highest = sorted(memory.devices, key=lambda item: -item.peak_bytes)[:FEW]
+    drawn = [index for index, item in enumerate(memory.devices) if item in highest]
     of_place = zip(drawn, device_colours(drawn), strict=True)
-    few = f"The {FEW} highest of {len(found.devices)} devices."
+    few = f"The {FEW} highest of {len(memory.devices)} devices."
     return Lines(
         "step_memory_lines",
         "Held from moment to moment",
         tuple(
             Line(names[item.device], item.at_ms, item.bytes, colour)
-            for place, colour in of_place
-            if (item := found.devices[place])
+            for index, colour in of_place
+            if (item := memory.devices[index])
         ),
         "ms into the step",
         "held",
         "bytes",
         is_stepped=True,
-        notes=(few,) if len(found.devices) > FEW else (),
+        notes=(few,) if len(memory.devices) > FEW else (),
     )
 
 

@@ -128,11 +128,11 @@ def step_breakdown(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     reason = why_waits_unknown(profile, segment)
     problems = capture_problems(profile, segment.segment)
     if captured.num_rows:
-        found = captured_breakdown(captured)
+        replicas = captured_breakdown(captured)
         if reason is not None:
-            found = tuple(replace(item, wait_ms=None, transfer_ms=None) for item in found)
-        found += tuple(_of_others(profile, segment, {item.replica for item in found}))
-        return StepBreakdown(segment.segment, found, "measured", reason)
+            replicas = tuple(replace(item, wait_ms=None, transfer_ms=None) for item in replicas)
+        replicas += tuple(_of_others(profile, segment, {item.replica for item in replicas}))
+        return StepBreakdown(segment.segment, replicas, "measured", reason)
     marks = without_warm_up(of_segment(profile.table("marks"), segment.segment), segment, steps)
     marks = marks.filter(pa.array(~np.isin(ints(marks, "step"), steps.step[~steps.timed])))
     if marks.num_rows:
@@ -191,13 +191,13 @@ def _of_others(
 
 def _of_served(profile: Profile, segment: SegmentOpened) -> StepBreakdown:
     """Workers of parameter servers have only closures, each of one worker."""
-    found = tuple(
+    replicas = tuple(
         ReplicaBreakdown(**asdict(phases), source="marks")
         for phases in served_phases(profile, segment)
     )
-    if not found:
+    if not replicas:
         return StepBreakdown(segment.segment, _unknown(segment), None, NO_PARTS, is_in_sync=False)
-    return StepBreakdown(segment.segment, found, "marks", None, is_in_sync=False)
+    return StepBreakdown(segment.segment, replicas, "marks", None, is_in_sync=False)
 
 
 def without_warm_up(rows: pa.Table, segment: SegmentOpened, steps: StepTimes) -> pa.Table:
@@ -215,12 +215,12 @@ def captured_breakdown(rows: pa.Table) -> tuple[ReplicaBreakdown, ...]:
 
 def _from_marks(rows: pa.Table, steps: StepTimes) -> tuple[ReplicaBreakdown, ...]:
     """Phases come from marks, input and wall time from the step, the delay from the spec."""
-    place = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
+    index = np.searchsorted(steps.step, ints(rows, "step")).clip(max=max(steps.count - 1, 0))
     if not steps.count:
         return ()
     # A phase of a step whose length is unknown is unknown too: else the means would not add up.
-    wall = np.where(steps.step[place] == ints(rows, "step"), steps.wall_ms[place], np.nan)
-    waited = np.nan_to_num(steps.input_ms[place])
+    wall = np.where(steps.step[index] == ints(rows, "step"), steps.wall_ms[index], np.nan)
+    waited = np.nan_to_num(steps.input_ms[index])
     names = ("compute_ms", "delay_ms", "wait_ms", "reduce_ms")
     compute, delay, wait, reduce = (floats(rows, name) for name in names)
     between = compute, delay, wait, reduce

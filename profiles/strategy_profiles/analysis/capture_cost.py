@@ -80,7 +80,7 @@ def _windows(profile: Profile, segment: int) -> list[WindowCaptured]:
     """The windows of the lowest worker that has any."""
     for source in profile.sources:
         windows = source.of_kind(WindowCaptured)
-        found = [window for window in windows if window.segment == segment]
-        if found:
-            return found
+        own = [window for window in windows if window.segment == segment]
+        if own:
+            return own
     return []

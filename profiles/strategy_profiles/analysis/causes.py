@@ -73,8 +73,8 @@ class SegmentCauses(Struct, frozen=True):
         longer than the start of an op, the next one waits for something. Between two recorded ops
         of a loop are some that were too short.
         """
-        found = self.of_kind("between-ops")
-        num_ops = sum(cause.count for cause in found)
+        causes = self.of_kind("between-ops")
+        num_ops = sum(cause.count for cause in causes)
         many, longest_ms = MANY_OPS, LONGEST_START_MS
         if self.loop is not None:
             many, longest_ms = many // UNRECORDED, longest_ms * UNRECORDED
@@ -84,8 +84,8 @@ class SegmentCauses(Struct, frozen=True):
     @property
     def unrecorded_loop(self) -> str | None:
         """The name of a loop whose ops were too short to be recorded; None if there is none."""
-        found = self.of_kind("between-ops")
-        return next((cause.name for cause in found if cause.name and not cause.count), None)
+        causes = self.of_kind("between-ops")
+        return next((cause.name for cause in causes if cause.name and not cause.count), None)
 
     @property
     def loop(self) -> str | None:
@@ -95,8 +95,8 @@ class SegmentCauses(Struct, frozen=True):
     @property
     def launch_ms(self) -> float:
         """How long a GPU idles per step until its next kernel is launched; mean over GPUs."""
-        found = self.of_kind("launch")
-        return sum(cause.held_ms for cause in found) / len(found) if found else 0.0
+        causes = self.of_kind("launch")
+        return sum(cause.held_ms for cause in causes) / len(causes) if causes else 0.0
 
     def held_ms(self, *kinds: str) -> float:
         """Per step, by all causes of these kinds together."""
@@ -113,8 +113,8 @@ def held_up(profile: Profile, segment: int) -> SegmentCauses:
         if row["step"] in chosen:
             key = tuple(row[name] for name in ("kind", "name", "detail", "replica", "device"))
             groups.setdefault(key, []).append(row)
-    found = [_one(members, len(steps)) for members in groups.values()]
-    return SegmentCauses(len(steps), tuple(sorted(found, key=lambda cause: -cause.held_ms)))
+    causes = [_one(members, len(steps)) for members in groups.values()]
+    return SegmentCauses(len(steps), tuple(sorted(causes, key=lambda cause: -cause.held_ms)))
 
 
 def _one(rows: list[dict[str, object]], num_steps: int) -> Cause:

@@ -129,16 +129,16 @@ def _check(clock: WorkerClock, clocks: Clocks, rows: MarkRows) -> CollectiveChec
         _ends(rows.only(rows.worker == number), clocks, number)
         for number in (clocks.reference, clock.worker)
     )
-    _, here, there = np.intersect1d(ours[0], theirs[0], return_indices=True)
-    if len(here) < MIN_STEPS:
+    _, ours_at, there = np.intersect1d(ours[0], theirs[0], return_indices=True)
+    if len(ours_at) < MIN_STEPS:
         return None
-    began, ended = ours[1][here], ours[2][here]
+    began, ended = ours[1][ours_at], ours[2][ours_at]
     began_there, ended_there = theirs[1][there], theirs[2][there]
     at_least = float(np.quantile(began - ended_there, 1 - LATE_MARKS)) / 1e6
     at_most = float(np.quantile(ended - began_there, LATE_MARKS)) / 1e6
     doubt = (clock.uncertainty_ns or 0.0) / 1e6
     return CollectiveCheck(
-        num_steps=len(here),
+        num_steps=len(ours_at),
         at_least_ms=at_least,
         at_most_ms=at_most,
         common_end_ms=float(np.median(ended - ended_there)) / 1e6,
@@ -151,11 +151,11 @@ def _ends(rows: MarkRows, clocks: Clocks, worker: int) -> tuple[Ints, Ints, Ints
 
     On the reference's clock, as far as it is known.
     """
-    moment, place = np.unique(rows.segment << 32 | rows.step, return_inverse=True)
+    moment, index = np.unique(rows.segment << 32 | rows.step, return_inverse=True)
     began = np.full(len(moment), np.iinfo(np.int64).min)
     ended = np.full(len(moment), np.iinfo(np.int64).max)
-    np.maximum.at(began, place, clocks.to_reference(worker, rows.gradients_ns))
-    np.minimum.at(ended, place, clocks.to_reference(worker, rows.reduced_ns))
+    np.maximum.at(began, index, clocks.to_reference(worker, rows.gradients_ns))
+    np.minimum.at(ended, index, clocks.to_reference(worker, rows.reduced_ns))
     return moment, began, ended
 
 

@@ -157,8 +157,8 @@ def communication(profile: Profile, segment: SegmentOpened) -> Communication:
             why = problems[0]
         if profile.is_lost("replica_steps"):
             why = LOST
-        told = profile.unknown
-        reason = told.get("steps", told.get("collectives", why))
+        reasons = profile.unknown
+        reason = reasons.get("steps", reasons.get("collectives", why))
         return Communication(segment.segment, 0, (), (), None, None, reason, reason)
     collectives = of_segment(profile.table("collectives"), segment.segment)
     transfers = of_segment(profile.table("transfers"), segment.segment)
@@ -229,12 +229,12 @@ def collective_uses(rows: pa.Table, captured: pa.Table) -> tuple[CollectiveUse, 
     op, ops = names_of(rows, "op")
     sizes, size = distinct(ints(rows, "group_size"))
     groups, group = distinct(op * len(sizes) + size)
-    found = []
+    uses = []
     for number, key in enumerate(groups.tolist()):
         members = rows if len(groups) == 1 else rows.filter(pa.array(group == number))
         kind = ops[key // len(sizes)], int(sizes[key % len(sizes)])
-        found.append(_one_use(members, *kind, num_steps, typical))
-    return tuple(found)
+        uses.append(_one_use(members, *kind, num_steps, typical))
+    return tuple(uses)
 
 
 def names_of(rows: pa.Table, column: str, missing: str = "unknown") -> tuple[Ints, list[str]]:
@@ -335,10 +335,10 @@ def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:
     recv, receivers = names_of(rows, "recv_device")
     pairs, pair = distinct(send * len(receivers) + recv)
     sizes, lengths = floats(rows, "bytes"), floats(rows, "duration_ms")
-    found = []
+    traffic = []
     for number, key in enumerate(pairs.tolist()):
         moved, took = sizes[pair == number], lengths[pair == number]
-        found.append(
+        traffic.append(
             Traffic(
                 send_device=senders[key // len(receivers)],
                 recv_device=receivers[key % len(receivers)],
@@ -348,7 +348,7 @@ def _sends(rows: pa.Table, num_steps: int) -> list[Traffic]:
                 source="measured",
             )
         )
-    return found
+    return traffic
 
 
 def _ring_shares(uses: tuple[CollectiveUse, ...], devices: list[str]) -> list[Traffic]:

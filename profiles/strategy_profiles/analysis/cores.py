@@ -74,7 +74,7 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
     num_steps = len(set(ints(rows, "step").tolist()))
     splits = _splits(without_warm_up(rows, segment, step_times(profile, segment.segment)))
     sent, received = _traffic(profile, segment.segment)
-    found = [
+    all_cores = [
         Core(
             replica=replica,
             core=core,
@@ -90,22 +90,22 @@ def cores(profile: Profile, segment: SegmentOpened) -> Cores:
         for core, device in enumerate(devices)
     ]
     between = None if is_pod(segment) else _sent_between(profile, segment, num_steps)
-    return Cores(tuple(found), expansion, num_steps, between)
+    return Cores(tuple(all_cores), expansion, num_steps, between)
 
 
 def _expansion(profile: Profile, segment: int) -> CoresExpanded | None:
-    found = (event for event in profile.events(CoresExpanded) if event.segment == segment)
-    return next(found, None)
+    events = (event for event in profile.events(CoresExpanded) if event.segment == segment)
+    return next(events, None)
 
 
 def _splits(rows: pa.Table) -> dict[tuple[int, int], ReplicaBreakdown]:
     """The typical step of each core, by replica and core."""
-    found = {}
+    splits = {}
     numbers = ints(rows, "core")
     for core in set(numbers.tolist()):
         for split in captured_breakdown(rows.filter(pa.array(numbers == core))):
-            found[split.replica, core] = split
-    return found
+            splits[split.replica, core] = split
+    return splits
 
 
 def _traffic(profile: Profile, segment: int) -> tuple[dict[str, float], dict[str, float]]:

@@ -70,13 +70,13 @@ def _between_hosts(profile: Profile, segment: SegmentOpened) -> Derived:
     sizes, num_steps = floats(sends, "bytes"), len(np.unique(ints(sends, "step")))
     if not num_steps or not np.isfinite(sizes).all():
         return {}, None
-    found: dict[Pair, float] = defaultdict(float)
+    num_bytes: dict[Pair, float] = defaultdict(float)
     ends = zip(texts(sends, "send_device"), texts(sends, "recv_device"), sizes, strict=True)
     for sender, receiver, size in ends:
         pair = (host_process(sender) or 0, host_process(receiver) or 0)
         if pair[0] != pair[1]:
-            found[pair] += float(size) / num_steps
-    return dict(found), FROM_SENDS
+            num_bytes[pair] += float(size) / num_steps
+    return dict(num_bytes), FROM_SENDS
 
 
 def _between_servers(profile: Profile, segment: SegmentOpened) -> Derived:
@@ -85,10 +85,10 @@ def _between_servers(profile: Profile, segment: SegmentOpened) -> Derived:
     pulled, pushed = floats(served, "pull_bytes"), floats(served, "push_bytes")
     if not len(pulled) or not len(workers) or not np.isfinite([*pulled, *pushed]).all():
         return {}, None
-    found: dict[Pair, float] = defaultdict(float)
+    num_bytes: dict[Pair, float] = defaultdict(float)
     for worker, count in zip(*np.unique(workers, return_counts=True), strict=True):
         share = float(count) / len(workers)
         for server, pull, push in zip(ints(served, "process"), pulled, pushed, strict=True):
-            found[int(server), int(worker)] += share * float(pull)
-            found[int(worker), int(server)] += share * float(push)
-    return dict(found), FROM_SERVED
+            num_bytes[int(server), int(worker)] += share * float(pull)
+            num_bytes[int(worker), int(server)] += share * float(push)
+    return dict(num_bytes), FROM_SERVED

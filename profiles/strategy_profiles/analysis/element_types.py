@@ -71,12 +71,12 @@ def computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None
     spans = of_steps(of_segment(profile.columns("spans", _OF_SPANS), segment), steps)
     is_compute = is_one_of(spans, "category", ("compute",)) & (ints(spans, "replica") >= 0)
     spans = spans.filter(pa.array(is_compute))
-    place, places = _places(spans)
-    at = np.flatnonzero(np.array([each in own for each in places], np.bool_)[place])
+    place_of, places = _places(spans)
+    at = np.flatnonzero(np.array([each in own for each in places], np.bool_)[place_of])
     if not at.size:
         return None
     num_steps = _num_steps(spans)
-    place = place[at]
+    place_of = place_of[at]
     begin, length, replica = (
         ints(spans, key)[at] for key in ("start_ns", "duration_ns", "replica")
     )
@@ -85,24 +85,24 @@ def computed_in(dtype: str, profile: Profile, segment: int) -> ComputedIn | None
         its = replica == number
         busy = Intervals.union((begin[its], begin[its] + length[its]))
         ms += int((busy.ends - busy.starts).sum()) / 1e6 / num_steps[number]
-    of_place_ns = np.bincount(place, length, len(places))
+    of_place_ns = np.bincount(place_of, length, len(places))
     longest = int(of_place_ns.argmax())
-    first = int(np.argmax(place == longest))
+    first = int(np.argmax(place_of == longest))
     return ComputedIn(
         ms=ms / len(num_steps),
         op=spans["op"][int(at[first])].as_py() or "",
         name=places[longest][0],
         op_ms=float(of_place_ns[longest]) / 1e6 / num_steps[int(replica[first])],
-        num_ops=len(sorted_distinct(place)),
+        num_ops=len(sorted_distinct(place_of)),
     )
 
 
 def _places(spans: pa.Table) -> tuple[Ints, list[Place]]:
     """The name and device of each span, as an index into those that there are."""
     (name, names), (device, devices) = codes(spans, "name"), codes(spans, "device")
-    pairs, place = distinct(name * max(len(devices), 1) + device)
-    found = [divmod(pair, max(len(devices), 1)) for pair in pairs.tolist()]
-    return place, [(names[at], devices[on]) for at, on in found]
+    pairs, place_of = distinct(name * max(len(devices), 1) + device)
+    numbers = [divmod(pair, max(len(devices), 1)) for pair in pairs.tolist()]
+    return place_of, [(names[at], devices[on]) for at, on in numbers]
 
 
 def _num_steps(spans: pa.Table) -> dict[int, int]:
@@ -127,4 +127,4 @@ def _ops_of_type(wanted: str, rows: pa.Table) -> set[Place]:
     for kind, name, device, dtype in zip(*columns, strict=True):
         if kind == "op":
             dtypes.setdefault((name or "", device or ""), set()).add(dtype)
-    return {place for place, found in dtypes.items() if found == {wanted}}
+    return {place for place, own in dtypes.items() if own == {wanted}}

@@ -55,9 +55,9 @@ def recorded_ends(profile: Profile, segment: int) -> tuple[EpochEnded, ...]:
     """Every end of an epoch of a segment, by what the lowest worker recorded."""
     for source in profile.sources:
         # A run that goes on from an earlier state repeats steps: the last record counts.
-        found = {end.step: end for end in source.of_kind(EpochEnded) if end.segment == segment}
-        if found:
-            return tuple(found[step] for step in sorted(found))
+        ends = {end.step: end for end in source.of_kind(EpochEnded) if end.segment == segment}
+        if ends:
+            return tuple(ends[step] for step in sorted(ends))
     return ()
 
 
@@ -85,5 +85,5 @@ def is_mostly_validation(end: EpochEnded) -> bool:
 def is_at_epoch_end(profile: Profile, steps: StepTimes) -> Bools:
     """Which gaps between two steps are the end of an epoch."""
     recorded = [end.step for end in recorded_ends(profile, steps.segment)]
-    found: Bools = np.isin(steps.step[:-1], recorded)
-    return found
+    is_end: Bools = np.isin(steps.step[:-1], recorded)
+    return is_end

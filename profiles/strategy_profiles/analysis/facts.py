@@ -201,8 +201,8 @@ class Facts(Struct, frozen=True):
     def only_line(self, *texts: str) -> SourceLine | None:
         """The only recorded line of the program that has one of these texts; None if there are
         none or several."""
-        found = [each for each in self.lines if any(text in each.text for text in texts)]
-        return found[0] if len(found) == 1 else None
+        lines = [each for each in self.lines if any(text in each.text for text in texts)]
+        return lines[0] if len(lines) == 1 else None
 
     @property
     def has_gpus(self) -> bool:

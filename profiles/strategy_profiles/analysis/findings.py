@@ -81,11 +81,13 @@ def findings(facts: Facts, predict: Predict | None = None) -> tuple[Finding, ...
       predict: adds to each finding what a step would gain without it.
     """
     claims = [(rule.rows, item) for rule in RULES for item in rule.findings(facts)]
-    found = ranked(within_rows(facts.account, claims))
+    results = ranked(within_rows(facts.account, claims))
     if facts.framework == "PyTorch":
-        found = tuple(replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in found)
-    found = tuple(replace(item, change=changed_line(facts, item)) for item in found)
-    return tuple(_with_gain(item, predict(item)) for item in found) if predict else found
+        results = tuple(
+            replace(item, advice=REMEDIES.get(item.key, item.advice)) for item in results
+        )
+    results = tuple(replace(item, change=changed_line(facts, item)) for item in results)
+    return tuple(_with_gain(item, predict(item)) for item in results) if predict else results
 
 
 def _with_gain(item: Finding, gain: Gain | str) -> Finding:
@@ -101,8 +103,8 @@ def within_rows(account: Account, claims: Sequence[Claim]) -> list[Finding]:
     """
     left = {row.row: row.total_ms for row in account.rows if row.row.count("/") == 2}
     ordered = sorted(claims, key=lambda claim: (_turn(claim[1].key), _order(claim[1])))
-    found = [_limited(account, left, rows, item) for rows, item in ordered]
-    return [item for item in found if item is not None]
+    limited = [_limited(account, left, rows, item) for rows, item in ordered]
+    return [item for item in limited if item is not None]
 
 
 def _limited(
@@ -146,14 +148,14 @@ def _order(item: Finding) -> float:
     return 1.0 if item.cost is None else -item.cost.share
 
 
-def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def ranked(unordered: Sequence[Finding]) -> tuple[Finding, ...]:
     """Sort: what is wrong with the run itself, what is worth saying by cost, the computation that
     is left, then the others by cost, unknown cost last.
 
     A finding that follows from another one comes after it, whatever they cost.
     """
     costs: dict[tuple[int, str], float] = {}
-    for item in found:
+    for item in unordered:
         key = item.segment, item.key
         costs[key] = max(_rank(item), costs.get(key, -math.inf))
 
@@ -161,7 +163,7 @@ def ranked(found: Sequence[Finding]) -> tuple[Finding, ...]:
         cause = costs.get((item.segment, item.caused_by or ""), -math.inf)
         return _tier(item), -max(_rank(item), cause), item.caused_by is not None
 
-    return tuple(sorted(found, key=order))
+    return tuple(sorted(unordered, key=order))
 
 
 def _tier(item: Finding) -> int:
@@ -200,5 +202,5 @@ def is_worth_saying(item: Finding) -> bool:
 
 def main_finding(facts: Facts) -> Finding | None:
     """Return the first finding; None if it is too small to be the headline."""
-    found = findings(facts)
-    return found[0] if found and _tier(found[0]) < _TOO_SMALL else None
+    ordered = findings(facts)
+    return ordered[0] if ordered and _tier(ordered[0]) < _TOO_SMALL else None

@@ -31,8 +31,8 @@ def earlier_first_step_ms(run: Path, spec: Mapping[str, Any]) -> float | None:
         )
     except OSError:
         return None
-    found = (_first_step_ms(other, spec) for other in others[:MOST_RUNS])
-    return next((ms for ms in found if ms is not None), None)
+    times = (_first_step_ms(other, spec) for other in others[:MOST_RUNS])
+    return next((ms for ms in times if ms is not None), None)
 
 
 def _first_step_ms(run: Path, spec: Mapping[str, Any]) -> float | None:

@@ -35,13 +35,13 @@ def headline_segment(profile: Profile) -> SegmentOpened | None:
     segments = profile.segments
     if len(segments) < 2:
         return segments[0] if segments else None
-    told = _with_steps(profile)
-    last = (told or segments)[-1]
+    with_steps = _with_steps(profile)
+    last = (with_steps or segments)[-1]
     if profile.status.state not in _WHOLE:
         return last
     if not last.is_of_lab:  # its segments are parts of the program, and no tries
-        return max(told, key=lambda each: _took_ms(profile, each), default=last)
-    return _slowed(profile, told) or last
+        return max(with_steps, key=lambda each: _took_ms(profile, each), default=last)
+    return _slowed(profile, with_steps) or last
 
 
 def num_alike(profile: Profile, segment: SegmentOpened) -> int:

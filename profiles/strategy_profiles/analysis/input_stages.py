@@ -79,32 +79,33 @@ class InputStages(Struct, frozen=True):
         """What a step waits for: the limiting stage and its settings, or tf.distribute."""
         if self.reason:
             return f"The stages of the input are not known: {self.reason}."
-        found = self.limiting
+        limiting = self.limiting
         steps = units.counted(self.num_steps, "captured step")
         handing, mean = units.milliseconds(self.handing_ms), f"(mean of {steps})"
-        if self.handing_ms > (found.held_ms if found else 0.0):
+        if self.handing_ms > (limiting.held_ms if limiting else 0.0):
             text = f"A step waits {handing} while tf.distribute hands batches to devices {mean}"
-            if found is None:
+            if limiting is None:
                 return f"{text}, and for no stage of the program."
-            waited = units.milliseconds(found.held_ms)
+            waited = units.milliseconds(limiting.held_ms)
             return (
-                f"{text}. Of the program's own stages, it waits longest for {found.name}: {waited}."
+                f"{text}. Of the program's own stages, it waits longest for {limiting.name}: "
+                f"{waited}."
             )
-        if found is None:
+        if limiting is None:
             return f"No stage of the input held up the {steps}."
-        waited = units.milliseconds(found.held_ms)
-        text = f"The limiting stage is {found.name}: a step waits {waited} for it {mean}"
-        return "; ".join([text, *_settings(found)]) + "."
+        waited = units.milliseconds(limiting.held_ms)
+        text = f"The limiting stage is {limiting.name}: a step waits {waited} for it {mean}"
+        return "; ".join([text, *_settings(limiting)]) + "."
 
 
 def _settings(stage: Stage) -> list[str]:
-    found = []
+    texts = []
     by_whom = {True: ", chosen by tf.data", False: ", fixed by the program", None: ""}
     if stage.parallelism is not None:
-        found.append(f"it makes {stage.parallelism} at a time{by_whom[stage.is_autotuned]}")
+        texts.append(f"it makes {stage.parallelism} at a time{by_whom[stage.is_autotuned]}")
     if stage.buffer_size is not None and stage.buffered is not None:
-        found.append(f"its buffer of {stage.buffer_size} holds {stage.buffered:.3g} on average")
-    return found
+        texts.append(f"its buffer of {stage.buffer_size} holds {stage.buffered:.3g} on average")
+    return texts
 
 
 def input_stages(profile: Profile, segment: int) -> InputStages:

@@ -118,17 +118,19 @@ def _mean_step(steps: StepTimes) -> str:
     return f"mean step {units.milliseconds(mean)}"
 
 
-def slowest(found: Stragglers) -> KeyNumber:
+def slowest(lateness: Stragglers) -> KeyNumber:
     """Return the lateness of the slowest replica; `none` if no replica is slow."""
-    if found.straggler is None:
-        text = MISSING if found.reason else "none"
-        note, source = found.reason or "no replica stands out", found.source
-        return KeyNumber("slowest", None, text, note, None if found.reason else source)
-    late = found.straggler
+    if lateness.straggler is None:
+        text = MISSING if lateness.reason else "none"
+        note, source = lateness.reason or "no replica stands out", lateness.source
+        return KeyNumber("slowest", None, text, note, None if lateness.reason else source)
+    late = lateness.straggler
     note = f"{late.name}, later than the others"
-    if also := [item.name for item in found.late if item.replica != late.replica]:
+    if also := [item.name for item in lateness.late if item.replica != late.replica]:
         note += f"; {units.listed(also)} as well"
-    return KeyNumber("slowest", late.late_ms, units.milliseconds(late.late_ms), note, found.source)
+    return KeyNumber(
+        "slowest", late.late_ms, units.milliseconds(late.late_ms), note, lateness.source
+    )
 
 
 def loss(steps: StepTimes, note: str, *, tells_every_loss: bool) -> KeyNumber:
@@ -144,8 +146,8 @@ def exposed(facts: Facts) -> KeyNumber:
     if facts.segment.num_replicas == 1 and not facts.communication.collectives:
         reason = facts.steps.unknown.get("collectives", "one replica: no communication")
         return made_number("exposed", None, MISSING, "", reason)
-    found = facts.overlaps
-    value = sum(item.exposed_ms for item in found) / len(found) if found else None
+    overlaps = facts.overlaps
+    value = sum(item.exposed_ms for item in overlaps) / len(overlaps) if overlaps else None
     wall = facts.breakdown.mean_ms("wall")
     note = f"{units.share(value / wall)} of a captured step" if value is not None and wall else ""
     note += _length_of_unlike(facts) if note else ""
@@ -154,23 +156,23 @@ def exposed(facts: Facts) -> KeyNumber:
     return made_number("exposed", value, units.milliseconds(value), note, reason, "derived")
 
 
-def traffic(found: Communication) -> KeyNumber:
+def traffic(measured: Communication) -> KeyNumber:
     """Bytes of all collectives of a step."""
-    value = found.collective_bytes if found.collectives else None
+    value = measured.collective_bytes if measured.collectives else None
     return made_number(
-        "traffic", value, units.size(value), "per step", found.why_no_bytes, "derived"
+        "traffic", value, units.size(value), "per step", measured.why_no_bytes, "derived"
     )
 
 
-def busbw(found: Communication, in_steps: str = "") -> KeyNumber:
+def busbw(measured: Communication, in_steps: str = "") -> KeyNumber:
     """Bus bandwidth of the main collective: a mean with those of 8 bytes would say nothing.
 
     `in_steps` is that of `in_unlike_steps`.
     """
-    main = found.main
+    main = measured.main
     value = main.busbw_gbps if main else None
     text, note = units.bandwidth(value), f"{calls_note(main)}{in_steps}" if main else ""
-    return made_number("busbw", value, text, note, found.why_no_busbw, "derived")
+    return made_number("busbw", value, text, note, measured.why_no_busbw, "derived")
 
 
 def calls_note(use: CollectiveUse | None) -> str:
@@ -187,18 +189,20 @@ def in_unlike_steps(facts: Facts) -> str:
 
 
 def _parallel_efficiency(facts: Facts) -> KeyNumber:
-    found = efficiency(facts.breakdown)
+    measured = efficiency(facts.breakdown)
     factors = {
-        "balance": found.load_balance,
-        "communication": found.communication,
-        "orchestration": found.orchestration,
+        "balance": measured.load_balance,
+        "communication": measured.communication,
+        "orchestration": measured.orchestration,
     }
     note = " × ".join(f"{name} {units.share(factor)}" for name, factor in factors.items())
     if facts.segment.num_replicas == 1:  # nothing to balance, and nothing to communicate with
         note = "share of a step in which the replica computes"
     note += in_unlike_steps(facts)
-    text = units.share(found.parallel)
-    return made_number("parallel_efficiency", found.parallel, text, note, found.reason, "derived")
+    text = units.share(measured.parallel)
+    return made_number(
+        "parallel_efficiency", measured.parallel, text, note, measured.reason, "derived"
+    )
 
 
 def _length_of_unlike(facts: Facts) -> str:

@@ -32,10 +32,12 @@ def late_batches(profile: Profile, segment: int) -> pa.Table:
     if not len(profile.arrivals.of_segment(segment).rows):
         return pa.table({name: [] for name in _COLUMNS})
     agreeing = {worker: _agreeing(profile.stacks(worker)) for worker in profile.workers}
-    found = profile.arrivals_with(agreeing).of_segment(segment)
-    rows = found.rows
-    values = (rows.step, rows.worker, rows.replica, found.late_ms)
-    own_ms = rows.wall_ns / 1e6 - found.late_ms if segment in found.cores else rows.input_ns / 1e6
+    arrivals = profile.arrivals_with(agreeing).of_segment(segment)
+    rows = arrivals.rows
+    values = (rows.step, rows.worker, rows.replica, arrivals.late_ms)
+    own_ms = (
+        rows.wall_ns / 1e6 - arrivals.late_ms if segment in arrivals.cores else rows.input_ns / 1e6
+    )
     lengths = (own_ms, rows.wall_ns / 1e6)
     return pa.table(dict(zip(_COLUMNS, (*values, *lengths), strict=True)))
 
@@ -60,6 +62,6 @@ def batch_line(profile: Profile, worker: int) -> StackFrame | None:
 
 def _agreeing(stacks: Stacks) -> float:
     """Of the samples that wait for a batch, the share in which the worker has its own."""
-    doing = [stacks.places[place].doing for place in stacks.place.tolist()]
+    doing = [stacks.places[number].doing for number in stacks.place.tolist()]
     num_agreeing, num_waiting = doing.count("agreement"), sum(doing.count(w) for w in _WAITS)
     return num_agreeing / num_waiting if num_waiting >= FEWEST_SAMPLES else 0.0

@@ -14,23 +14,23 @@ EXPLAINED_WITHIN = 0.25
 """An injected delay explains a lateness that differs from it by at most this share."""
 
 
-def explained_by_delay(found: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
+def explained_by_delay(lateness: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
     """Return the injected delay of each late replica that it explains, by replica."""
-    expected_ms = expected_by_delay(found, delays_ms)
+    expected_ms = expected_by_delay(lateness, delays_ms)
     return {
         item.replica: delays_ms[item.replica]
-        for item in found.late
+        for item in lateness.late
         if item.replica in expected_ms and _explains(expected_ms[item.replica], item.late_ms)
     }
 
 
-def expected_by_delay(found: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
+def expected_by_delay(lateness: Stragglers, delays_ms: Mapping[int, float]) -> dict[int, float]:
     """Return how late the injected delay alone makes each late replica that has one.
 
     A delay counts by how much it is longer than those of the replicas that are on time.
     """
-    late = {item.replica for item in found.late}
-    on_time = [delays_ms.get(r.replica, 0.0) for r in found.replicas if r.replica not in late]
+    late = {item.replica for item in lateness.late}
+    on_time = [delays_ms.get(r.replica, 0.0) for r in lateness.replicas if r.replica not in late]
     usual_ms = min(on_time, default=0.0)
     return {replica: delays_ms[replica] - usual_ms for replica in late & delays_ms.keys()}
 
@@ -47,10 +47,10 @@ def lateness_of(item: ReplicaLateness, injected_ms: float | None) -> str:
     return f"{item.name} is late because of the injected delay of {injected_ms:g} ms"
 
 
-def who_waits(found: Stragglers) -> str:
+def who_waits(lateness: Stragglers) -> str:
     """`the others wait`; of two replicas, `replica 0 waits`."""
-    late = {item.replica for item in found.late}
-    on_time = [item for item in found.replicas if item.replica not in late]
-    if len(found.replicas) == 2 and len(on_time) == 1:
+    late = {item.replica for item in lateness.late}
+    on_time = [item for item in lateness.replicas if item.replica not in late]
+    if len(lateness.replicas) == 2 and len(on_time) == 1:
         return f"{on_time[0].name} waits"
     return "the others wait"

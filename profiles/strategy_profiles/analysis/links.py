@@ -101,8 +101,8 @@ class InterfaceUse(Struct, frozen=True):
     @property
     def unexplained(self) -> float | None:
         """Share of the interface's bytes that links, headers and retransmissions leave open."""
-        told = self.payload_bytes + self.retransmitted_bytes + self.header_bytes
-        return (self.bytes - told) / self.bytes if self.bytes else None
+        explained = self.payload_bytes + self.retransmitted_bytes + self.header_bytes
+        return (self.bytes - explained) / self.bytes if self.bytes else None
 
 
 class Links(Struct, frozen=True):
@@ -145,14 +145,14 @@ def links(profile: Profile, segment: SegmentOpened) -> Links:
     slopes = list(_slopes(profile, rows))
     measured = _by_pair(slopes)
     pairs = sorted({*measured, *derived})
-    found = tuple(
+    own = tuple(
         replace(measured.get(pair, Link(*pair, None)), derived_bytes=derived.get(pair))
         for pair in pairs
     )
     reason = None if measured else _why_not(profile, rows)
     num_steps = max((slope.num_steps for slope in slopes), default=0.0)
-    interfaces = tuple(_interfaces(slopes, found))
-    return Links(segment.segment, names, num_steps, found, interfaces, source, reason)
+    interfaces = tuple(_interfaces(slopes, own))
+    return Links(segment.segment, names, num_steps, own, interfaces, source, reason)
 
 
 def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
@@ -160,13 +160,13 @@ def process_names(profile: Profile, segment: SegmentOpened) -> dict[int, str]:
     is_coordinated = has_coordinator(segment)
     if segment.num_workers < 2 and not is_coordinated:
         return {0: "worker 0"}
-    told: dict[int, str] = {}
+    names: dict[int, str] = {}
     for event in profile.events(Launched):
         if event.task:
-            told[event.worker] = event.task
-    every = {*told, *ints(profile.table("links"), "worker").tolist()}
+            names[event.worker] = event.task
+    every = {*names, *ints(profile.table("links"), "worker").tolist()}
     every = every if is_coordinated else {*range(segment.num_workers)}
-    return {worker: told.get(worker, f"worker {worker}") for worker in sorted(every)}
+    return {worker: names.get(worker, f"worker {worker}") for worker in sorted(every)}
 
 
 class _Slope(Struct, frozen=True):
@@ -219,12 +219,12 @@ def _last_counts(earlier: pa.Table, inside: pa.Table) -> pa.Table:
 
 def _counts_of(rows: pa.Table) -> dict[tuple[int, int], set[int]]:
     """The times of the counts of each process, by worker and generation."""
-    found: dict[tuple[int, int], set[int]] = defaultdict(set)
+    times_of: dict[tuple[int, int], set[int]] = defaultdict(set)
     for worker, generation, at_ns in zip(
         *(ints(rows, name).tolist() for name in _COUNT), strict=True
     ):
-        found[worker, generation].add(at_ns)
-    return dict(found)
+        times_of[worker, generation].add(at_ns)
+    return dict(times_of)
 
 
 def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
@@ -252,12 +252,12 @@ def _slopes(profile: Profile, rows: pa.Table) -> Iterator[_Slope]:
 
 def _steps_done(profile: Profile, rows: pa.Table) -> Floats:
     """Steps done at each count; in a process without steps, derived from the time."""
-    told, steps = floats(rows, "step"), profile.table("steps")
+    recorded, steps = floats(rows, "step"), profile.table("steps")
     end_ns = ints(steps, "start_ns") + floats(steps, "wall_ms") * 1e6
     order = np.argsort(end_ns)
     numbers = ints(steps, "step")[order] + 1.0
     by_time = np.interp(ints(rows, "at_ns"), end_ns[order], numbers, left=numbers[0] - 1)
-    return np.where(np.isfinite(told), told, by_time)
+    return np.where(np.isfinite(recorded), recorded, by_time)
 
 
 def _differences(rows: pa.Table, first: Ints, last: Ints, num_steps: float) -> Iterator[_Slope]:
@@ -310,31 +310,31 @@ def _by_pair(slopes: list[_Slope]) -> dict[Pair, Link]:
     }
     retransmitted = _retransmitted(slopes)
     return {
-        pair: _one_link(pair, found, retransmitted.get(pair))
-        for pair, found in together.items()
+        pair: _one_link(pair, own, retransmitted.get(pair))
+        for pair, own in together.items()
         if speaking.issuperset(pair) or not does_not_know.intersection(pair)
     }
 
 
-def _one_link(pair: Pair, found: list[_Slope], retransmitted_bytes: float | None) -> Link:
+def _one_link(pair: Pair, own: list[_Slope], retransmitted_bytes: float | None) -> Link:
     """Return the traffic from the first process of `pair` to the second, as means per step.
 
-    `found` has one item per end and opener; `retransmitted_bytes` is what the sender counted, None
+    `own` has one item per end and opener; `retransmitted_bytes` is what the sender counted, None
     if it counted nothing.
     """
-    round_trips = [s.rtt_ms for s in found if s.rtt_ms is not None]
+    round_trips = [s.rtt_ms for s in own if s.rtt_ms is not None]
     return Link(
         *pair,
-        bytes=sum(slope.bytes for slope in found),
-        packets=sum(slope.packets for slope in found),
+        bytes=sum(slope.bytes for slope in own),
+        packets=sum(slope.packets for slope in own),
         retransmitted_bytes=retransmitted_bytes,
         rtt_ms=min(round_trips, default=None),
     )
 
 
-def _interfaces(slopes: list[_Slope], found: tuple[Link, ...]) -> Iterator[InterfaceUse]:
+def _interfaces(slopes: list[_Slope], all_links: tuple[Link, ...]) -> Iterator[InterfaceUse]:
     """Compare each interface with the links that use it; loopback traffic uses none."""
-    passing = [link for link in found if link.from_worker != link.to_worker]
+    passing = [link for link in all_links if link.from_worker != link.to_worker]
     for slope in slopes:
         if slope.source != INTERFACE:
             continue
@@ -356,13 +356,13 @@ def _interfaces(slopes: list[_Slope], found: tuple[Link, ...]) -> Iterator[Inter
 
 def _retransmitted(slopes: list[_Slope]) -> dict[Pair, float]:
     """Retransmissions by link: only the sender counts them, no matter who opened the connection."""
-    found: dict[Pair, float] = {}
+    num_bytes: dict[Pair, float] = {}
     for slope in slopes:
         pair = slope.from_worker, slope.to_worker
         is_sender = slope.source == SOCKET and pair[0] == slope.worker and pair[1] >= 0
         if is_sender and slope.retransmitted_bytes is not None:
-            found[pair] = found.get(pair, 0.0) + slope.retransmitted_bytes
-    return found
+            num_bytes[pair] = num_bytes.get(pair, 0.0) + slope.retransmitted_bytes
+    return num_bytes
 
 
 def _why_not(profile: Profile, rows: pa.Table) -> str:

@@ -35,11 +35,11 @@ class LoneWorker(Struct, frozen=True):
 
 def lone_worker(profile: Profile, segment: int) -> LoneWorker | None:
     """Return the worker that is alone for longest; None without enough samples of such times."""
-    found = regions_of(profile, segment)
-    if found is None:
+    regions = regions_of(profile, segment)
+    if regions is None:
         return None
     alone: dict[int, list[Part]] = defaultdict(list)
-    for part in split(found, found.is_step, found.steps_ms):
+    for part in split(regions, regions.is_step, regions.steps_ms):
         if len(part.place.busy) == 1:
             alone[part.place.busy[0]].append(part)
     total_ms = {worker: sum(part.ms for part in parts) for worker, parts in alone.items()}

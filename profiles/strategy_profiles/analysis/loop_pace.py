@@ -24,13 +24,13 @@ class LoopPace(Struct, frozen=True):
 
 def loop_pace(profile: Profile, segment: int) -> LoopPace:
     """The pace of a segment's loop."""
-    steps, found = step_times(profile, segment), regions_of(profile, segment)
+    steps, regions = step_times(profile, segment), regions_of(profile, segment)
     num_usual = steps.count - steps.num_warm_up
-    if found is None or num_usual < 1 or not found.usual_ms:
+    if regions is None or num_usual < 1 or not regions.usual_ms:
         return LoopPace(None, None)
     examples = steps.examples[steps.num_warm_up :]
-    rate = float(examples.sum()) / found.usual_ms * 1e3 if np.isfinite(examples).all() else None
-    return LoopPace(found.usual_ms / num_usual, rate)
+    rate = float(examples.sum()) / regions.usual_ms * 1e3 if np.isfinite(examples).all() else None
+    return LoopPace(regions.usual_ms / num_usual, rate)
 
 
 def newest_pace(newest: StepTimes) -> LoopPace:

@@ -62,9 +62,11 @@ class Loss:
     @property
     def sentences(self) -> list[str]:
         """The sequence of events, one sentence per event."""
-        told = [f"{self.title.capitalize()} was lost. {_without_name(self.message, self.title)}"]
-        told += map(_sentence, self.noticed)
-        return [*told, self.why] if self.noticed and self.why else told
+        sentences = [
+            f"{self.title.capitalize()} was lost. {_without_name(self.message, self.title)}"
+        ]
+        sentences += map(_sentence, self.noticed)
+        return [*sentences, self.why] if self.noticed and self.why else sentences
 
 
 def loss(profile: Profile) -> Loss | None:

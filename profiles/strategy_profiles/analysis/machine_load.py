@@ -66,19 +66,19 @@ def machine_load(profile: Profile, segment: int) -> MachineLoad | None:
     rows = rows.filter((since_ns >= begin_ns) & (ints(rows, "at_ns") <= end_ns))
     if not rows.num_rows:
         return None
-    at_ns, place = distinct(ints(rows, "at_ns"))
-    run = np.bincount(place, weights=floats(rows, "cores"))
+    at_ns, index = distinct(ints(rows, "at_ns"))
+    run = np.bincount(index, weights=floats(rows, "cores"))
     lowest = np.full(len(at_ns), np.iinfo(np.int64).max)
-    np.minimum.at(lowest, place, ints(rows, "worker"))
-    first = np.unique(place, return_index=True)[1]
+    np.minimum.at(lowest, index, ints(rows, "worker"))
+    first = np.unique(index, return_index=True)[1]
     num, busy, stolen = (
         floats(rows, name)[first] for name in ("num_cores", "busy_cores", "stolen_cores")
     )
     other = np.maximum(busy - run, 0.0)
     # A launcher samples its own host only; its lowest worker tells the hosts apart.
-    found = []
+    loads = []
     for worker in np.unique(lowest):
         own = lowest == worker
         used = (float(cores[own].mean()) for cores in (run, other, stolen))
-        found.append(MachineLoad(int(own.sum()), int(num[own].max()), *used))
-    return max(found, key=lambda load: load.taken_cores)
+        loads.append(MachineLoad(int(own.sum()), int(num[own].max()), *used))
+    return max(loads, key=lambda load: load.taken_cores)

@@ -57,7 +57,7 @@ def memory_use(profile: Profile) -> tuple[DeviceMemory, ...]:
     """Every sampled device, by worker and name."""
     rows = profile.table("memory")
     keys = rows_by_device(rows)
-    rank = {name: place for place, name in enumerate(in_order({name for _, name, _ in keys}))}
+    rank = {name: index for index, name in enumerate(in_order({name for _, name, _ in keys}))}
     used, peaks, steps = (
         floats(rows, "bytes_in_use"),
         floats(rows, "peak_bytes"),
@@ -86,15 +86,15 @@ def rows_by_device(rows: pa.Table) -> dict[tuple[int, str, str], Ints]:
         codes(rows, "device"),
         codes(rows, "source"),
     )
-    _, place = distinct(worker)
-    key = (place * len(devices) + device) * len(sources) + source
+    _, index = distinct(worker)
+    key = (index * len(devices) + device) * len(sources) + source
     _, group = distinct(key)
     first = first_of_each(key)
-    found = {}
+    rows_of = {}
     for row in np.sort(first).tolist():
         names = int(worker[row]), devices[device[row]], sources[source[row]]
-        found[names] = np.flatnonzero(group == group[row])
-    return found
+        rows_of[names] = np.flatnonzero(group == group[row])
+    return rows_of
 
 
 def counted_by(source: str) -> str:

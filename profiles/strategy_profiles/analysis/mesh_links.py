@@ -50,12 +50,12 @@ class MeshLinks(Struct, frozen=True):
         return [link for link in self.links if link.axis == axis]
 
 
-def mesh_links(profile: Profile, segment: SegmentOpened, found: Cores) -> MeshLinks:
+def mesh_links(profile: Profile, segment: SegmentOpened, measured: Cores) -> MeshLinks:
     """Return each link between cores of the segment, with its bytes; 0 if nothing crossed it."""
-    place = {core.device: core.coordinates for core in found.cores if core.coordinates}
-    if len(place) < len(found.cores) or not place:
+    coordinates_of = {core.device: core.coordinates for core in measured.cores if core.coordinates}
+    if len(coordinates_of) < len(measured.cores) or not coordinates_of:
         return MeshLinks((), reason="the cores' places on the mesh were not recorded")
-    if not found.num_steps:
+    if not measured.num_steps:
         return MeshLinks((), reason="the bytes over links need a captured step")
     rows = of_segment(profile.table("transfers"), segment.segment)
     carried: defaultdict[tuple[Place, Place], float] = defaultdict(float)
@@ -67,7 +67,7 @@ def mesh_links(profile: Profile, segment: SegmentOpened, found: Cores) -> MeshLi
         floats(rows, "bytes"),
         strict=True,
     ):
-        start, end = place.get(source or ""), place.get(target or "")
+        start, end = coordinates_of.get(source or ""), coordinates_of.get(target or "")
         if start is None or end is None or not (tensor or "").startswith(_OF_A_REPLICA):
             continue
         if math.isnan(size):
@@ -76,8 +76,8 @@ def mesh_links(profile: Profile, segment: SegmentOpened, found: Cores) -> MeshLi
         for link in route(start, end):
             carried[link] += float(size)
     links = tuple(
-        MeshLink(axis, start, end, carried[start, end] / found.num_steps)
-        for axis, start, end in _neighbours(sorted(place.values()))
+        MeshLink(axis, start, end, carried[start, end] / measured.num_steps)
+        for axis, start, end in _neighbours(sorted(coordinates_of.values()))
     )
     return MeshLinks(links, num_unsized)
 

@@ -44,12 +44,12 @@ def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
     replica, comm_ms, exposed_ms = _recorded(profile, segment, typical) or _of_spans(
         profile, segment, typical
     )
-    found = []
+    all_overlaps = []
     for number in distinct(replica)[0].tolist():
         own = replica == number
         comm, exposed = float(comm_ms[own].sum()), float(exposed_ms[own].sum())
         num_steps = int(own.sum())
-        found.append(
+        all_overlaps.append(
             Overlap(
                 replica=number,
                 num_steps=num_steps,
@@ -58,7 +58,7 @@ def overlaps(profile: Profile, segment: int) -> tuple[Overlap, ...]:
                 overlap=max(comm - exposed, 0.0) / comm if comm else None,
             )
         )
-    return tuple(found)
+    return tuple(all_overlaps)
 
 
 _Lengths = tuple[Ints, Floats, Floats]

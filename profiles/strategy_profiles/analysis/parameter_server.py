@@ -183,10 +183,10 @@ def _servers(profile: Profile, segment: int, held: pa.Table) -> tuple[ParameterS
     process, size = ints(held, "process"), ints(held, "bytes")
     role = np.array(texts(held, "role"), dtype=object)
     pulls, pushes = floats(held, "pull_bytes"), floats(held, "push_bytes")
-    found = []
+    servers = []
     for number, device in _server_processes(profile, segment):
         own = process == number
-        found.append(
+        servers.append(
             ParameterServer(
                 process=number,
                 device=device,
@@ -197,7 +197,7 @@ def _servers(profile: Profile, segment: int, held: pa.Table) -> tuple[ParameterS
                 push_bytes=_known_sum(pushes[own]),
             )
         )
-    return tuple(found)
+    return tuple(servers)
 
 
 def _server_processes(profile: Profile, segment: int) -> list[tuple[int, str]]:
@@ -240,7 +240,7 @@ def _moments(rows: pa.Table, origin: int) -> Moments | None:
 def _absences(profile: Profile, rows: pa.Table, origin: int) -> tuple[Absence, ...]:
     """Workers whose process ended early and was started again, from the launcher's events."""
     last, known = int(ints(rows, "finished_ns").max()), set(ints(rows, "worker").tolist())
-    found = []
+    absences = []
     for lost, again in read_processes(profile.sources).restarts():
         lost_ns = lost.lost_ns or lost.exited_ns
         if lost_ns is None or lost.worker not in known or not origin <= lost_ns <= last:
@@ -249,10 +249,10 @@ def _absences(profile: Profile, rows: pa.Table, origin: int) -> tuple[Absence, .
         later = later[later > (again.launched_ns or 0)]
         back_s = (int(later.min()) - origin) / 1e9 if later.size else None
         message = lost.message or "It ended."
-        found.append(Absence(lost.worker, message, (lost_ns - origin) / 1e9, back_s))
-    return tuple(found)
+        absences.append(Absence(lost.worker, message, (lost_ns - origin) / 1e9, back_s))
+    return tuple(absences)
 
 
 def _feed(profile: Profile, segment: int) -> str:
-    told = [event.feed for event in profile.events(VariablesServed) if event.segment == segment]
-    return "coordinator" if "coordinator" in told else "worker"
+    feeds = [event.feed for event in profile.events(VariablesServed) if event.segment == segment]
+    return "coordinator" if "coordinator" in feeds else "worker"

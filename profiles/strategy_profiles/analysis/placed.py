@@ -112,8 +112,8 @@ def _placed(profile: Profile, segment: SegmentOpened) -> Placed:
 
 def _is_in(rows: pa.Table, name: str, wanted: Sequence[str]) -> Bools:
     """Which values of a text column are in `wanted`."""
-    found: Bools = pc.is_in(rows[name], pa.array(wanted)).to_numpy()
-    return found
+    is_in: Bools = pc.is_in(rows[name], pa.array(wanted)).to_numpy()
+    return is_in
 
 
 def _variables(rows: pa.Table) -> list[PlacedVariable]:
@@ -160,7 +160,7 @@ def _between_replicas(
         replica_of |= dict.fromkeys(cores, number)
     rows = of_segment(profile.columns("transfers", _OF_TRANSFERS), segment.segment)
     rows = rows.filter(pa.array(floats(rows, "bytes") >= LARGE_BYTES))  # most are small
-    found: set[PlacedVariable] = set()
+    variables: set[PlacedVariable] = set()
     is_copy = np.zeros(rows.num_rows, bool)
     columns = (texts(rows, name) for name in ("tensor", "send_device", "recv_device"))
     sizes = floats(rows, "bytes").tolist()
@@ -171,8 +171,8 @@ def _between_replicas(
         if tensor in tensors and None not in (owner, reader) and not is_own:
             is_copy[at] = owner != reader
             if is_copy[at]:
-                found.add(PlacedVariable(tensor or "", sender or "", size))
-    ordered = sorted(found, key=lambda each: (-each.bytes, each.name))
+                variables.add(PlacedVariable(tensor or "", sender or "", size))
+    ordered = sorted(variables, key=lambda each: (-each.bytes, each.name))
     return CopiedVariables(tuple(ordered), _ms_of(profile, segment, rows, is_copy))
 
 
@@ -204,15 +204,15 @@ def _dense(
         sizes[each.device, each.bytes] += int(each.bytes)
         on_device[each.device] += int(each.bytes)
     columns = texts(rows, "name"), texts(rows, "device"), floats(rows, "bytes").tolist()
-    found = [
+    gradients = [
         (name or "", device or "", size)
         for name, device, size in zip(*columns, strict=True)
         if (device or "", size) in sizes
     ]
-    lengths = _lengths_ms(profile, segment) if found else {}
+    lengths = _lengths_ms(profile, segment) if gradients else {}
     every = [
         DenseGradient(*each, lengths.get(each[:2]), sizes[each[1:]] / on_device[each[1]])
-        for each in found
+        for each in gradients
     ]
     return tuple(sorted(every, key=lambda each: (-each.bytes, each.device, each.op)))
 
@@ -226,10 +226,10 @@ def _lengths_ms(profile: Profile, segment: int) -> dict[tuple[str, str], float]:
     step = ints(rows, "step")
     counts = np.isin(step, steps.step[steps.settled])
     num_steps = len(set(step[counts].tolist()))
-    found: dict[tuple[str, str], float] = {}
+    lengths: dict[tuple[str, str], float] = {}
     columns = texts(rows, "name"), texts(rows, "device"), ints(rows, "duration_ns").tolist()
     for name, device, length, is_counted in zip(*columns, counts.tolist(), strict=True):
         if is_counted:
             key = (name or "", device or "")
-            found[key] = found.get(key, 0.0) + length / 1e6 / num_steps
-    return found
+            lengths[key] = lengths.get(key, 0.0) + length / 1e6 / num_steps
+    return lengths

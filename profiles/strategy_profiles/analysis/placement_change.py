@@ -129,24 +129,24 @@ def _places(rows: pa.Table) -> Places:
         if kind == "variable":
             held[name or ""].add(device or UNPLACED)
     turns: Counter[str] = Counter()
-    found: Places = {}
+    places: Places = {}
     for name in sorted(held, key=natural):
         plain = _COUNTER.sub("", name)
-        found[plain, turns[plain]] = name, tuple(sorted(held[name]))
+        places[plain, turns[plain]] = name, tuple(sorted(held[name]))
         turns[plain] += 1
-    return found
+    return places
 
 
 def _ops_by_name(rows: pa.Table) -> dict[tuple[Any, ...], list[Op]]:
     """The ops of every worker by name without counters and type, in the order of the table."""
-    found: dict[tuple[Any, ...], list[Op]] = defaultdict(list)
+    ops: dict[tuple[Any, ...], list[Op]] = defaultdict(list)
     columns = (texts(rows, name) for name in ("kind", "name", "op", "device"))
     workers = ints(rows, "worker").tolist()
     for worker, kind, name, op, device in zip(workers, *columns, strict=True):
         if kind != "variable":
             plain = _OP_COUNTER.sub("", name or "")
-            found[worker, plain, op].append((name or "", op, device or UNPLACED))
-    return found
+            ops[worker, plain, op].append((name or "", op, device or UNPLACED))
+    return ops
 
 
 def _matched(

@@ -48,11 +48,11 @@ def recompiling(
     if not rows.num_rows or not len(step):
         return None
     compile_ms = np.zeros(len(step))
-    place = np.searchsorted(step, ints(rows, "step")).clip(max=len(step) - 1)
-    np.maximum.at(compile_ms, place, floats(rows, "total_ms"))
-    found = steps_that_compile(compile_ms, wall_ms, captured, num_first)
+    index = np.searchsorted(step, ints(rows, "step")).clip(max=len(step) - 1)
+    np.maximum.at(compile_ms, index, floats(rows, "total_ms"))
+    compiled = steps_that_compile(compile_ms, wall_ms, captured, num_first)
     names = [name for name in texts(rows, "name") if name]
-    return replace(found, function=names[-1]) if found and names else found
+    return replace(compiled, function=names[-1]) if compiled and names else compiled
 
 
 def steps_that_compile(

@@ -32,9 +32,9 @@ class Retracing(Struct, frozen=True):
 def retracing(profile: Profile, segment: int) -> Retracing:
     """The retracing of a segment, by what the lowest worker recorded."""
     for source in profile.sources:
-        found = [event for event in source.of_kind(Retraced) if event.segment == segment]
-        if found:
-            return _summed(found)
+        events = [event for event in source.of_kind(Retraced) if event.segment == segment]
+        if events:
+            return _summed(events)
     return Retracing((), None, 0, None)
 
 

@@ -42,7 +42,7 @@ def sends(profile: Profile, segment: int) -> tuple[Send, ...]:
         return ()
     captured = (rows, of_segment(profile.table("replica_steps"), segment))
     num_steps = max(len(np.unique(ints(table, "step"))) for table in captured)
-    found = [
+    all_sends = [
         Send(
             tensor=row["tensor"] or "",
             send_device=row["send_device"] or "",
@@ -55,7 +55,7 @@ def sends(profile: Profile, segment: int) -> tuple[Send, ...]:
         )
         for row in _by_way(rows, typical_captured_steps(profile, segment))
     ]
-    return tuple(sorted(found, key=_by_traffic))
+    return tuple(sorted(all_sends, key=_by_traffic))
 
 
 def _by_way(rows: pa.Table, typical: Ints) -> list[dict[str, Any]]:
@@ -68,8 +68,8 @@ def _by_way(rows: pa.Table, typical: Ints) -> list[dict[str, Any]]:
     first = [(name, "first") for name in ("source", "bytes_source")]
     # Without threads: `first` needs the order of the rows.
     grouped = pa.table(columns).group_by(_WAY, use_threads=False)
-    found: list[dict[str, Any]] = grouped.aggregate([*sums, *first]).to_pylist()
-    return found
+    by_way: list[dict[str, Any]] = grouped.aggregate([*sums, *first]).to_pylist()
+    return by_way
 
 
 def _by_traffic(send: Send) -> tuple[object, ...]:

@@ -41,8 +41,8 @@ def served_phases(profile: Profile, segment: SegmentOpened) -> tuple[ServedPhase
     """One per worker whose steps recorded their parts; the first step of each is left out."""
     rows = of_segment(profile.table("closures"), segment.segment)
     workers = np.unique(ints(rows, "worker")).tolist()
-    found = (_of_worker(rows, number, segment.replica_devices) for number in workers)
-    return tuple(item for item in found if item is not None)
+    phases = (_of_worker(rows, number, segment.replica_devices) for number in workers)
+    return tuple(item for item in phases if item is not None)
 
 
 def _of_worker(rows: pa.Table, number: int, devices: list[str]) -> ServedPhases | None:

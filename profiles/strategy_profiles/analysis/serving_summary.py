@@ -17,11 +17,11 @@ Json = dict[str, Any]
 
 def serving_summary(profile: Profile, segment: SegmentOpened) -> Json:
     """`parameter_servers`: None, with its reason, where a segment has none."""
-    found = parameter_serving(profile, segment)
-    if found.reason:
-        return {"parameter_servers": None, "parameter_servers_reason": found.reason}
+    serving = parameter_serving(profile, segment)
+    if serving.reason:
+        return {"parameter_servers": None, "parameter_servers_reason": serving.reason}
     workers = []
-    for item in found.workers:
+    for item in serving.workers:
         row = asdict(item)
         phases = row.pop("phases_ms")
         row |= {f"{name}_ms": value for name, value in phases.items()}
@@ -31,12 +31,12 @@ def serving_summary(profile: Profile, segment: SegmentOpened) -> Json:
     return {
         "parameter_servers": {
             "workers": workers,
-            "servers": [asdict(item) for item in found.servers],
-            "variables": [asdict(item) for item in found.variables],
-            "absences": [asdict(item) for item in found.absences],
-            "feed": found.feed,
-            "most_queued": int(found.moments.queued.max()) if found.moments else None,
-            "most_in_flight": int(found.moments.in_flight.max()) if found.moments else None,
-            **({} if found.moments else {"most_queued_reason": found.moments_reason}),
+            "servers": [asdict(item) for item in serving.servers],
+            "variables": [asdict(item) for item in serving.variables],
+            "absences": [asdict(item) for item in serving.absences],
+            "feed": serving.feed,
+            "most_queued": int(serving.moments.queued.max()) if serving.moments else None,
+            "most_in_flight": int(serving.moments.in_flight.max()) if serving.moments else None,
+            **({} if serving.moments else {"most_queued_reason": serving.moments_reason}),
         }
     }

@@ -80,7 +80,7 @@ def step_memory(profile: Profile, segment: int) -> StepMemory:
     variables = _variables(profile, segment)
     starts = {
         worker: min(
-            row["start_ns"] for (of, _), found in held.items() if of == worker for row in found
+            row["start_ns"] for (of, _), tensors in held.items() if of == worker for row in tensors
         )
         for worker in {worker for worker, _ in held}
     }
@@ -96,15 +96,15 @@ def step_memory(profile: Profile, segment: int) -> StepMemory:
 
 def _variables(profile: Profile, segment: int) -> dict[tuple[int, str], list[HeldTensor]]:
     """Return the variables by process and device; without a device if a size is not known."""
-    found: dict[tuple[int, str], list[HeldTensor]] = defaultdict(list)
+    variables: dict[tuple[int, str], list[HeldTensor]] = defaultdict(list)
     unknown = set()
     placed = of_segment(profile.table("placement"), segment)
     for row in placed.filter(pc.equal(placed["kind"], "variable")).to_pylist():
         key = row["worker"], row["device"] or ""
         if row["bytes"] is None:
             unknown.add(key)
-        found[key].append(HeldTensor("variable", row["name"], row["op"], row["bytes"] or 0))
-    return {key: holders for key, holders in found.items() if key not in unknown}
+        variables[key].append(HeldTensor("variable", row["name"], row["op"], row["bytes"] or 0))
+    return {key: holders for key, holders in variables.items() if key not in unknown}
 
 
 def _of_device(

@@ -177,12 +177,12 @@ def _synced_ms(profile: Profile, segment: int) -> float | None:
 
 def _profiled(profile: Profile, step: Ints) -> Bools:
     """Which steps had the program's own profiler on."""
-    found = np.zeros(len(step), bool)
+    profiled = np.zeros(len(step), bool)
     for note in profile.events(Note):
         ends = note.fields.get(OWN_PROFILER)
         if isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends):
-            found |= (step >= ends[0]) & (step <= ends[1])
-    return found
+            profiled |= (step >= ends[0]) & (step <= ends[1])
+    return profiled
 
 
 def calls_of(start_ns: Ints, wall_ms: Floats) -> Ints:
@@ -216,8 +216,8 @@ def without_early_captures(settled: Bools, captured: Bools, wall_ms: Floats) -> 
     is_early = np.arange(len(settled)) < WARM_UP_STEPS
     is_early &= np.cumsum(wall_ms) - wall_ms[:1].sum() < WARM_UP_MS
     later = settled & captured & ~is_early
-    found: Bools = settled & ~(captured & is_early) if later.sum() >= FEWEST_BARE else settled
-    return found
+    kept: Bools = settled & ~(captured & is_early) if later.sum() >= FEWEST_BARE else settled
+    return kept
 
 
 def timed_steps(settled: Bools, captured: Bools, call: Ints) -> Bools:
@@ -233,10 +233,10 @@ def typical_steps(step: Ints, wall_ms: Floats) -> Ints:
     parts would not.
     """
     known = np.isfinite(wall_ms)
-    numbers, place = distinct(step[known])
+    numbers, index = distinct(step[known])
     if len(numbers) < 4:
         return numbers
-    wall = np.bincount(place, wall_ms[known]) / np.bincount(place)
+    wall = np.bincount(index, wall_ms[known]) / np.bincount(index)
     low = np.quantile(wall, 0.25, method="lower")
     high = np.quantile(wall, 0.75, method="higher")
     typical: Ints = numbers[(low <= wall) & (wall <= high)]

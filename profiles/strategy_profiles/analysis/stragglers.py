@@ -138,12 +138,12 @@ def stragglers(profile: Profile, segment: int) -> Stragglers:
         workers = parameter_serving(profile, opened[0]).workers
         walls_ms = {item.worker: item.wall_ms for item in workers if item.wall_ms is not None}
         return slowest_served(walls_ms, segment, titles)
-    found = lateness(_gather(profile, segment), segment, titles)
-    if found.source == "derived" and segment in profile.arrivals.cores:
-        return replace(found, cores=profile.arrivals.cores[segment])
-    if found.reason == ALONE:
-        return replace(found, reason=profile.unknown.get("others", ALONE))
-    return found
+    waits = lateness(_gather(profile, segment), segment, titles)
+    if waits.source == "derived" and segment in profile.arrivals.cores:
+        return replace(waits, cores=profile.arrivals.cores[segment])
+    if waits.reason == ALONE:
+        return replace(waits, reason=profile.unknown.get("others", ALONE))
+    return waits
 
 
 def slowest_served(
@@ -162,30 +162,30 @@ def slowest_served(
     return Stragglers(segment, 0, "marks", (), slow if stands_out else None, None, None)
 
 
-def lateness(found: Work, segment: int, titles: Mapping[int, str]) -> Stragglers:
+def lateness(work: Work, segment: int, titles: Mapping[int, str]) -> Stragglers:
     """The answer from the times of any steps, such as the newest ones of a run that goes on.
 
     `titles` names the processes by their number.
     """
-    if len(found.replicas) < 2:
-        return unanswered(segment, ALONE if found.replicas else NO_TIMES)
-    if len(found.wall) < MIN_STEPS:
+    if len(work.replicas) < 2:
+        return unanswered(segment, ALONE if work.replicas else NO_TIMES)
+    if len(work.wall) < MIN_STEPS:
         return unanswered(segment, f"fewer than {MIN_STEPS} steps with every replica's time")
-    slowest, typical = found.work.max(axis=1), _typical(found.work)
-    rest = max(float(np.median(found.wall - slowest)), 0.0) * len(found.wall)
-    replay, total = float(slowest.sum()) + rest, float(found.wall.sum())
+    slowest, typical = work.work.max(axis=1), _typical(work.work)
+    rest = max(float(np.median(work.wall - slowest)), 0.0) * len(work.wall)
+    replay, total = float(slowest.sum()) + rest, float(work.wall.sum())
     ideal = max(float(typical.sum()) + rest, 1e-6)
-    replicas, late = _compare(found, ideal, titles)
+    replicas, late = _compare(work, ideal, titles)
     return Stragglers(
         segment=segment,
-        num_steps=len(found.wall),
-        source=found.source,
+        num_steps=len(work.wall),
+        source=work.source,
         replicas=replicas,
         straggler=late[0] if late else None,
         slowdown=replay / ideal,
         replay_error=abs(replay - total) / total,
         late=late,
-        step_ms=float(np.median(found.wall)),
+        step_ms=float(np.median(work.wall)),
     )
 
 
@@ -202,7 +202,7 @@ def _gather(profile: Profile, segment: int) -> Work:
     batches = _matrices(
         arrived, "derived", steps, floats(arrived, "input_ms"), floats(arrived, "wall_ms")
     )
-    return max(from_marks, measured, batches, key=lambda found: len(found.wall))
+    return max(from_marks, measured, batches, key=lambda work: len(work.wall))
 
 
 def _walls(marks: pa.Table, steps: StepTimes) -> Floats:
@@ -212,8 +212,8 @@ def _walls(marks: pa.Table, steps: StepTimes) -> Floats:
     step = ints(marks, "step")
     # Without a gap, the usual case, a step's place is its number: no search of 400,000 rows.
     is_gapless = bool((np.diff(steps.step) == 1).all())
-    place = step - steps.step[0] if is_gapless else np.searchsorted(steps.step, step)
-    return steps.wall_ms[place.clip(0, steps.count - 1, out=place)]
+    index = step - steps.step[0] if is_gapless else np.searchsorted(steps.step, step)
+    return steps.wall_ms[index.clip(0, steps.count - 1, out=index)]
 
 
 def _own(rows: pa.Table) -> Floats:
@@ -236,12 +236,12 @@ def _matrices(
     number, row = distinct(ints(rows, "step")[timed])
     # One row per replica: NumPy takes ten times as long for a maximum of each four numbers.
     shape = (len(replicas), len(number))
-    place = column * len(number) + row  # in one dimension: half the time of two
+    cell = column * len(number) + row  # in one dimension: half the time of two
     del row  # 16 MB of a million steps of two replicas
     filled = []
     for values in (floats(rows, "wait_ms"), work, wall):
         matrix = np.full(len(number) * len(replicas), np.nan)
-        matrix[place] = values[timed]
+        matrix[cell] = values[timed]
         filled.append(matrix.reshape(shape))
     waits, works, walls = filled
     whole = np.isfinite(waits + works).all(axis=0) & (walls > 0).all(axis=0)
@@ -252,31 +252,31 @@ def _matrices(
     return Work(source, *known, waits.T, works.T, walls.max(axis=0, initial=0.0))
 
 
-def _first_rows(place: Ints, count: int) -> Ints:
+def _first_rows(index: Ints, count: int) -> Ints:
     """By number below `count` the first row of `place` that holds it."""
     first = np.zeros(count, np.int64)
-    first[place[::-1]] = np.arange(len(place))[::-1]
+    first[index[::-1]] = np.arange(len(index))[::-1]
     return first
 
 
 def _compare(
-    found: Work, ideal: float, titles: Mapping[int, str]
+    work: Work, ideal: float, titles: Mapping[int, str]
 ) -> tuple[tuple[ReplicaLateness, ...], tuple[ReplicaLateness, ...]]:
     """Every replica by its number, and those that stand out, the latest first.
 
     `ideal` is the length of the ideal run, in ms.
     """
-    wall_ms = float(np.median(found.wall))
-    typical = _typical(found.work)
-    among = list(range(len(found.replicas)))
+    wall_ms = float(np.median(work.wall))
+    typical = _typical(work.work)
+    among = list(range(len(work.replicas)))
     late: list[int] = []
     last_share: dict[int, float] = {}
     compared: dict[int, ReplicaLateness] = {}
     """Of the replicas in `among`, each against all others in it."""
     while len(among) > 1:
-        compared = {at: _lateness(found, at, among, among, ideal, typical, titles) for at in among}
+        compared = {at: _lateness(work, at, among, among, ideal, typical, titles) for at in among}
         worst = max(among, key=lambda at: compared[at].late_ms)
-        if not _stands_out(compared[worst], wall_ms, len(found.wall)):
+        if not _stands_out(compared[worst], wall_ms, len(work.wall)):
             break
         late.append(worst)
         last_share[worst] = compared[worst].last_share
@@ -284,15 +284,15 @@ def _compare(
         compared = {}
     replicas = tuple(
         compared.get(at)
-        or _lateness(found, at, among, [at, *among], ideal, typical, titles, last_share.get(at))
-        for at in range(len(found.replicas))
+        or _lateness(work, at, among, [at, *among], ideal, typical, titles, last_share.get(at))
+        for at in range(len(work.replicas))
     )
     stands_out = sorted((replicas[at] for at in late), key=lambda item: -item.late_ms)
     return replicas, tuple(stands_out)
 
 
 def _lateness(
-    found: Work,
+    work: Work,
     at: int,
     on_time: Sequence[int],
     among: Sequence[int],
@@ -302,15 +302,15 @@ def _lateness(
     last_share: float | None = None,
 ) -> ReplicaLateness:
     """The replica in column `at` against those `on_time`, last or not `among` its columns."""
-    replica, worker = found.replicas[at], found.workers[at]
+    replica, worker = work.replicas[at], work.workers[at]
     others = [column for column in on_time if column != at]
-    others = others or [column for column in range(len(found.replicas)) if column != at]
-    late = _median_of_each(found.wait[:, others]) - found.wait[:, at]
+    others = others or [column for column in range(len(work.replicas)) if column != at]
+    late = _median_of_each(work.wait[:, others]) - work.wait[:, at]
     late_ms = float(np.median(late))
     spread = 1.4826 * float(np.median(np.abs(late - late_ms)))
-    longer = float((np.maximum(typical, found.work[:, at]) - typical).sum())
+    longer = float((np.maximum(typical, work.work[:, at]) - typical).sum())
     if last_share is None:
-        last_share = float(np.mean(found.wait[:, at] <= found.wait[:, list(among)].min(axis=1)))
+        last_share = float(np.mean(work.wait[:, at] <= work.wait[:, list(among)].min(axis=1)))
     return ReplicaLateness(
         replica=replica,
         late_ms=late_ms,
@@ -319,7 +319,7 @@ def _lateness(
         slowdown=1 + longer / ideal,
         worker=worker,
         name=f"replica {replica} of {titles.get(worker, f'worker {worker}')}"
-        if len(set(found.workers)) > 1
+        if len(set(work.workers)) > 1
         else f"replica {replica}",
     )
 

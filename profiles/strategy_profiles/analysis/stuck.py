@@ -49,13 +49,13 @@ def stuck_workers(profile: Profile) -> tuple[Stuck, ...]:
     folders: dict[tuple[int | None, int | None], WorkerFolder] = {
         (each.worker, each.generation): each for each in worker_folders(profile.path)
     }
-    found = [
+    workers = [
         stuck
         for source in profile.sources
         if (folder := folders.get((source.worker, source.generation))) is not None
         for stuck in _of_worker(source, folder)
     ]
-    return tuple(sorted(found, key=lambda item: (item.is_waiting, item.worker)))
+    return tuple(sorted(workers, key=lambda item: (item.is_waiting, item.worker)))
 
 
 def _of_worker(source: EventSource, folder: WorkerFolder) -> Iterator[Stuck]:
@@ -75,13 +75,13 @@ def _of_worker(source: EventSource, folder: WorkerFolder) -> Iterator[Stuck]:
         yield Stuck(folder.worker, for_ms, usual_ms, stacks.places[int(stacks.place[-1])])
 
 
-def stuck_sentence(found: tuple[Stuck, ...]) -> str:
+def stuck_sentence(stuck: tuple[Stuck, ...]) -> str:
     """Which worker is at which line; empty without a stuck worker."""
-    if not found:
+    if not stuck:
         return ""
-    longest = max(found, key=lambda item: item.for_ms)
-    several = len({item.worker for item in found}) > 1
-    each = ", ".join(_where(item, several=several) for item in found)
+    longest = max(stuck, key=lambda item: item.for_ms)
+    several = len({item.worker for item in stuck}) > 1
+    each = ", ".join(_where(item, several=several) for item in stuck)
     return (
         f"No step for {units.seconds(longest.for_ms / 1e3)}, a usual one takes "
         f"{units.milliseconds(longest.usual_ms)}: {each}."

@@ -110,7 +110,7 @@ def summarize_segment(
 ) -> Json:
     """One entry of `segments` in the summary."""
     facts = gather_facts(profile, segment)
-    found = efficiency(facts.breakdown)
+    factors = efficiency(facts.breakdown)
     unknown = profile.unknown
     return {
         "segment": segment.segment,
@@ -163,12 +163,12 @@ def summarize_segment(
         "step_memory": _step_memory(step_memory(profile, segment.segment)),
         "efficiency": _explain(
             {
-                "load_balance": found.load_balance,
-                "communication": found.communication,
-                "orchestration": found.orchestration,
-                "parallel": found.parallel,
+                "load_balance": factors.load_balance,
+                "communication": factors.communication,
+                "orchestration": factors.orchestration,
+                "parallel": factors.parallel,
             },
-            found.reason,
+            factors.reason,
         ),
         "capture": _capture(facts),
         **_explain(
@@ -184,33 +184,35 @@ def segment_numbers(profile: Profile, segment: SegmentOpened) -> Json:
 
     The other analyses are not run: of a comparison of many runs, they would be most of the time.
     """
-    found = communication(profile, segment)
+    measured = communication(profile, segment)
     return {
         "loop": _loop(profile, segment.segment),
         "replicas": _replicas(step_breakdown(profile, segment)),
-        **_busbw(found),
-        "bytes_per_step": _bytes_per_step(found),
+        **_busbw(measured),
+        "bytes_per_step": _bytes_per_step(measured),
         **_straggler(stragglers(profile, segment.segment)),
         "loss": _loss(step_times(profile, segment.segment)),
     }
 
 
-def _input_stages(found: InputStages) -> Json:
+def _input_stages(pipeline: InputStages) -> Json:
     """Settings that a stage does not report are left out of its entry."""
     stages = [
         {key: value for key, value in asdict(stage).items() if value is not None}
-        for stage in found.stages
+        for stage in pipeline.stages
     ]
-    limiting = found.limiting.path if found.limiting else None
+    limiting = pipeline.limiting.path if pipeline.limiting else None
     return {
-        "sentence": found.sentence,
-        **_explain({"steps": found.num_steps or None}, found.reason),
-        **_explain({"limiting": limiting}, found.reason or "no stage held up the captured steps"),
-        **_explain({"stages": stages or None}, found.reason),
+        "sentence": pipeline.sentence,
+        **_explain({"steps": pipeline.num_steps or None}, pipeline.reason),
+        **_explain(
+            {"limiting": limiting}, pipeline.reason or "no stage held up the captured steps"
+        ),
+        **_explain({"stages": stages or None}, pipeline.reason),
     }
 
 
-def _step_memory(found: StepMemory) -> Json:
+def _step_memory(memory: StepMemory) -> Json:
     """Each device's peak over a step, and the largest of what it holds then."""
     devices = [
         {
@@ -222,40 +224,40 @@ def _step_memory(found: StepMemory) -> Json:
             "holders": [asdict(holder) for holder in item.holders[:MOST_HOLDERS]],
             "num_holders": len(item.holders),
         }
-        for item in found.devices
+        for item in memory.devices
     ]
-    known = {"step": found.step, "source": found.source, "devices": devices or None}
-    return _explain(known, found.reason)
+    known = {"step": memory.step, "source": memory.source, "devices": devices or None}
+    return _explain(known, memory.reason)
 
 
 def _key_number(item: KeyNumber) -> Json:
     return {"key": item.key, "label": item.label, "text": item.text, "note": item.note}
 
 
-def _environment(found: Environment | None) -> Json:
-    if found is None:
+def _environment(environment: Environment | None) -> Json:
+    if environment is None:
         return _explain(
             {"tensorflow": None, "devices": None, "host": None, "threads": None}, NEVER_STARTED
         )
     known = {
-        "tensorflow": found.tensorflow,
-        "python": found.python,
-        "devices": msgspec.to_builtins(found.devices),
-        "host": _known(found.host),
-        "threads": msgspec.to_builtins(found.threads),
+        "tensorflow": environment.tensorflow,
+        "python": environment.python,
+        "devices": msgspec.to_builtins(environment.devices),
+        "host": _known(environment.host),
+        "threads": msgspec.to_builtins(environment.threads),
     }
-    if found.gpus:
-        known["gpus"] = [_known(gpu) for gpu in found.gpus]
+    if environment.gpus:
+        known["gpus"] = [_known(gpu) for gpu in environment.gpus]
     return _explain(known, NO_THREADS)
 
 
-def _known(found: msgspec.Struct) -> Json:
-    return {k: v for k, v in msgspec.to_builtins(found).items() if v is not None}
+def _known(struct: msgspec.Struct) -> Json:
+    return {k: v for k, v in msgspec.to_builtins(struct).items() if v is not None}
 
 
-def _account(found: Account) -> list[Json]:
+def _account(rows_of: Account) -> list[Json]:
     """What a row does not have, such as a line, is left out of its entry."""
-    rows = [row_fields(found, row) for row in found.rows]
+    rows = [row_fields(rows_of, row) for row in rows_of.rows]
     return [{key: value for key, value in row.items() if value is not None} for row in rows]
 
 
@@ -305,15 +307,15 @@ def _replica(replica: ReplicaBreakdown, breakdown: StepBreakdown) -> Json:
 
 def _tpu_check(profile: Profile, segment: SegmentOpened) -> Json:
     """What a real TPU would do with the step; None, with a reason, if that was not checked."""
-    found = tpu_check(profile, segment)
+    check = tpu_check(profile, segment)
     known = {
-        "findings": msgspec.to_builtins(list(found.findings)),
-        "unchecked": list(found.unchecked),
-        "num_ops": found.num_ops,
-        "lookup_ms": found.lookup_ms,
-        "lowering_ms": found.lowering_ms,
+        "findings": msgspec.to_builtins(list(check.findings)),
+        "unchecked": list(check.unchecked),
+        "num_ops": check.num_ops,
+        "lookup_ms": check.lookup_ms,
+        "lowering_ms": check.lowering_ms,
     }
-    return _explain({"tpu_check": None if found.reason else known}, found.reason)
+    return _explain({"tpu_check": None if check.reason else known}, check.reason)
 
 
 def _core(core: Core) -> Json:
@@ -335,104 +337,104 @@ def _collective(use: CollectiveUse) -> Json:
     return {**_explain(known, UNKNOWN_USE), **_explain(busbw, use.why_no_busbw)}
 
 
-def _busbw(found: Communication) -> Json:
-    main = found.main
+def _busbw(measured: Communication) -> Json:
+    main = measured.main
     known = {
         "main_collective": main.op if main else None,
         "busbw_gbps": main.busbw_gbps if main else None,
     }
-    return _explain(known, found.why_no_busbw)
+    return _explain(known, measured.why_no_busbw)
 
 
-def _bytes_per_step(found: Communication) -> Json:
+def _bytes_per_step(measured: Communication) -> Json:
     return {
-        **_explain({"collective": found.collective_bytes}, found.reason or NO_WINDOW),
-        **_explain({"transfer": found.transfer_bytes}, found.why_no_transfers or NO_WINDOW),
+        **_explain({"collective": measured.collective_bytes}, measured.reason or NO_WINDOW),
+        **_explain({"transfer": measured.transfer_bytes}, measured.why_no_transfers or NO_WINDOW),
     }
 
 
-def _links(found: Links) -> Json:
+def _links(traffic: Links) -> Json:
     """Return the entry `links`: bytes per step between processes and over network interfaces.
 
     The entry is null, with its reason, if there is no link, as in a run of one process.
     """
-    if not found.links:
-        return _explain({"links": None}, found.reason)
+    if not traffic.links:
+        return _explain({"links": None}, traffic.reason)
     document: Json = {
-        "processes": {str(number): name for number, name in found.names.items()},
-        "steps": found.num_steps,
-        "pairs": [_link(link, found) for link in found.links],
-        **_explain({"derived_from": found.derived_from}, NO_SIZES),
-        **_explain({"overhead": found.overhead}, "no link has a measured and a derived size"),
+        "processes": {str(number): name for number, name in traffic.names.items()},
+        "steps": traffic.num_steps,
+        "pairs": [_link(link, traffic) for link in traffic.links],
+        **_explain({"derived_from": traffic.derived_from}, NO_SIZES),
+        **_explain({"overhead": traffic.overhead}, "no link has a measured and a derived size"),
         "interfaces": [
             {**asdict(use), "header_bytes": use.header_bytes, "overhead": use.overhead}
-            for use in found.interfaces
+            for use in traffic.interfaces
         ],
     }
     return {"links": document}
 
 
-def _link(link: Link, found: Links) -> Json:
-    no_need = "a step has nothing to move over it" if found.derived_from else NO_SIZES
+def _link(link: Link, traffic: Links) -> Json:
+    no_need = "a step has nothing to move over it" if traffic.derived_from else NO_SIZES
     measured = {"bytes": link.bytes, "packets": link.packets, "rtt_ms": link.rtt_ms}
     derived = {"derived_bytes": link.derived_bytes, "overhead": link.overhead}
     return {
         "from": link.from_worker,
         "to": link.to_worker,
-        **_explain(measured, found.reason or "neither end counted this link"),
+        **_explain(measured, traffic.reason or "neither end counted this link"),
         **_explain({"retransmitted_bytes": link.retransmitted_bytes}, "only counted by the sender"),
         **_explain(derived, no_need),
     }
 
 
-def _epoch_ends(found: EpochEnds) -> Json:
+def _epoch_ends(ends: EpochEnds) -> Json:
     """Ends of epochs that a step follows. Lengths are those of all of them together."""
     reason = "no end of an epoch of Keras's fit, followed by a step, was recorded"
     return {
-        "count": found.count,
+        "count": ends.count,
         **_explain(
             {
-                "total_ms": found.total_ms if found.count else None,
-                "median_ms": found.median_ms,
-                "validation_ms": found.validation_ms if found.count else None,
+                "total_ms": ends.total_ms if ends.count else None,
+                "median_ms": ends.median_ms,
+                "validation_ms": ends.validation_ms if ends.count else None,
             },
             reason,
         ),
         **_explain(
-            {"callbacks_ms": found.callbacks_ms},
+            {"callbacks_ms": ends.callbacks_ms},
             "the recorder is one of the callbacks, and does not see the others"
-            if found.count
+            if ends.count
             else reason,
         ),
     }
 
 
-def _placement(found: Placement) -> Json:
-    ops = {item.device: item.num_ops for item in found.devices if item.num_ops}
-    variables = {item.device: item.num_variables for item in found.devices if item.num_variables}
-    if found.reason:
-        return _explain({"ops": None, "variables": None}, found.reason)
+def _placement(placed: Placement) -> Json:
+    ops = {item.device: item.num_ops for item in placed.devices if item.num_ops}
+    variables = {item.device: item.num_variables for item in placed.devices if item.num_variables}
+    if placed.reason:
+        return _explain({"ops": None, "variables": None}, placed.reason)
     return {"ops": ops, "variables": variables}
 
 
-def _straggler(found: Stragglers) -> Json:
-    worst = found.straggler
-    latest = found.latest
+def _straggler(waits: Stragglers) -> Json:
+    worst = waits.straggler
+    latest = waits.latest
     document: Json = {
         "straggler": asdict(worst) if worst else None,
-        "late": [asdict(item) for item in found.late],
-        **_explain({"lateness": asdict(latest) if latest else None}, found.why_no_what_if),
+        "late": [asdict(item) for item in waits.late],
+        **_explain({"lateness": asdict(latest) if latest else None}, waits.why_no_what_if),
         "what_if": _explain(
-            {"slowdown": found.slowdown, "replay_error": found.replay_error}, found.why_no_what_if
+            {"slowdown": waits.slowdown, "replay_error": waits.replay_error}, waits.why_no_what_if
         ),
     }
     if worst is None:
-        document["straggler_reason"] = found.reason or "no replica stands out"
+        document["straggler_reason"] = waits.reason or "no replica stands out"
     return document
 
 
-def _clock(found: ClockAnswer) -> Json:
-    document = asdict(found)
+def _clock(clock: ClockAnswer) -> Json:
+    document = asdict(clock)
     reason, check = document.pop("reason"), document.pop("check")
     known = {"check": check and asdict(check)}
     needed = "needs a known clock and steps shared with the reference worker"

@@ -55,5 +55,5 @@ def tpu_check(profile: Profile, segment: SegmentOpened) -> TpuCheck:
 
 
 def _event(profile: Profile, segment: int) -> StepCheckedForTpu | None:
-    found = (event for event in profile.events(StepCheckedForTpu) if event.segment == segment)
-    return next(found, None)
+    events = (event for event in profile.events(StepCheckedForTpu) if event.segment == segment)
+    return next(events, None)

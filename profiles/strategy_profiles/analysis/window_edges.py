@@ -20,7 +20,7 @@ def has_window_edge(profile: Profile, steps: StepTimes) -> Bools:
     own = [event for event in windows if event.segment == steps.segment]
     first = np.array([event.first_step for event in own], np.int64)
     after = first + np.array([event.num_steps for event in own], np.int64)
-    found: Bools = np.isin(steps.step[1:], np.concatenate([first, after]))
+    is_edge: Bools = np.isin(steps.step[1:], np.concatenate([first, after]))
     # A window without an event, whose conversion failed, shows in its steps alone.
-    found |= steps.captured[1:] != steps.captured[:-1]
-    return found
+    is_edge |= steps.captured[1:] != steps.captured[:-1]
+    return is_edge

@@ -128,12 +128,12 @@ def compare_sides(a: Sequence[TimedRun], b: Sequence[TimedRun]) -> Comparison:
     if in_turns:
         left_out = len(a) + len(b) - 2 * len(pairs)
         a, b = [a[i] for i, _ in pairs], [b[j] for _, j in pairs]
-        found, reason = paired(_logs(a), _logs(b)), None
+        difference, reason = paired(_logs(a), _logs(b)), None
     elif fewest >= MIN_PAIRS:
-        left_out, found, reason = 0, welch(_logs(a), _logs(b)), NOT_IN_TURNS
+        left_out, difference, reason = 0, welch(_logs(a), _logs(b)), NOT_IN_TURNS
     else:
-        left_out, found, reason = 0, None, ONE_RUN if num_given == (1, 1) else TOO_FEW
-    return _comparison(a, b, num_given, found, reason, pairs if in_turns else (), left_out)
+        left_out, difference, reason = 0, None, ONE_RUN if num_given == (1, 1) else TOO_FEW
+    return _comparison(a, b, num_given, difference, reason, pairs if in_turns else (), left_out)
 
 
 def within_runs(a: RunTime, b: RunTime) -> tuple[float, float] | None:
@@ -159,14 +159,14 @@ def _comparison(
     a: Sequence[TimedRun],
     b: Sequence[TimedRun],
     num_runs: tuple[int, int],
-    found: MeanDifference | None,
+    difference: MeanDifference | None,
     reason: str | None,
     pairs: Sequence[tuple[int, int]],
     num_left_out: int,
 ) -> Comparison:
     a_log, b_log = float(_logs(a).mean()), float(_logs(b).mean())
-    low = math.exp(found.low) if found else None
-    high = math.exp(found.high) if found else None
+    low = math.exp(difference.low) if difference else None
+    high = math.exp(difference.high) if difference else None
     within = within_runs(a[0].time, b[0].time) if num_runs == (1, 1) else None
     fewest = min(len(a), len(b))
     return Comparison(
@@ -182,9 +182,9 @@ def _comparison(
         num_runs=num_runs,
         pairs=tuple(pairs),
         num_left_out=num_left_out,
-        pair_spread=found.pair_spread if found else None,
-        runs_needed=runs_needed(found.pair_spread, found.freedom) if found else None,
-        difference_found=difference_found(found.pair_spread, fewest) if found else None,
+        pair_spread=difference.pair_spread if difference else None,
+        runs_needed=runs_needed(difference.pair_spread, difference.freedom) if difference else None,
+        difference_found=difference_found(difference.pair_spread, fewest) if difference else None,
         within_low=within[0] if within else None,
         within_high=within[1] if within else None,
         num_steps=(_total(a, "num_steps"), _total(b, "num_steps")),

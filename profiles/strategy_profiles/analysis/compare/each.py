@@ -47,11 +47,11 @@ def compare_each(runs: Sequence[Profile]) -> tuple[AgainstFirst, ...]:
     return tuple(_against(runs[0], run) for run in runs[1:])
 
 
-def each_row(found: Sequence[AgainstFirst]) -> tuple[EachRow, ...]:
+def each_row(compared: Sequence[AgainstFirst]) -> tuple[EachRow, ...]:
     """Return every metric that a run has."""
     rows = []
     for name in METRICS:
-        changes = tuple(item.compared.metric(name) if item.compared else None for item in found)
+        changes = tuple(item.compared.metric(name) if item.compared else None for item in compared)
         first = next((each.a for each in changes if each and each.a is not None), None)
         if first is not None or any(each and each.b is not None for each in changes):
             rows.append(EachRow(name, first, changes))

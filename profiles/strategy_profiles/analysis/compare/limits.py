@@ -72,31 +72,31 @@ def parse_limit(text: str) -> Limit:
 
 def check_limit(compared: RunComparison, limit: Limit) -> LimitCheck:
     """Whether B is beyond the limit; raises AnalysisError if a run lacks the number."""
-    found = compared.metric(limit.metric)
-    if found.a is None or found.b is None:
+    change = compared.metric(limit.metric)
+    if change.a is None or change.b is None:
         raise AnalysisError(
-            f"Not every run has the metric {limit.metric}: {found.reason}",
+            f"Not every run has the metric {limit.metric}: {change.reason}",
             advice=f"Metrics: {', '.join(METRICS)}",
         )
-    moved = (found.b - found.a) * limit.direction
-    allowed = limit.size * abs(found.a) if limit.is_relative else limit.size
+    moved = (change.b - change.a) * limit.direction
+    allowed = limit.size * abs(change.a) if limit.is_relative else limit.size
     if moved <= allowed:
-        return LimitCheck(limit, found, False)
-    remark = _noise(compared, found)
-    return LimitCheck(limit, found, remark is None, remark)
+        return LimitCheck(limit, change, False)
+    remark = _noise(compared, change)
+    return LimitCheck(limit, change, remark is None, remark)
 
 
-def _noise(compared: RunComparison, found: MetricChange) -> str | None:
+def _noise(compared: RunComparison, change: MetricChange) -> str | None:
     """Why a difference beyond the limit may be noise; None if nothing says so."""
     times = compared.times
     if times.unit == "run":
-        if not found.is_within_noise:
+        if not change.is_within_noise:
             return None
         return (
-            f"B - A is between {units.number(found.low)} and {units.number(found.high)} over "
+            f"B - A is between {units.number(change.low)} and {units.number(change.high)} over "
             f"{times.num_runs[0]} and {times.num_runs[1]} runs: it may be noise"
         )
-    if _rests_on_times(compared, found.metric) and times.is_within_noise:
+    if _rests_on_times(compared, change.metric) and times.is_within_noise:
         return (
             f"the ratio of step times is {times.ratio:.3f}, and the noise within these two runs "
             f"alone makes {times.within_low:.3f} to {times.within_high:.3f} of it: it may be noise"

@@ -112,11 +112,11 @@ def changed_metric(
 
 def _of_side(runs: Sequence[Json], path: list[str]) -> tuple[list[float], str | None]:
     """The value of every run; none if one lacks it, and why."""
-    found = [_lookup(run, path) for run in runs]
-    values = [value for value, _ in found if value is not None]
-    if len(values) == len(found):
+    pairs = [_lookup(run, path) for run in runs]
+    values = [value for value, _ in pairs if value is not None]
+    if len(values) == len(pairs):
         return values, None
-    return [], next(reason for value, reason in found if value is None)
+    return [], next(reason for value, reason in pairs if value is None)
 
 
 def _interval(
@@ -125,15 +125,15 @@ def _interval(
     if min(len(a_values), len(b_values)) < MIN_PAIRS:
         return None, None
     a, b = np.asarray(a_values), np.asarray(b_values)
-    found = paired(a, b) if are_paired else welch(a, b)
-    return found.low, found.high
+    difference = paired(a, b) if are_paired else welch(a, b)
+    return difference.low, difference.high
 
 
 def _lookup(value: Any, path: list[str]) -> tuple[float | None, str | None]:
     """The number at a path, or the reason why it is missing."""
-    for place, head in enumerate(path):
+    for index, head in enumerate(path):
         if isinstance(value, list) and head == "*":
-            return _mean_of([_lookup(item, path[place + 1 :]) for item in value])
+            return _mean_of([_lookup(item, path[index + 1 :]) for item in value])
         value, reason = _member(value, head)
         if value is None:
             return None, reason
@@ -143,18 +143,18 @@ def _lookup(value: Any, path: list[str]) -> tuple[float | None, str | None]:
 
 
 def _member(value: Any, name: str) -> tuple[Any, str | None]:
-    place = whole_or_none(name)
-    if isinstance(value, list) and place is not None and place < len(value):
-        return value[place], "not recorded"
+    index = whole_or_none(name)
+    if isinstance(value, list) and index is not None and index < len(value):
+        return value[index], "not recorded"
     if isinstance(value, dict) and name in value:
         return value[name], str(value.get(f"{name}_reason") or "not recorded")
     return None, f"a segment's summary has no {name!r} there"
 
 
-def _mean_of(found: list[tuple[float | None, str | None]]) -> tuple[float | None, str | None]:
-    if not found:
+def _mean_of(pairs: list[tuple[float | None, str | None]]) -> tuple[float | None, str | None]:
+    if not pairs:
         return None, "none was recorded"
-    values = [value for value, _ in found if value is not None]
-    if len(values) < len(found):
-        return None, next(reason for value, reason in found if value is None)
+    values = [value for value, _ in pairs if value is not None]
+    if len(values) < len(pairs):
+        return None, next(reason for value, reason in pairs if value is None)
     return sum(values) / len(values), None

@@ -19,13 +19,13 @@ def neighbours(a_started_ns: Sequence[int], b_started_ns: Sequence[int]) -> list
         [(start, 0, index) for index, start in enumerate(a_started_ns)]
         + [(start, 1, index) for index, start in enumerate(b_started_ns)]
     )
-    found: list[tuple[int, int]] = []
-    place = 0
-    while place + 1 < len(runs):
-        (_, side, index), (_, next_side, next_index) = runs[place], runs[place + 1]
+    pairs: list[tuple[int, int]] = []
+    position = 0
+    while position + 1 < len(runs):
+        (_, side, index), (_, next_side, next_index) = runs[position], runs[position + 1]
         if side == next_side:
-            place += 1
+            position += 1
             continue
-        found.append((index, next_index) if side == 0 else (next_index, index))
-        place += 2
-    return found
+        pairs.append((index, next_index) if side == 0 else (next_index, index))
+        position += 2
+    return pairs

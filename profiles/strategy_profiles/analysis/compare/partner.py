@@ -25,8 +25,8 @@ def why_no_partner(run: Profile) -> str | None:
         return _STATES[run.status.state]
     most = 0
     for opened in run.segments:
-        found = time_of_segment(run, opened)
-        most = max(most, found.num_steps if found else 0)
+        time = time_of_segment(run, opened)
+        most = max(most, time.num_steps if time else 0)
     if most < MIN_STEPS:
         return f"it has {units.counted(most, 'steady step')}, and {MIN_STEPS} are the least"
     return None

@@ -347,7 +347,7 @@ _UNFINISHED = {
 
 
 def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
-    found = []
+    warnings = []
     runs = [("A", run) for run in a] + [("B", run) for run in b]
     several = len(runs) > 2
     batches = dict.fromkeys(
@@ -355,35 +355,35 @@ def _warnings(a: Sequence[ComparedRun], b: Sequence[ComparedRun]) -> list[str]:
         for _, run in runs
     )
     if len(batches) > 1 and "unknown" in batches:
-        found.append(
+        warnings.append(
             "The global batch of a run is unknown: its step times mean something only if it is "
             "that of the others."
         )
     elif len(batches) > 1:
-        found.append(
+        warnings.append(
             f"The global batches differ ({' and '.join(batches)}): compare examples per second, "
             "not step times."
         )
     if machines := different_machines([run.machine for _, run in runs]):
-        found.append(f"The runs are from different machines ({' and '.join(machines)}).")
+        warnings.append(f"The runs are from different machines ({' and '.join(machines)}).")
     versions = dict.fromkeys(run.machine.tensorflow for _, run in runs)
     if len(known := [version for version in versions if version is not None]) > 1:
-        found.append(f"The runs have different versions of TensorFlow ({' and '.join(known)}).")
+        warnings.append(f"The runs have different versions of TensorFlow ({' and '.join(known)}).")
     for side, run in runs:
         name = f"Run {run.name} of {side}" if several else f"Run {side}"
         if run.state not in COMPLETE:
-            found.append(f"{name} {_UNFINISHED[run.state]}")
+            warnings.append(f"{name} {_UNFINISHED[run.state]}")
         if run.timed.time.num_steps < MIN_STEPS:
-            found.append(
+            warnings.append(
                 f"{name} has {units.counted(run.timed.time.num_steps, 'steady step')}, too few "
                 f"for a step time that means something: record {MIN_STEPS} or more."
             )
         if run.timed.time.uses_captured:
-            found.append(
+            warnings.append(
                 f"{name} has few steps outside of captures, so captured steps are counted too."
             )
     if busier := busier_for_one_side([run.load for run in a], [run.load for run in b]):
-        found.append(busier)
+        warnings.append(busier)
     if not (all(run.spec is not None for _, run in runs) or _are_one_program([*a, *b])):
-        found.append("Whether all train the same workload is unknown: a run has no spec.")
-    return found
+        warnings.append("Whether all train the same workload is unknown: a run has no spec.")
+    return warnings

@@ -104,18 +104,18 @@ def _others(
     run: Profile, segment: int, kind: str, named: Set[Path], most: int
 ) -> dict[Path, float]:
     """Step times of the other runs of this kind in the run's folder, the newest ones."""
-    asked = _without_seed(run.spec)
-    found: dict[Path, float] = {}
+    wanted = _without_seed(run.spec)
+    times: dict[Path, float] = {}
     for path in _newest_first(run.path.resolve().parent):
-        if len(found) == most:
+        if len(times) == most:
             break
         identity = read_run_file(path)
-        if path in named or identity is None or _without_seed(identity.spec) != asked:
+        if path in named or identity is None or _without_seed(identity.spec) != wanted:
             continue
         other = _step_times(path).get(segment)
         if other is not None and other.kind == kind:
-            found[path] = other.step_ms
-    return found
+            times[path] = other.step_ms
+    return times
 
 
 class _OtherRun(Struct, frozen=True):
@@ -151,13 +151,13 @@ def _step_times(path: Path) -> _Times:
 def _times_of(run: Profile) -> _Times:
     if run.status.state != "finished":
         return {}
-    found = {}
+    runs = {}
     for opened in run.segments:
         steady = steady_ms(step_times(run, opened.segment), num_apart(opened))
         if len(steady) * num_apart(opened) >= MIN_STEPS:
             kind = kind_of(run, opened.segment)
-            found[opened.segment] = _OtherRun(kind, float(np.median(steady)))
-    return found
+            runs[opened.segment] = _OtherRun(kind, float(np.median(steady)))
+    return runs
 
 
 def _newest_first(folder: Path) -> list[Path]:

@@ -69,16 +69,16 @@ def run_time(steps: StepTimes, num_apart: int = 1) -> RunTime | None:
     timed = _timed_ms(steps, num_apart)
     if not timed.size or timed.min() <= 0:
         return None
-    found = time_of(
+    time = time_of(
         timed,
         num_captured=int((steps.captured & ~steps.timed).sum()),
         uses_captured=bool((steps.captured & steps.timed).any()),
     )
-    examples = steps.examples[steps.timed][found.num_warm_up * num_apart :]
+    examples = steps.examples[steps.timed][time.num_warm_up * num_apart :]
     return replace(
-        found,
-        num_steps=found.num_steps * num_apart,
-        num_warm_up=found.num_warm_up * num_apart,
+        time,
+        num_steps=time.num_steps * num_apart,
+        num_warm_up=time.num_warm_up * num_apart,
         examples_per_step=float(examples.mean()) if np.isfinite(examples).all() else None,
     )
 

@@ -112,12 +112,12 @@ def remarks(compared: RunComparison) -> tuple[str, ...]:
     times = compared.times
     if compared.is_with_itself:
         return ("Name another run, or another segment of this one.",)
-    found = [_pairs(times), longer_runs(compared)]
+    texts = [_pairs(times), longer_runs(compared)]
     if times.unit == "step":
-        found.append(_between_runs(compared))
+        texts.append(_between_runs(compared))
     elif times.pair_spread is not None:
-        found.append(_power(times))
-    return tuple(text for text in found if text)
+        texts.append(_power(times))
+    return tuple(text for text in texts if text)
 
 
 def change_text(item: MetricChange) -> str:
@@ -218,13 +218,13 @@ def _repeat(number: int) -> str:
 def _power(times: Comparison) -> str:
     assert times.runs_needed is not None
     number = len(times.pairs) or min(times.num_runs)
-    found = (
+    text = (
         f"{number} runs a side find a difference of {units.share(times.difference_found)} with "
         f"{_SURE} probability"
     )
     if times.runs_needed <= number:
-        return f"{found}."
-    return f"{found}. To find {_AIM}, repeat each {times.runs_needed:,} times, in turns."
+        return f"{text}."
+    return f"{text}. To find {_AIM}, repeat each {times.runs_needed:,} times, in turns."
 
 
 def _size(item: MetricChange) -> str:

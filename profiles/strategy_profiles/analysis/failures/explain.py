@@ -87,8 +87,8 @@ def _replica(node: str, num_replicas: int) -> int | None:
     """The replica of a node; the names of replica 0 have no prefix, nor have those of others."""
     if not node or num_replicas < 2:
         return None
-    found = _REPLICA.search(node)
-    return int(found[1]) if found else None
+    match = _REPLICA.search(node)
+    return int(match[1]) if match else None
 
 
 def _sentence(

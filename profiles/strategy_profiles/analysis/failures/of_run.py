@@ -16,8 +16,8 @@ def failed_in(profile: Profile) -> Failed | None:
     if profile.status.state != "failed":
         return None
     message = profile.status.message or ""
-    found = [event for event in profile.events(Failed) if event.message in message]
-    return found[-1] if found else None
+    events = [event for event in profile.events(Failed) if event.message in message]
+    return events[-1] if events else None
 
 
 def explained_without_steps(profile: Profile) -> Explained | None:

@@ -38,52 +38,52 @@ def find_blocks(nodes: GraphNodes) -> NodeBlocks:
         op not in ENDS and (function in of_step or kind in {"input", "collective"})
         for op, function, kind in zip(nodes.op, nodes.function, kinds, strict=True)
     ]
-    inside = [place for place, is_drawn in enumerate(drawn) if is_drawn]
-    found = _by_name(nodes, kinds, paths, inside)
+    inside = [node for node, is_drawn in enumerate(drawn) if is_drawn]
+    keys = _by_name(nodes, kinds, paths, inside)
     levels, order = _levels(nodes)
-    _by_flow(nodes, found, inside, order)
-    _ends_of_transfers(nodes, found, inside)
+    _by_flow(nodes, keys, inside, order)
+    _ends_of_transfers(nodes, keys, inside)
     count = sum(op not in ENDS for op in nodes.op) - len(inside)
-    return NodeBlocks(found, _layers_in_order(nodes, found, levels), count)
+    return NodeBlocks(keys, _layers_in_order(nodes, keys, levels), count)
 
 
 def _step_functions(nodes: GraphNodes, paths: dict[str, Scoped]) -> set[tuple[int, int]]:
     """Return the functions that train: those with gradients; without any, all."""
     rows = zip(nodes.name, nodes.function, strict=True)
-    found = {function for name, function in rows if paths[name].is_gradient}
-    return found or set(nodes.function)
+    functions = {function for name, function in rows if paths[name].is_gradient}
+    return functions or set(nodes.function)
 
 
 def _by_name(
     nodes: GraphNodes, kinds: Sequence[str], paths: dict[str, Scoped], inside: Sequence[int]
 ) -> list[Key | None]:
     """Return the block of the nodes whose name or op tells it."""
-    names = {nodes.name[place] for place in inside}
+    names = {nodes.name[node] for node in inside}
     of_models = models(paths[name] for name in names)
     with_gradient = {path.path[0] for path in map(paths.__getitem__, names) if path.is_gradient}
     of_optimizer = {
-        paths[nodes.name[place]].path[0] for place in inside if nodes.op[place].startswith(_UPDATES)
+        paths[nodes.name[node]].path[0] for node in inside if nodes.op[node].startswith(_UPDATES)
     } - with_gradient
-    found: list[Key | None] = [None] * len(nodes)
-    for place in inside:
-        path = paths[nodes.name[place]]
+    keys: list[Key | None] = [None] * len(nodes)
+    for node in inside:
+        path = paths[nodes.name[node]]
         layer = layer_of(path, of_models)
-        if kinds[place] == "input":
-            found[place] = ("input", "")
-        elif kinds[place] == "delay":
-            found[place] = ("delay", "")
-        elif kinds[place] == "collective":
-            found[place] = ("reduce", "")
+        if kinds[node] == "input":
+            keys[node] = ("input", "")
+        elif kinds[node] == "delay":
+            keys[node] = ("delay", "")
+        elif kinds[node] == "collective":
+            keys[node] = ("reduce", "")
         elif path.is_gradient:
-            found[place] = ("gradient", layer or "")
+            keys[node] = ("gradient", layer or "")
         elif path.path[0] in of_optimizer and with_gradient:
-            found[place] = ("optimizer", "")
+            keys[node] = ("optimizer", "")
         elif layer is not None and (path.path[0] in with_gradient or not with_gradient):
-            found[place] = ("forward", layer)
-    layers = {key[1] for key in found if key is not None and key[0] == "forward"}
+            keys[node] = ("forward", layer)
+    layers = {key[1] for key in keys if key is not None and key[0] == "forward"}
     return [
         ("gradient", "") if key and key[0] == "gradient" and key[1] not in layers else key
-        for key in found
+        for key in keys
     ]
 
 
@@ -94,14 +94,14 @@ def _levels(nodes: GraphNodes) -> tuple[list[int], list[int]]:
     """
     consumers: list[list[int]] = [[] for _ in nodes.inputs]
     waiting = [len(inputs) for inputs in nodes.inputs]
-    for place, inputs in enumerate(nodes.inputs):
+    for node, inputs in enumerate(nodes.inputs):
         for producer in inputs:
-            consumers[producer].append(place)
+            consumers[producer].append(node)
     level = [0] * len(nodes)
-    order = [place for place, count in enumerate(waiting) if not count]
-    for place in order:  # grows while it is read
-        for consumer in consumers[place]:
-            level[consumer] = max(level[consumer], level[place] + 1)
+    order = [node for node, count in enumerate(waiting) if not count]
+    for node in order:  # grows while it is read
+        for consumer in consumers[node]:
+            level[consumer] = max(level[consumer], level[node] + 1)
             waiting[consumer] -= 1
             if not waiting[consumer]:
                 order.append(consumer)
@@ -109,58 +109,58 @@ def _levels(nodes: GraphNodes) -> tuple[list[int], list[int]]:
 
 
 def _by_flow(
-    nodes: GraphNodes, found: list[Key | None], inside: Sequence[int], order: Sequence[int]
+    nodes: GraphNodes, keys: list[Key | None], inside: Sequence[int], order: Sequence[int]
 ) -> None:
     """Place nodes without a telling name: before the gradients the loss, after them the sums.
 
     A sum that a gradient reads again belongs to that gradient.
     """
-    is_gradient = [bool(key and key[0] == "gradient") for key in found]
+    is_gradient = [bool(key and key[0] == "gradient") for key in keys]
     after = list(is_gradient)
-    for place in order:
-        after[place] = after[place] or any(after[each] for each in nodes.inputs[place])
+    for node in order:
+        after[node] = after[node] or any(after[each] for each in nodes.inputs[node])
     read_by: dict[int, Key] = {}
-    for place in inside:
-        key = found[place]
+    for node in inside:
+        key = keys[node]
         if key is not None and key[0] == "gradient":
-            for producer in nodes.inputs[place]:
-                if found[producer] is None:
+            for producer in nodes.inputs[node]:
+                if keys[producer] is None:
                     read_by[producer] = key
     has_gradient = any(is_gradient)
-    for place in inside:
-        if found[place] is None and nodes.op[place] not in SENDS | RECEIVES:
-            if place in read_by:
-                found[place] = read_by[place]
+    for node in inside:
+        if keys[node] is None and nodes.op[node] not in SENDS | RECEIVES:
+            if node in read_by:
+                keys[node] = read_by[node]
             elif not has_gradient:
-                found[place] = ("other", "")
+                keys[node] = ("other", "")
             else:
-                found[place] = ("reduce", "") if after[place] else ("loss", "")
+                keys[node] = ("reduce", "") if after[node] else ("loss", "")
 
 
-def _ends_of_transfers(nodes: GraphNodes, found: list[Key | None], inside: Sequence[int]) -> None:
+def _ends_of_transfers(nodes: GraphNodes, keys: list[Key | None], inside: Sequence[int]) -> None:
     """A send belongs to the block that makes its tensor, a receive to the one that reads it."""
     readers: dict[int, list[int]] = defaultdict(list)
-    for place in inside:
-        for producer in nodes.inputs[place]:
-            readers[producer].append(place)
-    is_end = [nodes.op[place] in SENDS or nodes.op[place] in RECEIVES for place in inside]
-    for place, is_of_transfer in zip(inside, is_end, strict=True):
+    for node in inside:
+        for producer in nodes.inputs[node]:
+            readers[producer].append(node)
+    is_end = [nodes.op[node] in SENDS or nodes.op[node] in RECEIVES for node in inside]
+    for node, is_of_transfer in zip(inside, is_end, strict=True):
         if is_of_transfer:
-            near = nodes.inputs[place] if nodes.op[place] in SENDS else readers[place]
-            found[place] = next((found[each] for each in near if found[each]), found[place])
+            near = nodes.inputs[node] if nodes.op[node] in SENDS else readers[node]
+            keys[node] = next((keys[each] for each in near if keys[each]), keys[node])
 
 
 def _layers_in_order(
-    nodes: GraphNodes, found: Sequence[Key | None], levels: Sequence[int]
+    nodes: GraphNodes, keys: Sequence[Key | None], levels: Sequence[int]
 ) -> tuple[str, ...]:
     """Order layers by the level at which their result leaves them, so by the flow of data."""
     leaves: dict[str, list[int]] = defaultdict(list)
     ends: dict[str, list[int]] = defaultdict(list)
-    for place, key in enumerate(found):
+    for node, key in enumerate(keys):
         if key is not None and key[0] == "forward":
-            ends[key[1]].append(levels[place])
-        for producer in nodes.inputs[place]:
-            source = found[producer]
+            ends[key[1]].append(levels[node])
+        for producer in nodes.inputs[node]:
+            source = keys[producer]
             if source and source[0] == "forward" and source != key and _goes_on(key):
                 leaves[source[1]].append(levels[producer])
     return tuple(sorted(ends, key=lambda layer: (max(leaves.get(layer) or ends[layer]), layer)))

@@ -82,20 +82,20 @@ def model_picture(profile: Profile, segment: int, unfolded: tuple[str, ...] = ()
     except RunFolderError as error:
         why = str(error).removesuffix(".")
         return ModelPicture(segment, reason=f"its graph cannot be used: {why}")
-    found = find_blocks(nodes)
+    of_nodes = find_blocks(nodes)
     parts: _Parts = defaultdict(lambda: defaultdict(_Part))
-    _count(nodes, found, parts)
-    _add_variables(nodes, found, parts)
-    has_times, num_steps = _add_times(profile, segment, nodes, found, parts)
-    blocks, place_of = _fold(profile, segment, nodes, found, parts, unfolded)
+    _count(nodes, of_nodes, parts)
+    _add_variables(nodes, of_nodes, parts)
+    has_times, num_steps = _add_times(profile, segment, nodes, of_nodes, parts)
+    blocks, place_of = _fold(profile, segment, nodes, of_nodes, parts, unfolded)
     every = {share.device for block in blocks for share in block.shares}
     return ModelPicture(
         segment=segment,
         devices=tuple(in_order(every)),
         blocks=blocks,
-        moves=_moves(nodes, found, sends(profile, segment), place_of),
+        moves=_moves(nodes, of_nodes, sends(profile, segment), place_of),
         num_steps=num_steps,
-        num_elsewhere=found.num_elsewhere,
+        num_elsewhere=of_nodes.num_elsewhere,
         reason=None if blocks else "the recorded graph has no op of a training step",
         no_time=None if has_times else _NO_TIME,
     )
@@ -107,25 +107,25 @@ def _why_none(profile: Profile) -> str:
     return "the run has no graph of this segment"
 
 
-def _count(nodes: GraphNodes, found: NodeBlocks, parts: _Parts) -> None:
-    for place, key in enumerate(found.block):
-        op = nodes.op[place]
+def _count(nodes: GraphNodes, blocks: NodeBlocks, parts: _Parts) -> None:
+    for node, key in enumerate(blocks.block):
+        op = nodes.op[node]
         if key is None or op in ENDS or op in SENDS or op in RECEIVES:
             continue
-        part = parts[key][nodes.device[place]]
+        part = parts[key][nodes.device[node]]
         part.num_ops += 1
-        size = nodes.bytes[place]
+        size = nodes.bytes[node]
         part.output_bytes += size or 0
         part.num_unsized += size is None
 
 
-def _add_variables(nodes: GraphNodes, found: NodeBlocks, parts: _Parts) -> None:
+def _add_variables(nodes: GraphNodes, blocks: NodeBlocks, parts: _Parts) -> None:
     """A variable belongs to the first block that uses it: its layer before the optimizer."""
     users: dict[int, list[Key]] = defaultdict(list)
-    for place, key in enumerate(found.block):
-        op = nodes.op[place]
+    for node, key in enumerate(blocks.block):
+        op = nodes.op[node]
         if key is not None and ("VariableOp" in op or op.startswith("Resource")):
-            for producer in nodes.inputs[place]:
+            for producer in nodes.inputs[node]:
                 if nodes.op[producer] == "_Arg":
                     users[producer].append(key)
     for argument, keys in users.items():
@@ -134,14 +134,14 @@ def _add_variables(nodes: GraphNodes, found: NodeBlocks, parts: _Parts) -> None:
 
 
 def _add_times(
-    profile: Profile, segment: int, nodes: GraphNodes, found: NodeBlocks, parts: _Parts
+    profile: Profile, segment: int, nodes: GraphNodes, blocks: NodeBlocks, parts: _Parts
 ) -> tuple[bool, int]:
     """Add mean times of ops; return whether there are any, and of how many steps."""
     steps = typical_captured_steps(profile, segment).tolist()
     of_node: dict[tuple[str, str], tuple[Key, str]] = {}
-    for place, key in enumerate(found.block):
-        if key is not None and nodes.op[place] not in SENDS and nodes.op[place] not in RECEIVES:
-            of_node.setdefault((nodes.name[place], nodes.device[place]), (key, nodes.op[place]))
+    for node, key in enumerate(blocks.block):
+        if key is not None and nodes.op[node] not in SENDS and nodes.op[node] not in RECEIVES:
+            of_node.setdefault((nodes.name[node], nodes.device[node]), (key, nodes.op[node]))
     has_times = False
     for name, device, length in _totals(profile, "spans", segment, steps, ("duration_ns",)):
         known = of_node.get((name, device))
@@ -180,12 +180,12 @@ def _fold(
     profile: Profile,
     segment: int,
     nodes: GraphNodes,
-    found: NodeBlocks,
+    of_nodes: NodeBlocks,
     parts: _Parts,
     unfolded: tuple[str, ...],
 ) -> tuple[tuple[Block, ...], dict[Key, int]]:
     """Return the blocks in the order of the picture, and the block of each key."""
-    layers = list(found.layers)
+    layers = list(of_nodes.layers)
     layers += sorted({key[1] for key in parts if key[0] == "gradient"} - set(layers))
     rows = of_segment(profile.table("placement"), segment)
     variables = {
@@ -208,32 +208,32 @@ def _fold(
             if not keys:
                 continue
             named = tuple(titles.get(layer, layer) for layer in group if layer)
-            title = block_title(named) if named else _title(part, nodes, found)
+            title = block_title(named) if named else _title(part, nodes, of_nodes)
             place_of |= dict.fromkeys(keys, len(blocks))
             shares = _shares([parts[key] for key in keys])
             blocks.append(Block(part, title, named, shares))
     return tuple(blocks), place_of
 
 
-def _title(part: Part, nodes: GraphNodes, found: NodeBlocks) -> str:
+def _title(part: Part, nodes: GraphNodes, blocks: NodeBlocks) -> str:
     if part == "gradient":
         return "Other gradients"
     if part != "optimizer":
         return _TITLES[part]
-    names = (nodes.name[at] for at, key in enumerate(found.block) if key == ("optimizer", ""))
+    names = (nodes.name[at] for at, key in enumerate(blocks.block) if key == ("optimizer", ""))
     scope = most_common_scope(names)
     return f"{_TITLES[part]} ({scope})" if scope else _TITLES[part]
 
 
 def _shares(members: Sequence[dict[str, _Part]]) -> tuple[Share, ...]:
-    found = []
+    shares = []
     for device in in_order({device for member in members for device in member}):
         own = [member[device] for member in members if device in member]
         sizes = [size for part in own for size in part.variables]
         times = [part.time_ms for part in own if part.time_ms is not None]
         waits = [part.wait_ms for part in own if part.wait_ms is not None]
         known = [size for size in sizes if size is not None]
-        found.append(
+        shares.append(
             Share(
                 device=device,
                 num_ops=sum(part.num_ops for part in own),
@@ -245,23 +245,23 @@ def _shares(members: Sequence[dict[str, _Part]]) -> tuple[Share, ...]:
                 num_unsized=sum(part.num_unsized for part in own),
             )
         )
-    return tuple(found)
+    return tuple(shares)
 
 
 def _moves(
-    nodes: GraphNodes, found: NodeBlocks, sent: Sequence[Send], place_of: dict[Key, int]
+    nodes: GraphNodes, blocks: NodeBlocks, sent: Sequence[Send], place_of: dict[Key, int]
 ) -> tuple[Move, ...]:
     """Sum the sends of a step by the blocks that they leave and reach, the largest first."""
     ends: dict[tuple[str, str, str], tuple[Key | None, Key | None]] = {}
-    for place, edge in enumerate(nodes.tensor):
+    for node, edge in enumerate(nodes.tensor):
         if edge is not None:
             key = (_tensor_name(edge[0]), edge[1], edge[2])
             source, target = ends.get(key, (None, None))
-            is_send = nodes.op[place] in SENDS
+            is_send = nodes.op[node] in SENDS
             ends[key] = (
-                (found.block[place] or source, target)
+                (blocks.block[node] or source, target)
                 if is_send
-                else (source, found.block[place] or target)
+                else (source, blocks.block[node] or target)
             )
     groups: dict[tuple[int, int], list[Send]] = defaultdict(list)
     for send in sent:

@@ -56,38 +56,38 @@ def graph_files(profile: Profile, segment: int) -> list[Path]:
 
 def read_nodes(files: list[Path]) -> GraphNodes:
     """Read the files. Raises RunFolderError if one is not a graph."""
-    found = GraphNodes()
+    nodes = GraphNodes()
     for number, path in enumerate(files):
-        _add(found, number, read_graph_rows(path))
-    return found
+        _add(nodes, number, read_graph_rows(path))
+    return nodes
 
 
-def _add(found: GraphNodes, number: int, table: pa.Table) -> None:
-    start = len(found)
+def _add(nodes: GraphNodes, number: int, table: pa.Table) -> None:
+    start = len(nodes)
     function, name, op, device, inputs, tensor, sender, receiver = (
         table[column].to_pylist() for column in _COLUMNS
     )
-    found.name += [text or "" for text in name]
-    found.op += [text or "" for text in op]
-    found.device += [text or "" for text in device]
-    found.function += [(number, each or 0) for each in function]
-    found.bytes += table["bytes"].to_pylist()
+    nodes.name += [text or "" for text in name]
+    nodes.op += [text or "" for text in op]
+    nodes.device += [text or "" for text in device]
+    nodes.function += [(number, each or 0) for each in function]
+    nodes.bytes += table["bytes"].to_pylist()
     keys = zip(function, device, name, strict=True)
-    known = {key: start + place for place, key in enumerate(keys)}
+    known = {key: start + index for index, key in enumerate(keys)}
     sends: dict[tuple[object, ...], int] = {}
     edges = list(zip(function, tensor, sender, receiver, strict=True))
-    for place, edge in enumerate(edges):
-        is_edge = op[place] in SENDS or op[place] in RECEIVES
-        found.tensor.append((edge[1] or "", edge[2] or "", edge[3] or "") if is_edge else None)
-        if op[place] in SENDS:
-            sends[edge] = start + place
-    for place, texts in enumerate(inputs):
-        if op[place] in RECEIVES:
-            at = [sends.get(edges[place])]
+    for index, edge in enumerate(edges):
+        is_edge = op[index] in SENDS or op[index] in RECEIVES
+        nodes.tensor.append((edge[1] or "", edge[2] or "", edge[3] or "") if is_edge else None)
+        if op[index] in SENDS:
+            sends[edge] = start + index
+    for index, texts in enumerate(inputs):
+        if op[index] in RECEIVES:
+            at = [sends.get(edges[index])]
         else:
             at = [
-                known.get((function[place], device[place], text.partition(":")[0]))
+                known.get((function[index], device[index], text.partition(":")[0]))
                 for text in texts or ()
                 if not text.startswith("^")
             ]
-        found.inputs.append([each for each in at if each is not None])
+        nodes.inputs.append([each for each in at if each is not None])

@@ -42,8 +42,8 @@ def scoped(name: str) -> Scoped:
     is_gradient = any(_GRADIENT.fullmatch(part) for part in parts[:-1])
     path = [
         part
-        for place, part in enumerate(parts)
-        if place == len(parts) - 1 or not (_WRAPPER.fullmatch(part) or _GRADIENT.fullmatch(part))
+        for index, part in enumerate(parts)
+        if index == len(parts) - 1 or not (_WRAPPER.fullmatch(part) or _GRADIENT.fullmatch(part))
     ]
     return Scoped(tuple(path), is_gradient)
 
@@ -62,19 +62,21 @@ def models(names: Iterable[Scoped]) -> set[tuple[str, ...]]:
                 children[name.path[:depth]][name.path[depth]] += 1
             if name.is_gradient:
                 with_gradient.add(name.path[:depth])
-    found: set[tuple[str, ...]] = set()
+    paths: set[tuple[str, ...]] = set()
     for top in [path for path in children if len(path) == 1]:
-        here: tuple[str, ...] = top
+        current: tuple[str, ...] = top
         best: tuple[str, ...] | None = None
-        while len(children.get(here, ())) > 1 and (here in with_gradient or not with_gradient):
-            best = here
-            child, count = children[here].most_common(1)[0]
-            if count < _MOST_OF_MODEL * children[here].total() or len(here) >= _DEEPEST:
+        while len(children.get(current, ())) > 1 and (
+            current in with_gradient or not with_gradient
+        ):
+            best = current
+            child, count = children[current].most_common(1)[0]
+            if count < _MOST_OF_MODEL * children[current].total() or len(current) >= _DEEPEST:
                 break
-            here = (*here, child)
+            current = (*current, child)
         if best is not None:
-            found.add(best)
-    return found
+            paths.add(best)
+    return paths
 
 
 def layer_of(name: Scoped, of_models: set[tuple[str, ...]]) -> str | None:

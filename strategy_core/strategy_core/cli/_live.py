@@ -18,7 +18,7 @@ def open_live_page(run: Path) -> None:
 
     Raises LabError if no port is free.
     """
-    runs, shown = run.resolve().parent, {"run": run.name}
+    runs, query = run.resolve().parent, {"run": run.name}
     address = address_of(runs)
     when = ""
     if address is None:
@@ -30,7 +30,7 @@ def open_live_page(run: Path) -> None:
     elif has_browser(os.environ):
         # The browser in which that lab is open has its cookie; a command line is no place for the
         # token.
-        webbrowser.open(f"{address.partition('?')[0]}?{urlencode(shown)}")
+        webbrowser.open(f"{address.partition('?')[0]}?{urlencode(query)}")
     joint = "&" if "?" in address else "?"
-    told = f"{address}{joint}{urlencode(shown)}"
-    print(f"strategy-lab: live at {told}{when}", file=sys.stderr, flush=True)
+    link = f"{address}{joint}{urlencode(query)}"
+    print(f"strategy-lab: live at {link}{when}", file=sys.stderr, flush=True)

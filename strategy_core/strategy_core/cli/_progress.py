@@ -34,8 +34,8 @@ class JsonLines:
     def __exit__(self, *exception: Any) -> None:
         return None
 
-    def show(self, told: WrittenEvent) -> None:
-        print(json.dumps(told.to_json()), flush=True)
+    def show(self, written: WrittenEvent) -> None:
+        print(json.dumps(written.to_json()), flush=True)
 
 
 class ProgressBar:
@@ -64,8 +64,8 @@ class ProgressBar:
     def __exit__(self, *exception: Any) -> None:
         self._progress.__exit__(*exception)
 
-    def show(self, told: WrittenEvent) -> None:
-        match told.event:
+    def show(self, written: WrittenEvent) -> None:
+        match written.event:
             case WorkerStarted():
                 self._progress.update(self._task, description="opening")
             case SegmentOpened() as segment:

@@ -64,9 +64,9 @@ def repeat(args: argparse.Namespace, spec: RunSpec, choose: Callable[[], Path]) 
     plan = _saved_plan(args.output, choose, specs)
     with Launcher(forks=True) as launcher:
 
-        def record(asked: RunSpec, run: Path) -> None:
+        def record(spec: RunSpec, run: Path) -> None:
             with signals_kept() as kept:
-                handle = launcher.launch(checked[specs.index(asked)], run)
+                handle = launcher.launch(checked[specs.index(spec)], run)
                 watch(handle, args.json, signals=kept)
             if handle.message:
                 print(f"strategy-lab: {' '.join(handle.message.split())}", file=sys.stderr)

@@ -147,10 +147,10 @@ def _delay(text: str) -> dict[str, Any]:
     )
     if kind != "delay" or not fields:
         raise wrong
-    found = dict(_assignment(part, "--inject") for part in fields.split(","))
-    if not {"replica", "ms"} <= found.keys() <= {"replica", "ms", "worker"}:
+    fields_of = dict(_assignment(part, "--inject") for part in fields.split(","))
+    if not {"replica", "ms"} <= fields_of.keys() <= {"replica", "ms", "worker"}:
         raise wrong
-    return {"kind": "delay", **found}
+    return {"kind": "delay", **fields_of}
 
 
 def _script(texts: Sequence[str]) -> list[dict[str, Any]]:

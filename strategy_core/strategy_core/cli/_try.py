@@ -51,8 +51,8 @@ def try_it(
         _say(note)
     with Launcher(forks=True) as launcher:
 
-        def record(asked: RunSpec, run: Path) -> None:
-            handle = launcher.launch(tried.launched(asked), run)
+        def record(spec: RunSpec, run: Path) -> None:
+            handle = launcher.launch(tried.launched(spec), run)
             watch(handle, is_json)
             check_end(handle)
 
@@ -60,11 +60,11 @@ def try_it(
     if not outcome.is_complete and any("(stopped)" in run for run in outcome.failed):
         _say("Stopped. Nothing was compared.")
         return 130
-    found = tried.agreement(outcome)
+    agreement = tried.agreement(outcome)
     if is_json:
-        print(json.dumps(document(tried, outcome, found)))
+        print(json.dumps(document(tried, outcome, agreement)))
     else:
-        _print(tried, outcome, found)
+        _print(tried, outcome, agreement)
     return 1 if outcome.failed or not outcome.is_complete else 0
 
 
@@ -74,24 +74,24 @@ def _changes(profile: Profile, segment: int, texts: Sequence[str]) -> dict[str, 
     opened = next((item for item in profile.segments if item.segment == segment), None)
     if not named or opened is None:
         return changes
-    found = {item.key: item for item in findings(gather_facts(profile, opened))}
+    by_key = {item.key: item for item in findings(gather_facts(profile, opened))}
     for key in named:
-        if key not in found:
-            known = ", ".join(name for name, item in found.items() if is_about_a_step(item.edits))
+        if key not in by_key:
+            known = ", ".join(name for name, item in by_key.items() if is_about_a_step(item.edits))
             raise SpecError(
                 f"--try {key}: {profile.name} has no finding of that name",
                 advice=f"Findings with a change: {known or 'none'}; or give KEY=VALUE",
             )
-        if not found[key].edits:
+        if not by_key[key].edits:
             raise SpecError(
                 f"--try {key}: the lab cannot make a change for this finding",
                 advice="Give the change as KEY=VALUE",
             )
-        changes |= found[key].edits
+        changes |= by_key[key].edits
     return changes
 
 
-def document(tried: TriedChange, outcome: Outcome, found: Agreement) -> dict[str, Any]:
+def document(tried: TriedChange, outcome: Outcome, agreement: Agreement) -> dict[str, Any]:
     """The result as one JSON object."""
     return {
         "kind": "tried",
@@ -104,25 +104,25 @@ def document(tried: TriedChange, outcome: Outcome, found: Agreement) -> dict[str
         "why_no_prediction": tried.why_no_prediction,
         "runs": {side: [run.name for run in runs] for side, runs in outcome.finished.items()},
         "not_finished": list(outcome.failed),
-        **asdict(found),
-        "error": found.error,
+        **asdict(agreement),
+        "error": agreement.error,
     }
 
 
-def _print(tried: TriedChange, outcome: Outcome, found: Agreement) -> None:
-    measured, predicted = found.measured, tried.predicted
+def _print(tried: TriedChange, outcome: Outcome, agreement: Agreement) -> None:
+    measured, predicted = agreement.measured, tried.predicted
     print(plain(f"{tried.run}, segment {tried.segment}: {tried.title}"))
     if predicted is None:
         print(plain(f"Predicted: nothing. {tried.why_no_prediction}"))
     else:
         before, after = map(units.milliseconds, (predicted.measured_ms, predicted.predicted_ms))
-        interval = f" ({found.predicted.between})" if found.predicted else ""
+        interval = f" ({agreement.predicted.between})" if agreement.predicted else ""
         print(f"Predicted: {before} without the change, {after} with it{interval}")
         print(plain(error_sentence(predicted)))
     interval = f" ({measured.between})" if measured.between else ""
     before, after = map(units.milliseconds, (measured.without_ms, measured.with_ms))
     print(f"Measured:  {before} without the change, {after} with it{interval}")
-    print(plain(found.sentence))
+    print(plain(agreement.sentence))
     if outcome.failed:
         _say(f"Not finished: {', '.join(outcome.failed)}")
     print("To keep it, change the spec:")

@@ -35,12 +35,12 @@ def watch(
     with signals_stop(handle.stop, handle.kill, signals), reporter:
         while True:
             is_over = handle.wait(POLL_S)
-            for told in tail.read():
-                if worker is not None and told.of_worker not in (None, worker):
+            for written in tail.read():
+                if worker is not None and written.of_worker not in (None, worker):
                     continue
-                reporter.show(told)
-                if not isinstance(told.event, StepDone):
-                    kept.append(told.event)
+                reporter.show(written)
+                if not isinstance(written.event, StepDone):
+                    kept.append(written.event)
             if is_over:
                 return kept
 
@@ -87,15 +87,15 @@ def signals_stop(
     """
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if asked:
+        if stops:
             kill()
             return
-        asked.append(True)
+        stops.append(True)
         stop()
         with suppress(OSError):  # the terminal may be what has gone
             print("\nStopping after this step (again to end at once) ...", file=sys.stderr)
 
-    asked: list[bool] = []
+    stops: list[bool] = []
     with _handler(on_signal):
         for number in kept:
             on_signal(number, None)

@@ -97,8 +97,8 @@ def run(args: argparse.Namespace) -> int:
     _print_result(folder, num_done)
     if num_steps is None or num_done >= num_steps:
         return 0
-    told = f"{num_done} of {num_steps} steps were recorded"
-    print(f"strategy-lab: {told}: the program ended, or did none for a while", file=sys.stderr)
+    recorded = f"{num_done} of {num_steps} steps were recorded"
+    print(f"strategy-lab: {recorded}: the program ended, or did none for a while", file=sys.stderr)
     return 1
 
 
@@ -114,14 +114,14 @@ def _print_result(folder: Path, num_steps: int) -> None:
 
 
 def _list(runs: Path) -> int:
-    found = waiting_programs(runs)
-    if not found:
+    programs = waiting_programs(runs)
+    if not programs:
         raise LabError(
             f"No program waits in {runs}",
             advice="Start one with strategy-lab trace --idle, or name its folder with --runs",
         )
-    for program in found:
+    for program in programs:
         minutes = (time.time_ns() - program.started_ns) / 60e9
-        told = f"{program.run}  process {program.pid}, for {minutes:.0f} min: {program.command}"
-        print(plain(told))
+        line = f"{program.run}  process {program.pid}, for {minutes:.0f} min: {program.command}"
+        print(plain(line))
     return 0

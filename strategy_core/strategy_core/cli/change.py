@@ -56,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
     number = leave_command(args.folder, "stop" if args.stop else "reconfigure", changes or None)
     answer = _wait_for_answer(args.folder, number, time.monotonic() + args.within)
     if answer is None:
-        told = f"the run has not answered command {number} within {args.within:.0f} s"
-        print(f"strategy-lab: {told}; it may still do so", file=sys.stderr)
+        unanswered = f"the run has not answered command {number} within {args.within:.0f} s"
+        print(f"strategy-lab: {unanswered}; it may still do so", file=sys.stderr)
         return 1
     if answer.status != "applied":
         print(f"strategy-lab: {plain(answer.message or 'refused')}", file=sys.stderr)

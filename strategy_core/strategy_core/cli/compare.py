@@ -91,13 +91,13 @@ def _each(args: argparse.Namespace) -> int:
             "--fail-on, --segment-a and --segment-b take two sides, not several runs",
             advice="Name two runs, or write the runs of side B after --against",
         )
-    found = compare_each([strategy_profiles.load(path) for path in args.runs])
+    compared = compare_each([strategy_profiles.load(path) for path in args.runs])
     if args.json:
         documents = [
             comparison_document(item.compared, [])
             if item.compared
             else {"schema_version": 1, "comparable": False, "reason": item.reason}
-            for item in found
+            for item in compared
         ]
         print(json.dumps(documents, indent=1, allow_nan=False))
     else:
@@ -107,8 +107,8 @@ def _each(args: argparse.Namespace) -> int:
         from strategy_profiles.questions.comparison import against_first
 
         runs = [strategy_profiles.load(path).name for path in args.runs]
-        print_answer(against_first(found, runs), Console())
-    return 0 if all(item.compared for item in found) else 2
+        print_answer(against_first(compared, runs), Console())
+    return 0 if all(item.compared for item in compared) else 2
 
 
 def _run_before(run: Path) -> Path:

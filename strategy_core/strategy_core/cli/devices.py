@@ -35,14 +35,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _document(inventory: Inventory) -> dict[str, Any]:
     """`logical` says what a run may ask for: logical devices exist only inside a run."""
-    found = inventory.to_json()
+    inventoried = inventory.to_json()
     return {
         "schema_version": 1,
-        "tensorflow": found["tensorflow"],
-        "physical": found["physical"],
-        "why_no_gpu": found["why_no_gpu"],
+        "tensorflow": inventoried["tensorflow"],
+        "physical": inventoried["physical"],
+        "why_no_gpu": inventoried["why_no_gpu"],
         "cards": _cards(),
-        "logical": found["possibilities"],
+        "logical": inventoried["possibilities"],
         "strategies": [
             {
                 "name": offer.row.name,
@@ -60,8 +60,8 @@ def _document(inventory: Inventory) -> dict[str, Any]:
 
 def _cards() -> list[dict[str, Any]] | None:
     """What NVML says of each card; None if it cannot be asked."""
-    found = cards()
-    return None if isinstance(found, str) else [asdict(card) for card in found]
+    known = cards()
+    return None if isinstance(known, str) else [asdict(card) for card in known]
 
 
 def _host(device: PhysicalDevice) -> str:
@@ -79,8 +79,8 @@ def _print(inventory: Inventory) -> None:
     console.print(devices)
     if inventory.why_no_gpu:
         console.print(f"TensorFlow sees no GPU. It says: {inventory.why_no_gpu}", highlight=False)
-    found = cards()
-    for number, card in enumerate(() if isinstance(found, str) else found):
+    known = cards()
+    for number, card in enumerate(() if isinstance(known, str) else known):
         console.print(f"NVML's card {number}: {state_of(card)}", highlight=False)
     console.print("--devices may be:")
     for words in inventory.possibilities:

@@ -148,11 +148,11 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         argv = [DEFAULT_VERB, *argv]
     parser = _program()
     # Importing only the verb that was asked for keeps every command's start quick.
-    asked = _verb(argv[0])
-    if asked is None:
+    verb = _verb(argv[0])
+    if verb is None:
         _list_verbs(parser)
         return parser.parse_args(argv)  # --help, --version or no verb: each ends here
-    parsers = _add_verbs(parser, {argv[0]: asked})
+    parsers = _add_verbs(parser, {argv[0]: verb})
     args, unknown = parser.parse_known_args(argv)
     if unknown:  # parse_args would point to the help of all verbs
         parsers[argv[0]].error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -182,8 +182,8 @@ def _list_verbs(parser: argparse.ArgumentParser) -> None:
 
 def _help_of(module: str) -> str:
     """The verb's `HELP`, read from its source."""
-    found = _HELP.search(_source_of(module))
-    return str(ast.literal_eval(found[1])) if found else ""
+    match = _HELP.search(_source_of(module))
+    return str(ast.literal_eval(match[1])) if match else ""
 
 
 def _source_of(module: str) -> str:
@@ -192,8 +192,8 @@ def _source_of(module: str) -> str:
     spec: ModuleSpec | None = None
     for end in (*(at for at, letter in enumerate(module) if letter == "."), len(module)):
         known = sys.modules.get(module[:end])
-        found = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
-        spec = known.__spec__ if known else next(filter(None, found), None)
+        specs = (finder.find_spec(module[:end], path) for finder in sys.meta_path)
+        spec = known.__spec__ if known else next(filter(None, specs), None)
         path = spec.submodule_search_locations if spec else []
     return Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
 

@@ -78,8 +78,8 @@ def run(args: argparse.Namespace) -> int:
 
     folder = in_folder(args.output, lambda: args.runs / numbered_name(args.runs, [name]), create)
     worker = None if own_task is None else own_task.process
-    told = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
-    say(told)
+    state = f"waiting for strategy-lab attach {folder}" if args.idle else f"recording into {folder}"
+    say(state)
     if args.live:
         open_live_page(folder)
     if sys.stdout is not None:

@@ -116,21 +116,21 @@ def run(args: argparse.Namespace) -> int:
     segment = _segment(profile, args.segment)
     if args.tried:
         return _try(args, profile, segment)
-    found = what_if(profile, segment, _edits(args, profile, segment))
+    predicted = what_if(profile, segment, _edits(args, profile, segment))
     known = replays(profile, segment)
     path = path_table(known.middle.graph) if args.critical_path else None
     differences = slowdowns(known) if args.slowdowns else None
     if args.json:
-        document = {"schema_version": 1, "run": profile.name, **asdict(found)}
+        document = {"schema_version": 1, "run": profile.name, **asdict(predicted)}
         if path is not None:
             document["critical_path"] = [asdict(item) for item in path]
         if differences is not None:
             document["slowdowns"] = asdict(differences)
         print(json.dumps(document))
         return 0
-    out, changed = Console(), [found] if found.edits else []
+    out, changed = Console(), [predicted] if predicted.edits else []
     out.print(plain_text(f"{profile.name}, segment {segment}", "bold"))
-    print_answer(predictions(found, changed, step_times(profile, segment).median_ms), out)
+    print_answer(predictions(predicted, changed, step_times(profile, segment).median_ms), out)
     if path is not None:
         print_parts([critical_path(path)], out)
     if differences is not None:
@@ -152,9 +152,9 @@ def _try(args: argparse.Namespace, profile: Profile, segment: int) -> int:
     return try_it(profile, segment, args.tried, args.pairs, args.json)
 
 
-def _segment(profile: Profile, asked: int | None) -> int:
-    if asked is not None:
-        return asked
+def _segment(profile: Profile, wanted: int | None) -> int:
+    if wanted is not None:
+        return wanted
     if not profile.segments:
         raise LabError(
             f"{profile.name} has no step to replay: it ended before its strategy was created",

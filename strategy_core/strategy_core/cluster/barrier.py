@@ -52,8 +52,8 @@ def share(strategy: tf.distribute.Strategy, process: int, num_workers: int, text
         return [""] * num_workers
     said = np.zeros(ends[-1])
     said[ends[process] - len(own) : ends[process]] = list(own)
-    told = np.rint(_sum(strategy, said) / per_worker).astype(np.uint8).tobytes()
-    return [told[end - size : end].decode() for end, size in zip(ends, lengths, strict=True)]
+    gathered = np.rint(_sum(strategy, said) / per_worker).astype(np.uint8).tobytes()
+    return [gathered[end - size : end].decode() for end, size in zip(ends, lengths, strict=True)]
 
 
 def leave_together(strategy: tf.distribute.Strategy) -> None:

@@ -101,10 +101,10 @@ class SharedCommands(CommandAgreement):
         # Commands received after the step began are left for a later step.
         own = self._received[before[self._process] : counts[self._process]]
         said = self._share("".join(protocol.command_line(command).decode() for command in own))
-        found: list[protocol.Command] = []
+        agreed: list[protocol.Command] = []
         for process, text in enumerate(said):
             lines = text.splitlines()
             commands = [c for line in lines if (c := protocol.parse_command(line)) is not None]
             # Only the first worker answers commands: other launchers' numbers have no meaning here.
-            found += [replace(c, number=FROM_PEER) for c in commands] if process else commands
-        return found
+            agreed += [replace(c, number=FROM_PEER) for c in commands] if process else commands
+        return agreed

@@ -89,9 +89,9 @@ def roles(spec: RunSpec) -> list[tuple[Role, int]]:
     row = strategy_catalog.row(spec.strategy)
     if not row.is_cluster(spec.workers):
         return []
-    found: list[tuple[Role, int]] = [("chief", 0)] if row.has_coordinator else []
-    found += [("host" if row.has_cores else "worker", index) for index in range(spec.workers)]
-    return found + [("ps", index) for index in range(spec.parameter_servers)]
+    processes: list[tuple[Role, int]] = [("chief", 0)] if row.has_coordinator else []
+    processes += [("host" if row.has_cores else "worker", index) for index in range(spec.workers)]
+    return processes + [("ps", index) for index in range(spec.parameter_servers)]
 
 
 def cluster_of(spec: RunSpec, addresses: Sequence[str], profilers: Sequence[str] = ()) -> Cluster:

@@ -74,10 +74,10 @@ class ContextRecording:
             env=with_own_code(descendants.without_mark(os.environ)),
             start_new_session=True,
         )
-        asked = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
+        document = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):  # the guard ended at once; `result` reports it
-            self._guard.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._guard.stdin.write(json.dumps(document).encode() + b"\n")
             self._guard.stdin.flush()
 
     @property

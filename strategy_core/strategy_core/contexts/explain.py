@@ -98,6 +98,6 @@ def last_actions(trace: ContextTrace) -> list[str]:
 
 def _sentence(entry: Entry) -> str:
     who = entry.context if entry.replica is None else f"{entry.context} {entry.replica}"
-    place = f" at line {entry.source.line}" if entry.source.line else ""
+    where = f" at line {entry.source.line}" if entry.source.line else ""
     state = "failed in" if entry.error else "was last in"
-    return f"{who}: {state} {entry.call}{place}"
+    return f"{who}: {state} {entry.call}{where}"

@@ -50,17 +50,17 @@ def recording_of(
     error: dict[str, Any] | None = None,
 ) -> Recording:
     """The recording of a trace. Without `file`, shows the file that most of its calls came from."""
-    shown = str(file) if file else _main_file(trace)
+    main_file = str(file) if file else _main_file(trace)
     try:
-        source = Path(shown).read_text(encoding="utf-8")
+        source = Path(main_file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         source = ""
     title, text = headline(source)
     return Recording(
-        title or Path(shown).name or "Contexts",
+        title or Path(main_file).name or "Contexts",
         text,
         source,
-        shown,
+        main_file,
         list(devices) or _devices(trace),
         to_json(trace),
         error,

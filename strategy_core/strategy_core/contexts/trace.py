@@ -56,8 +56,8 @@ def callers_line(known: private_tf.SourceMap) -> Line:
         if "__autograph_generated_file" in file:
             if (file, line) not in known:  # looked up once: this thread's map is large
                 known |= private_tf.source_map()
-            place = known.setdefault((file, line), ("<generated>", 0, ""))
-            file, line, function = place
+            origin = known.setdefault((file, line), ("<generated>", 0, ""))
+            file, line, function = origin
         if is_users(file):
             return Line(file, line, function)
         frame = frame.f_back

@@ -33,13 +33,15 @@ READERS: dict[str, Reader] = {  # the suffixes of data_files.SUFFIXES
 
 def read(path: str) -> Examples:
     """The examples at `path`, after the checks that need no model; raises SpecError."""
-    place = data_path.check(path)
-    reader = images.read if place.is_dir() else READERS[place.suffix.lower()]
+    source = data_path.check(path)
+    reader = images.read if source.is_dir() else READERS[source.suffix.lower()]
     try:
-        examples = reader(place)
+        examples = reader(source)
     except SpecError:
         raise
     except Exception as error:
-        raise SpecError(f"The data {place} cannot be read: {cause(error)}", field="data") from error
-    examples.check(str(place))
+        raise SpecError(
+            f"The data {source} cannot be read: {cause(error)}", field="data"
+        ) from error
+    examples.check(str(source))
     return examples

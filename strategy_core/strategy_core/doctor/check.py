@@ -22,13 +22,13 @@ class Check:
     advice: str = ""
 
 
-def present(key: str, title: str, found: str) -> Check:
-    return Check(key, title, "ok", found)
+def present(key: str, title: str, state: str) -> Check:
+    return Check(key, title, "ok", state)
 
 
-def missing(key: str, title: str, found: str, costs: str, advice: str = "") -> Check:
-    return Check(key, title, "missing", found, costs, advice)
+def missing(key: str, title: str, state: str, costs: str, advice: str = "") -> Check:
+    return Check(key, title, "missing", state, costs, advice)
 
 
-def broken(key: str, title: str, found: str, advice: str) -> Check:
-    return Check(key, title, "broken", found, "training cannot run", advice)
+def broken(key: str, title: str, state: str, advice: str) -> Check:
+    return Check(key, title, "broken", state, "training cannot run", advice)

@@ -28,11 +28,11 @@ def python_check(version: str = platform.python_version()) -> Check:
 def package_check(requires: Sequence[str] | None = None) -> Check:
     """Whether each required package is installed in a version that the lab was made for."""
     if requires is None:
-        found = _distribution()
-        requires = (found.requires if found else None) or []
+        own = _distribution()
+        requires = (own.requires if own else None) or []
     needed = [Requirement(text) for text in requires]
-    asked = [item for item in needed if _is_asked(item) or _is_here(item)]
-    wrong = [why for item in asked if (why := _why_not(item))]
+    wanted = [item for item in needed if _is_asked(item) or _is_here(item)]
+    wrong = [why for item in wanted if (why := _why_not(item))]
     if not requires:
         return missing(
             "packages",

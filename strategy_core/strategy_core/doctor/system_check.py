@@ -32,8 +32,8 @@ def network_checks() -> Iterator[Check]:
     title, costs = "Emulated links", "network.rate_mbit and network.delay_ms of a run"
     tools = [tool for tool in ("ip", "tc") if shutil.which(tool, path=SEARCHED) is None]
     if tools:
-        found = f"{' and '.join(tools)} not found"
-        yield missing("links", title, found, costs, "Install the package iproute2")
+        state = f"{' and '.join(tools)} not found"
+        yield missing("links", title, state, costs, "Install the package iproute2")
     elif why := why_not_emulated():
         yield missing("links", title, why, costs, "Run as root, or allow user namespaces")
     else:
@@ -68,19 +68,19 @@ def why_no_ptrace() -> str | None:
 
 def folder_check(runs: Path) -> Check:
     """Whether runs can be written; creates no runs folder."""
-    place = next(path for path in (runs, *runs.resolve().parents) if path.exists())
+    existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
     advice = "Name another folder with --runs"
     try:
-        with tempfile.TemporaryFile(dir=place):
-            free = shutil.disk_usage(place).free
+        with tempfile.TemporaryFile(dir=existing):
+            free = shutil.disk_usage(existing).free
     except OSError as error:
-        found = f"{runs} cannot be written: {error.strerror or error}"
-        return broken("runs", "Runs folder", found, advice)
-    found = f"{runs} can be written, {free / 1e9:.1f} GB free"
+        state = f"{runs} cannot be written: {error.strerror or error}"
+        return broken("runs", "Runs folder", state, advice)
+    state = f"{runs} can be written, {free / 1e9:.1f} GB free"
     if free < _LEAST_FREE_BYTES:
         costs = "long runs end when the disk is full"
-        return missing("runs", "Runs folder", found, costs, advice)
-    return present("runs", "Runs folder", found)
+        return missing("runs", "Runs folder", state, costs, advice)
+    return present("runs", "Runs folder", state)
 
 
 def port_check() -> Check:
@@ -88,5 +88,5 @@ def port_check() -> Check:
         return present("port", "Port", f"{free_port('127.0.0.1')} is free")
     except LabError as error:
         costs = "the page; the command line works"
-        found = f"none is free from {FIRST_PORT} on"
-        return missing("port", "Port", found, costs, error.advice)
+        state = f"none is free from {FIRST_PORT} on"
+        return missing("port", "Port", state, costs, error.advice)

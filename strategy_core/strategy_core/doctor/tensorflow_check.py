@@ -32,12 +32,12 @@ def tensorflow_checks(
     environment: Mapping[str, str] = os.environ, timeout_s: float = TIMEOUT_S
 ) -> Iterator[Check]:
     """TensorFlow first; if it works, what GPUs need."""
-    asked = installed_tensorflow(environment, timeout_s)
-    if isinstance(asked, Check):
-        yield asked
+    known = installed_tensorflow(environment, timeout_s)
+    if isinstance(known, Check):
+        yield known
         return
-    yield present("tensorflow", "TensorFlow", f"{asked['tensorflow']}, Keras {asked['keras']}")
-    yield from gpu_checks(asked, driver_version(_DRIVER, _WSL_DRIVER), _package_version)
+    yield present("tensorflow", "TensorFlow", f"{known['tensorflow']}, Keras {known['keras']}")
+    yield from gpu_checks(known, driver_version(_DRIVER, _WSL_DRIVER), _package_version)
     yield from nvml_checks(cards(), has_driver=driver_version(_DRIVER, _WSL_DRIVER) is not None)
 
 
@@ -57,8 +57,8 @@ def installed_tensorflow(environment: Mapping[str, str], timeout_s: float) -> Js
     except subprocess.TimeoutExpired:
         return _broken(f"its import takes longer than {timeout_s:.0f} s and was ended")
     try:
-        found = dict(json.loads(done.stdout.strip().splitlines()[-1]))
-        return found | {"why_no_gpu": why_no_gpu(done.stderr)}
+        answer = dict(json.loads(done.stdout.strip().splitlines()[-1]))
+        return answer | {"why_no_gpu": why_no_gpu(done.stderr)}
     except (ValueError, IndexError):
         if not EXTRAS["tensorflow"].is_installed:
             return _not_installed()
@@ -66,29 +66,29 @@ def installed_tensorflow(environment: Mapping[str, str], timeout_s: float) -> Js
 
 
 def gpu_checks(
-    asked: Json, driver: str | None, package: Callable[[str], str | None]
+    installed: Json, driver: str | None, package: Callable[[str], str | None]
 ) -> Iterator[Check]:
     """GPUs, their driver, CUDA and NCCL; `package` returns the version of an installed one."""
-    gpus = [device for device in asked["physical"] if device["kind"] == "GPU"]
+    gpus = [device for device in installed["physical"] if device["kind"] == "GPU"]
     if driver is None:
         yield missing("gpu_driver", "GPU driver", "no NVIDIA driver is loaded", _NO_GPU)
     else:
         yield present("gpu_driver", "GPU driver", f"NVIDIA {driver}")
-    if asked["cuda"] is None:
-        found = "this TensorFlow was built for CPUs alone"
-        yield missing("cuda", "CUDA", found, _NO_GPU, _cuda_advice(driver))
+    if installed["cuda"] is None:
+        state = "this TensorFlow was built for CPUs alone"
+        yield missing("cuda", "CUDA", state, _NO_GPU, _cuda_advice(driver))
     else:
-        found = f"built for CUDA {asked['cuda']}, cuDNN {asked['cudnn']}"
-        yield present("cuda", "CUDA", found)
+        state = f"built for CUDA {installed['cuda']}, cuDNN {installed['cudnn']}"
+        yield present("cuda", "CUDA", state)
     if gpus:
         names = ", ".join(device["description"] or device["name"] for device in gpus)
-        yield _runs_on(gpus, names, asked.get("capabilities") or [])
+        yield _runs_on(gpus, names, installed.get("capabilities") or [])
     else:
-        said = asked.get("why_no_gpu")
-        found = f"TensorFlow sees none. It says: {said}" if said else "TensorFlow sees none"
-        unusable = driver is not None and asked["cuda"] is not None
+        said = installed.get("why_no_gpu")
+        state = f"TensorFlow sees none. It says: {said}" if said else "TensorFlow sees none"
+        unusable = driver is not None and installed["cuda"] is not None
         advice = _cuda_advice(driver) if unusable else ""
-        yield missing("gpus", "GPUs", found, _NO_GPU, advice)
+        yield missing("gpus", "GPUs", state, _NO_GPU, advice)
     yield _nccl(package, is_wanted=len(gpus) > 1)
     if len(gpus) > 1:
         yield shared_memory_check(shutil.disk_usage(_SHARED).total if _SHARED.exists() else None)
@@ -98,9 +98,9 @@ def shared_memory_check(num_bytes: int | None) -> Check:
     """NCCL's processes on one machine share memory there; Docker gives a container 64 MB."""
     if num_bytes is None or num_bytes >= _LEAST_SHARED:
         return present("shared_memory", "Shared memory", "enough for NCCL between processes")
-    found = f"{num_bytes >> 20} MB in {_SHARED}"
+    state = f"{num_bytes >> 20} MB in {_SHARED}"
     costs = "several workers with NCCL may fail at their first collective"
-    return missing("shared_memory", "Shared memory", found, costs, "docker run --shm-size=1g")
+    return missing("shared_memory", "Shared memory", state, costs, "docker run --shm-size=1g")
 
 
 def _runs_on(gpus: Sequence[Json], names: str, built_for: Sequence[str]) -> Check:
@@ -110,37 +110,37 @@ def _runs_on(gpus: Sequence[Json], names: str, built_for: Sequence[str]) -> Chec
     unknown = sorted({each for each in capabilities if each and each.split(".")[0] not in majors})
     if not built_for or not unknown:
         return present("gpus", "GPUs", f"{len(gpus)}: {names}")
-    found = (
+    state = (
         f"{len(gpus)}: {names}; this TensorFlow has no code for compute capability "
         f"{', '.join(unknown)}"
     )
     costs = "the first step takes minutes while the driver compiles, or fails with an older driver"
-    return missing("gpus", "GPUs", found, costs, "Install a newer TensorFlow and a newer driver")
+    return missing("gpus", "GPUs", state, costs, "Install a newer TensorFlow and a newer driver")
 
 
-def nvml_checks(found: tuple[Card, ...] | str, *, has_driver: bool) -> Iterator[Check]:
+def nvml_checks(known: tuple[Card, ...] | str, *, has_driver: bool) -> Iterator[Check]:
     """The state of the cards, on a machine that has a driver or cards."""
-    if isinstance(found, str):
+    if isinstance(known, str):
         if has_driver:
-            advice = "Install it with: pip install nvidia-ml-py" if found == NOT_INSTALLED else ""
-            yield missing("nvml", "GPU state", found, "clocks, power and memory of GPUs", advice)
+            advice = "Install it with: pip install nvidia-ml-py" if known == NOT_INSTALLED else ""
+            yield missing("nvml", "GPU state", known, "clocks, power and memory of GPUs", advice)
         return
-    for number, card in enumerate(found):
+    for number, card in enumerate(known):
         yield present(f"nvml_{number}", f"NVML's card {number}", state_of(card))
 
 
 def driver_version(path: Path, of_windows: Path | None = None) -> str | None:
     """The version of the loaded NVIDIA kernel module; None if there is none."""
     try:
-        found = re.search(r"\b(\d+\.\d[\d.]*)", path.read_text())
+        match = re.search(r"\b(\d+\.\d[\d.]*)", path.read_text())
     except OSError:
         return "of Windows, under WSL2" if of_windows is not None and of_windows.exists() else None
-    return found[1] if found else "of an unknown version"
+    return match[1] if match else "of an unknown version"
 
 
 def _nccl(package: Callable[[str], str | None], *, is_wanted: bool) -> Check:
-    found = {name: package(name) for name in ("nvidia-nccl-cu12", "nvidia-nccl-cu13")}
-    for name, version in found.items():
+    versions = {name: package(name) for name in ("nvidia-nccl-cu12", "nvidia-nccl-cu13")}
+    for name, version in versions.items():
         if version is not None:
             return present("nccl", "NCCL", f"{version} (package {name})")
     advice = "Install it with: pip install 'strategy-lab[cuda]'" if is_wanted else ""

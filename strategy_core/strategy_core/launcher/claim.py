@@ -61,8 +61,8 @@ def claim_part(
         except RunFolderError:
             if not (folder / RUN_FILE).exists():
                 raise
-    found = read_run_file(folder)
-    if found is None or msgspec.to_builtins(found.cluster) != cluster:
+    run_file = read_run_file(folder)
+    if run_file is None or msgspec.to_builtins(run_file.cluster) != cluster:
         raise RunFolderError(
             f"{folder} holds another run, or this one with other flags or in another cluster",
             advice="Name another folder, or give the same flags on every host"
@@ -119,16 +119,16 @@ def _was_refused(sources: tuple[EventSource, ...]) -> bool:
 
 def _check_space(folder: Path) -> None:
     """Raise RunFolderError where the disk is full already."""
-    place = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     try:
-        free = shutil.disk_usage(place).free
+        free = shutil.disk_usage(existing).free
     except OSError as error:
         raise RunFolderError(
             f"The run folder {folder} cannot be written: {error.strerror}"
         ) from None
     if free < MIN_FREE_BYTES:
         raise RunFolderError(
-            f"{place} has {free // 1024} KiB of free space; a run needs at least "
+            f"{existing} has {free // 1024} KiB of free space; a run needs at least "
             f"{MIN_FREE_BYTES // 1024} KiB",
             advice="Free some space, or name a folder on another disk",
         )

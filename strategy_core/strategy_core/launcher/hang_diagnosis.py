@@ -60,12 +60,12 @@ class HangDiagnosis:
         if has_coordinator and at_work:
             return None
         suspects = [w for w in alive if w.folder.worker in hung or not has_coordinator]
-        found = min(suspects, key=lambda w: (*self._rank(w), w not in at_work, w.last_sign))
-        if found in at_work:
+        stuck = min(suspects, key=lambda w: (*self._rank(w), w not in at_work, w.last_sign))
+        if stuck in at_work:
             return None
-        why = hung.get(found.folder.worker) or f"No step for {now - found.last_sign:.0f} s."
-        stack = self._stack(found)
-        return found, why if stack is None else f"{why[:-1]}; {stack}."
+        why = hung.get(stuck.folder.worker) or f"No step for {now - stuck.last_sign:.0f} s."
+        stack = self._stack(stuck)
+        return stuck, why if stack is None else f"{why[:-1]}; {stack}."
 
     def may_wait_for_peers(self, worker: WorkerMonitor) -> bool:
         """Whether the stack of a worker allows that it waits for peers on other hosts."""

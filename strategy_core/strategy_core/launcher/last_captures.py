@@ -100,8 +100,8 @@ def _convert(pending: Pending, folder: WorkerFolder, log: EventLog, timeout_s: f
     event = pending.event_of(answer)
     log.write(event)
     if event.error is None:
-        told = f"Capture window {number} was converted after its worker had ended."
-        log.write(Note("info", told))
+        text = f"Capture window {number} was converted after its worker had ended."
+        log.write(Note("info", text))
         shutil.rmtree(folder.unconverted(number), ignore_errors=True)
     pending.remove(folder)
     return Outcome(f"{folder.path.name}/{folder.window(number).name}", event.error)

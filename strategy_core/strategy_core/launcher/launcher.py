@@ -103,15 +103,15 @@ class Launcher:
         """
         folder = Path(run_folder)
         with self._starting(folder):
-            asked = validation.check(spec, self.inventory()).spec
+            checked = validation.check(spec, self.inventory()).spec
             self._take_turn(folder)
             with self._turn as taken:
-                claim(folder, asked)
+                claim(folder, checked)
                 self._turn = taken.pop_all()
             with _removed_on_error(folder):
                 deployment = SingleHost(self._turn)
                 handle = RunHandle(
-                    asked, folder, self._workers, deployment, self._stop_grace_s, checkpoint
+                    checked, folder, self._workers, deployment, self._stop_grace_s, checkpoint
                 )
             self._active.append(handle)
             return handle

@@ -224,14 +224,14 @@ class ProcessGroup:
         now: float,
     ) -> None:
         """Kill the process that hangs; otherwise restart the time limits."""
-        found = diagnosis.find_hung(alive, hung, now, has_coordinator=self.has_coordinator)
-        if found is not None and self.has_remote_peers and diagnosis.may_wait_for_peers(found[0]):
+        stuck = diagnosis.find_hung(alive, hung, now, has_coordinator=self.has_coordinator)
+        if stuck is not None and self.has_remote_peers and diagnosis.may_wait_for_peers(stuck[0]):
             # Whether a peer hangs is for the peer's launcher to find out.
-            if found[0].waits_since is None:
-                found[0].waits_since = found[0].last_sign
-            found = None
-        if found is not None:
-            found[0].kill("hung", found[1])
+            if stuck[0].waits_since is None:
+                stuck[0].waits_since = stuck[0].last_sign
+            stuck = None
+        if stuck is not None:
+            stuck[0].kill("hung", stuck[1])
             return
         for worker in alive:
             if worker.folder.worker in hung:

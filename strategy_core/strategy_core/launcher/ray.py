@@ -81,13 +81,13 @@ def run_under_ray(
         with _stores(folder) as storage:
             trainer = _trainer(spec, config, cpus_per_worker, storage)
             error = _fit(trainer, lambda: ray.get(actor.stop.remote()))
-        told = ray.get(actor.told.remote())
+        endings = ray.get(actor.told.remote())
     finally:
         ray.shutdown()
-    if len(told) < spec.workers:
-        said = str(error or "").strip().splitlines() or [f"{len(told)} of {spec.workers} ended"]
+    if len(endings) < spec.workers:
+        said = str(error or "").strip().splitlines() or [f"{len(endings)} of {spec.workers} ended"]
         raise LabError(f"Ray did not run every task to its end: {said[-1]}") from error
-    return _outcome(folder, told)
+    return _outcome(folder, endings)
 
 
 def _trainer(spec: RunSpec, config: dict[str, Any], cpus: float, storage: Path) -> Any:
@@ -158,12 +158,12 @@ def _run_actor() -> Any:
     return ray.remote(num_cpus=0)(RunActor).remote()
 
 
-def _outcome(folder: Path, told: dict[int, tuple[str, str | None]]) -> Outcome:
+def _outcome(folder: Path, endings: dict[int, tuple[str, str | None]]) -> Outcome:
     """Read how the run ended from its records, if they are here; otherwise from the leader."""
     with contextlib.suppress(RunFolderError):
-        found = strategy_profiles.load(folder).status
-        return Outcome(folder, found.state, found.message)
-    status, message = told[min(told)]
+        status_of = strategy_profiles.load(folder).status
+        return Outcome(folder, status_of.state, status_of.message)
+    status, message = endings[min(endings)]
     return Outcome(folder, cast(State, status), message)
 
 

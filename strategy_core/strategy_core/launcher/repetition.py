@@ -108,8 +108,8 @@ class Plan:
             raise RunFolderError(
                 f"{self.file} cannot be read: {error}", advice="Name another output with -o"
             ) from error
-        asked = {side: document[side] for side in "ab" if side in document}
-        if asked != self._asked() or not isinstance(document.get("seed"), int):
+        sides = {side: document[side] for side in "ab" if side in document}
+        if sides != self._asked() or not isinstance(document.get("seed"), int):
             raise RunFolderError(
                 f"{self.file} holds the plan of other repetitions",
                 advice="Repeat the earlier command to continue them, or name another output "
@@ -214,16 +214,16 @@ class Repetition:
 
     def _one(self, side: str, number: int, wanted: int, folder: Path) -> str:
         """The state of a run, which is recorded first unless it has finished before."""
-        found = _opened(folder)
-        if found is None or found.status.state != "finished":
-            if found is not None:
-                put_aside(folder, found.status.state)
+        opened = _opened(folder)
+        if opened is None or opened.status.state != "finished":
+            if opened is not None:
+                put_aside(folder, opened.status.state)
             self._say(f"{side.upper()}, run {number} of {wanted}: {folder}")
             self._record(self._plan.spec(side), folder)
-            found = _opened(folder)
-        state = found.status.state if found is not None else "not recorded"
-        if found is not None and state == "finished":
-            self._finished[side].append(found)
+            opened = _opened(folder)
+        state = opened.status.state if opened is not None else "not recorded"
+        if opened is not None and state == "finished":
+            self._finished[side].append(opened)
         else:
             self._failed[folder.name] = state
         return state
@@ -231,8 +231,8 @@ class Repetition:
     def _needed(self) -> int:
         """Runs a side that find the planned difference, given the spread of those so far."""
         a, b = ([timed_run(run, side) for run in runs] for side, runs in self._finished.items())
-        found = compare_sides(a, b).runs_needed if a and b else None
-        return found or PILOT_RUNS
+        needed = compare_sides(a, b).runs_needed if a and b else None
+        return needed or PILOT_RUNS
 
     def _tell(self, needed: int, number: int, wanted: int) -> None:
         text = f"{needed:,} runs a side are needed with the spread seen so far"

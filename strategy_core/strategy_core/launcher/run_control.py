@@ -142,8 +142,8 @@ class RunControl:
             group.end(LEAVE_GRACE_S)
         own = {worker.folder.worker for worker in self.group.workers}  # not those of other hosts
         with contextlib.suppress(OSError, RunFolderError):  # a full disk: the files stay
-            found = [each for each in worker_folders(self._folder) if each.worker in own]
-            convert_last_captures(found)
+            folders = [each for each in worker_folders(self._folder) if each.worker in own]
+            convert_last_captures(folders)
         self._log.close()
         self._deployment.close()
 

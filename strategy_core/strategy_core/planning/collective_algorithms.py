@@ -117,5 +117,5 @@ def _unused(spec: RunSpec, why: str) -> str | None:
         "num_packs": spec.num_packs != 1,
         "bytes_per_pack": spec.bytes_per_pack != 0,
     }
-    asked = [name for name, is_set in knobs.items() if is_set]
-    return f"{', '.join(asked)} has no effect under {spec.strategy}: {why}" if asked else None
+    names = [name for name, is_set in knobs.items() if is_set]
+    return f"{', '.join(names)} has no effect under {spec.strategy}: {why}" if names else None

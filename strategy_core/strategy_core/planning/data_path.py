@@ -14,25 +14,25 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 
 def check(path: str) -> Path:
     """The place of the data; raises SpecError where the lab cannot read any there."""
-    found = files.find(path, "The data", "data")
-    if found.kind == "a folder":
-        return found.path
-    if found.kind != "a file":
+    chosen = files.find(path, "The data", "data")
+    if chosen.kind == "a folder":
+        return chosen.path
+    if chosen.kind != "a file":
         raise SpecError(
-            f"The data {path} is {found.kind}, not a file or a folder",
+            f"The data {path} is {chosen.kind}, not a file or a folder",
             advice="Save it as a file first",
             field="data",
         )
-    if found.path.suffix.lower() not in SUFFIXES:
+    if chosen.path.suffix.lower() not in SUFFIXES:
         raise SpecError(
             f"The lab cannot read data in the format of {path}",
             advice=f"Name a folder of images or a file that ends in {', '.join(SUFFIXES)}",
             field="data",
         )
-    if found.num_bytes == 0:
+    if chosen.num_bytes == 0:
         raise SpecError(
             f"The data {path} is empty",
             advice="Name a file with at least one example",
             field="data",
         )
-    return found.path
+    return chosen.path

@@ -107,8 +107,8 @@ def _cluster_worker(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) 
         gpus = 0
         _check_served_on_cpu(spec)
     is_gpu = request.kind == "gpu" or (request.kind == "auto" and gpus > 0)
-    found = _worker_gpus(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
-    return replace(found, num_workers=spec.workers, job="worker", in_sync=in_sync)
+    devices = _worker_gpus(spec, inventory, local_rank) if is_gpu else DevicePlan("CPU", (0,))
+    return replace(devices, num_workers=spec.workers, job="worker", in_sync=in_sync)
 
 
 def _worker_gpus(spec: RunSpec, inventory: Inventory, local_rank: LocalRank) -> DevicePlan:
@@ -198,11 +198,11 @@ def _tpu_cores(spec: RunSpec, inventory: Inventory) -> DevicePlan:
         )
     if request.kind in ("tpu", "auto"):
         count, kind = cores or EMULATED_CORES, "TPU" if cores else "CPU"
-        found = DevicePlan(kind, tuple(range(count)))
+        devices = DevicePlan(kind, tuple(range(count)))
     else:
-        found = _without_tpu(spec, inventory)
-    check_cores(spec.tpu, len(found.indices), spec.workers)
-    return replace(found, cores_per_replica=spec.tpu.cores_per_replica)
+        devices = _without_tpu(spec, inventory)
+    check_cores(spec.tpu, len(devices.indices), spec.workers)
+    return replace(devices, cores_per_replica=spec.tpu.cores_per_replica)
 
 
 def _tpu_pod(spec: RunSpec, inventory: Inventory) -> DevicePlan:

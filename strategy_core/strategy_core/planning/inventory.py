@@ -110,9 +110,9 @@ def probe() -> Inventory:
             f"TensorFlow could not be asked for this machine's devices: {error}"
         ) from None
     try:
-        found = Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
+        probed = Inventory.from_json(json.loads(done.stdout.strip().splitlines()[-1]))
     except (ValueError, KeyError, IndexError):
         require("tensorflow")
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise LabError(f"TensorFlow could not list this machine's devices: {said[-1]}") from None
-    return found if found.count("GPU") else replace(found, why_no_gpu=why_no_gpu(done.stderr))
+    return probed if probed.count("GPU") else replace(probed, why_no_gpu=why_no_gpu(done.stderr))

@@ -114,8 +114,8 @@ def rows() -> tuple[StrategyRow, ...]:
     for folder in folders():  # Python imports a file of that name from the first folder, too
         for path in folder.glob("[!_]*.py"):
             files.setdefault(path.stem, path)
-    found = map(read_row, files.values())
-    return tuple(sorted(found, key=lambda row: (row.place, row.name)))
+    every = map(read_row, files.values())
+    return tuple(sorted(every, key=lambda row: (row.place, row.name)))
 
 
 def folders() -> list[Path]:
@@ -150,9 +150,9 @@ def first_in_cluster(*, has_servers: bool) -> StrategyRow:
 
 def row(name: str) -> StrategyRow:
     """The row of that name; raises SpecError for an unknown one."""
-    found = find(name)
-    if found is not None:
-        return found
+    known = find(name)
+    if known is not None:
+        return known
     raise SpecError(
         f"There is no strategy {quoted(name)}",
         advice=f"Choose one of {', '.join(names())}",

@@ -46,7 +46,7 @@ class CheckedSpec:
 
 
 def check(
-    asked: RunSpec | CheckedSpec,
+    spec: RunSpec | CheckedSpec,
     inventory: Inventory | None = None,
     local_rank: LocalRank | None = None,
 ) -> CheckedSpec:
@@ -56,7 +56,7 @@ def check(
     workers of its run on this machine; None means that all of them are on it. Of a CheckedSpec
     only its devices are checked, if they were not known before.
     """
-    checked = asked if isinstance(asked, CheckedSpec) else _check_request(asked)
+    checked = spec if isinstance(spec, CheckedSpec) else _check_request(spec)
     if inventory is None or checked.knows_devices:
         return checked
     check_devices(checked.spec, inventory, local_rank)

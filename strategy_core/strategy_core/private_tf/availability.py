@@ -20,18 +20,18 @@ def private(path: str, cost: str) -> Any:
 
     `package.module:` is the module itself.
     """
-    found = _find(path)
-    if found is None:
+    value = _find(path)
+    if value is None:
         lost(path, cost)
-    return found
+    return value
 
 
 def required(path: str, feature: str) -> Any:
     """The object at `path`; raises LabError if it is gone, because `feature` cannot do without."""
-    found = _find(path)
-    if found is None:
+    value = _find(path)
+    if value is None:
         raise unavailable(feature, path)
-    return found
+    return value
 
 
 def has(owner: Any, name: str, cost: str) -> bool:
@@ -74,9 +74,9 @@ def versions() -> str:
 def _find(path: str) -> Any:
     module, _, names = path.partition(":")
     try:
-        found = import_module(module)
+        value = import_module(module)
         for name in filter(None, names.split(".")):
-            found = getattr(found, name)
+            value = getattr(value, name)
     except (ImportError, AttributeError):
         return None
-    return found
+    return value

@@ -60,24 +60,24 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 def library(cost: str) -> Any:
     """The library that exports the C API. If there is none, None, and `cost` is kept."""
-    found = _library()
-    if found is None:
+    loaded = _library()
+    if loaded is None:
         lost("library that exports the C API", cost)
-    return found
+    return loaded
 
 
 @cache
 def _library() -> Any:
-    found = shared_libraries.that_exports("TFE_ContextExportRunMetadata")
-    if found is None:
+    loaded = shared_libraries.that_exports("TFE_ContextExportRunMetadata")
+    if loaded is None:
         return None
     try:
         for name, (result, arguments) in _SIGNATURES.items():
-            function = getattr(found, name)
+            function = getattr(loaded, name)
             function.restype, function.argtypes = result, arguments
     except AttributeError:
         return None
-    return found
+    return loaded
 
 
 def run_metadata(context: Any) -> Any:

@@ -31,8 +31,8 @@ def is_input_file(path: str) -> bool:
 
 def closure_worker(thread: str) -> int | None:
     """Number of the worker whose steps a `ClusterCoordinator` has in a thread of this name."""
-    found = _CLOSURE_THREAD.fullmatch(thread)
-    return int(found[1]) if found else None
+    match = _CLOSURE_THREAD.fullmatch(thread)
+    return int(match[1]) if match else None
 
 
 def is_run_of_closure(function: str) -> bool:

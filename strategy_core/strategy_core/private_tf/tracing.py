@@ -31,8 +31,8 @@ def strategy_base() -> type:
 
     Raises LabError if TensorFlow has none. Recorded runs import this module too, and go on without.
     """
-    found: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
-    return found
+    base: type = required("tensorflow.python.distribute.distribute_lib:StrategyBase", _FEATURE)
+    return base
 
 
 def iterator_types() -> list[type]:
@@ -42,7 +42,7 @@ def iterator_types() -> list[type]:
         "tensorflow.python.distribute.input_lib:DistributedIteratorBase",
         "tensorflow.python.data.ops.iterator_ops:OwnedIterator",
     )
-    return [found for path in paths if (found := private(path, cost)) is not None]
+    return [kind for path in paths if (kind := private(path, cost)) is not None]
 
 
 def epoch_iterator_type() -> Any:
@@ -79,8 +79,8 @@ def profiler_module() -> Any:
 
 def python_function(function: Any) -> Callable[..., Any]:
     """What a `tf.function` was made of."""
-    found: Callable[..., Any] = function.python_function
-    return found
+    own: Callable[..., Any] = function.python_function
+    return own
 
 
 def has_dtensor() -> bool:
@@ -113,7 +113,7 @@ def variable_types() -> list[type]:
     cost = "a program that updates its variables without an optimizer has a step for each call"
     module = "tensorflow.python.ops.resource_variable_ops"
     paths = (f"{module}:BaseResourceVariable", f"{module}:ResourceVariable")
-    return [found for path in paths if (found := private(path, cost)) is not None]
+    return [kind for path in paths if (kind := private(path, cost)) is not None]
 
 
 def is_compiled(function: Any) -> bool:

@@ -62,10 +62,10 @@ class CommandReader:
 
     def pending(self) -> list[protocol.Command]:
         """The commands since the last call."""
-        found, self._put_back = self._put_back, []
+        commands, self._put_back = self._put_back, []
         while not self._commands.empty():
-            found.append(self._commands.get())
-        return found
+            commands.append(self._commands.get())
+        return commands
 
     def put_back(self, commands: list[protocol.Command]) -> None:
         """Return commands to be pending again, before those that arrived later."""

@@ -122,9 +122,9 @@ def stderr_summary(stderr: str) -> str:
     fatal = next((i for i in reversed(range(len(lines))) if _FATAL.match(lines[i])), None)
     if fatal is None:
         return "; ".join(line[:_MAX_LINE] for line in lines[-_NUM_LINES:])
-    found = lines[max(0, fatal - 1) : fatal + 1]
+    fatal_lines = lines[max(0, fatal - 1) : fatal + 1]
     place = _place(lines[fatal + 1 :])
-    return "; ".join(line[:_MAX_LINE] for line in (*found, *place))
+    return "; ".join(line[:_MAX_LINE] for line in (*fatal_lines, *place))
 
 
 def _place(dump: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 def remove_marked_files(mark: str) -> None:
     """Remove the files with the mark in the temporary folder, and their bytecode."""
     folder = Path(tempfile.gettempdir())
-    for place in (folder, folder / "__pycache__"):
-        for file in place.glob(f"*{mark}*"):
+    for parent in (folder, folder / "__pycache__"):
+        for file in parent.glob(f"*{mark}*"):
             with contextlib.suppress(OSError):
                 file.unlink()

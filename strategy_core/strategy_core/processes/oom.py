@@ -69,7 +69,7 @@ def _cgroup_files(root: Path) -> tuple[Path | None, Path | None]:
         else:
             continue
         # Inside a container the group's own path is often mounted as the root.
-        candidates += [(place / names[0], place / names[1]) for place in (base / inside, base)]
+        candidates += [(folder / names[0], folder / names[1]) for folder in (base / inside, base)]
     return next((pair for pair in candidates if pair[0].exists()), (None, None))
 
 

@@ -187,14 +187,14 @@ def _lives(pid: int) -> bool:
 
 def _reap(worker: int = 0) -> int | None:
     """Reap every child that has ended; returns the worker's status if it is one of them."""
-    found = None
+    ended = None
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 break
-            found = status if pid == worker else found
-    return found
+            ended = status if pid == worker else ended
+    return ended
 
 
 def _end_descendants() -> None:

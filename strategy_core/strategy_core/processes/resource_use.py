@@ -60,23 +60,23 @@ def machine_time() -> MachineTime:
 
 def process_times(groups: Iterable[int]) -> dict[int, dict[int, ProcessTime]]:
     """The living processes of each of these process groups, by pid."""
-    found: dict[int, dict[int, ProcessTime]] = {group: {} for group in groups}
+    times_of: dict[int, dict[int, ProcessTime]] = {group: {} for group in groups}
     for pid in psutil.pids():
         try:
             group = os.getpgid(pid)
-            if group in found:
+            if group in times_of:
                 process = psutil.Process(pid)
                 with process.oneshot():
                     times, memory = process.cpu_times(), process.memory_info()
-                found[group][pid] = ProcessTime(times.user + times.system, memory.rss)
+                times_of[group][pid] = ProcessTime(times.user + times.system, memory.rss)
         except (psutil.Error, OSError):  # it has ended meanwhile
             continue
-    return found
+    return times_of
 
 
 def own_times(_groups: Iterable[int]) -> dict[int, dict[int, ProcessTime]]:
     """This process and all below it, by pid; as `process_times` with this process as the group."""
-    found: dict[int, ProcessTime] = {}
+    times_of: dict[int, ProcessTime] = {}
     waiting = [os.getpid()]
     while waiting:
         pid = waiting.pop()
@@ -84,11 +84,11 @@ def own_times(_groups: Iterable[int]) -> dict[int, dict[int, ProcessTime]]:
             process = psutil.Process(pid)
             with process.oneshot():
                 times, memory = process.cpu_times(), process.memory_info()
-            found[pid] = ProcessTime(times.user + times.system, memory.rss)
-            waiting += [child for child in _children(pid) if child not in found]
+            times_of[pid] = ProcessTime(times.user + times.system, memory.rss)
+            waiting += [child for child in _children(pid) if child not in times_of]
         except (psutil.Error, OSError):  # it has ended meanwhile
             continue
-    return {os.getpid(): found}
+    return {os.getpid(): times_of}
 
 
 def _children(pid: int) -> list[int]:
@@ -96,15 +96,15 @@ def _children(pid: int) -> list[int]:
 
     psutil asks every process of the machine for its parent, which takes 10 ms with 1,000 of them.
     """
-    found: list[int] = []
+    children: list[int] = []
     try:
         with os.scandir(f"/proc/{pid}/task") as threads:
             for thread in threads:
                 with contextlib.suppress(OSError):  # it has ended meanwhile
-                    found += map(int, _content(f"{thread.path}/children").split())
+                    children += map(int, _content(f"{thread.path}/children").split())
     except FileNotFoundError:  # not Linux
         return [child.pid for child in psutil.Process(pid).children()]
-    return found
+    return children
 
 
 def _content(path: str) -> bytes:

@@ -29,12 +29,12 @@ def adopt_orphans() -> None:
 
 def descendants() -> list[psutil.Process]:
     """Return the living descendants of this process, in any session."""
-    found = []
+    processes = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def reap(pid: int) -> int | None:
@@ -79,13 +79,13 @@ def _stop_all(deadline: float) -> None:
     """Stop every process below this one, until no running one is found."""
     stopped: set[int] = set()
     while time.monotonic() < deadline:
-        found = {process.pid for process in descendants()} - stopped
-        if not found:
+        left = {process.pid for process in descendants()} - stopped
+        if not left:
             return
-        for pid in found:
+        for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGSTOP)
-        stopped |= found
+        stopped |= left
 
 
 def _group_of(process: psutil.Process) -> int | None:

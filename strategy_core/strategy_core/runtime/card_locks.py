@@ -73,13 +73,13 @@ def uuid_of(card: int) -> str | None:
 
     Creates no context on the card. TensorFlow tells no UUID, and NVML numbers cards differently.
     """
-    device, found = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    device, octets = ctypes.c_int(), (ctypes.c_ubyte * 16)()
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
         if cuda.cuInit(0) or cuda.cuDeviceGet(ctypes.byref(device), card):
             return None
         return (
-            None if cuda.cuDeviceGetUuid_v2(found, device) else str(uuid.UUID(bytes=bytes(found)))
+            None if cuda.cuDeviceGetUuid_v2(octets, device) else str(uuid.UUID(bytes=bytes(octets)))
         )
     except (OSError, AttributeError):
         return None

@@ -60,7 +60,7 @@ def host() -> Host:
 def _devices() -> list[Device]:
     """The logical devices, which TensorFlow numbers in the order of the physical ones."""
     logical = tf.config.list_logical_devices()
-    found = []
+    devices = []
     for kind in dict.fromkeys(device.device_type for device in logical):
         physical = [
             name
@@ -69,8 +69,8 @@ def _devices() -> list[Device]:
         ]
         own = [device.name for device in logical if device.device_type == kind]
         known = physical if len(physical) == len(own) else [None] * len(own)
-        found += [Device(name, kind, place) for name, place in zip(own, known, strict=True)]
-    return found
+        devices += [Device(name, kind, model) for name, model in zip(own, known, strict=True)]
+    return devices
 
 
 def _gpu(device: Any) -> Gpu:

@@ -31,7 +31,7 @@ def cause(error: BaseException) -> str:
         said = _BOLD.sub("", line).strip()
         if said and not error_texts.NOT_THE_CAUSE.match(said):
             without_place = error_texts.PLACE_BEFORE.sub("", said, count=1)
-            if found := error_texts.NODE_AT_END.sub("", without_place):
-                return found
+            if without_node := error_texts.NODE_AT_END.sub("", without_place):
+                return without_node
             only_place = only_place or said
     return only_place or "no message"

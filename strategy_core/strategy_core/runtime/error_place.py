@@ -29,8 +29,8 @@ def _is_written(path: str) -> bool:
 
 
 def _in_message(error: BaseException) -> Iterator[tuple[str, int]]:
-    for found in error_texts.FRAME.finditer(str(error)):
-        yield found["path"], int(found["line"])
+    for match in error_texts.FRAME.finditer(str(error)):
+        yield match["path"], int(match["line"])
 
 
 def _in_traceback(error: BaseException) -> Iterator[tuple[str, int]]:

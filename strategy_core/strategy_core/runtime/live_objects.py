@@ -16,15 +16,15 @@ def instances(*kinds: type) -> list[Any]:
 
     Each object refers to its class, and only objects that do so are looked at.
     """
-    found = _with_subclasses(kinds)
-    numbers = set(map(id, found))  # a metaclass may have no hash
+    types = _with_subclasses(kinds)
+    numbers = set(map(id, types))  # a metaclass may have no hash
     # Not isinstance: it asks an object for its class, and a dead weakref.proxy raises then.
-    return [each for each in gc.get_referrers(*found) if id(type(each)) in numbers]
+    return [each for each in gc.get_referrers(*types) if id(type(each)) in numbers]
 
 
 def _with_subclasses(kinds: tuple[type, ...]) -> list[type]:
-    found = list(kinds)
-    for each in found:  # grows meanwhile
+    types = list(kinds)
+    for each in types:  # grows meanwhile
         inherit: list[type] = type.__subclasses__(each)
-        found += [other for other in inherit if other not in found]
-    return found
+        types += [other for other in inherit if other not in types]
+    return types

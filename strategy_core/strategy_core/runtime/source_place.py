@@ -27,5 +27,5 @@ def _cell(path: str) -> str | None:
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if hasattr(ipython, "get_ipython") else None
     named = getattr(getattr(shell, "compile", None), "format_code_name", None)
-    found = named(path) if named else None
-    return str(found[1]) if found else None
+    cell = named(path) if named else None
+    return str(cell[1]) if cell else None

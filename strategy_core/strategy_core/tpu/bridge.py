@@ -62,8 +62,8 @@ def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: 
     context = private_tf.MultiStepContext()
 
     def replica_step(inputs: Any) -> dict[str, Any]:
-        here = tf.distribute.get_replica_context()
-        here.merge_call(lambda _, given: fn(context, given), args=(inputs,))
+        replica_context = tf.distribute.get_replica_context()
+        replica_context.merge_call(lambda _, given: fn(context, given), args=(inputs,))
         return dict(context.last_step_outputs)
 
     @tf.function(autograph=False)

@@ -41,8 +41,8 @@ class Template:
             self.attrs["seed"].i or self.attrs["seed2"].i
         )
         names = function_names(self.attrs)
-        found = (private_tf.find_function(name, graphs) for name in names)
-        self._functions = [function for function in found if function is not None]
+        functions = (private_tf.find_function(name, graphs) for name in names)
+        self._functions = [function for function in functions if function is not None]
 
     def create(
         self,

@@ -138,11 +138,11 @@ def _exchanged(
     hosts = _by_host(expansion, members, 0)
     if [replica for host in hosts for replica in host] != list(members):
         hosts = [[replica] for replica in members]  # joined, the slices would be out of order
-    place = {replica: number for number, replica in enumerate(members)}
+    number_of = {replica: number for number, replica in enumerate(members)}
     arrived: dict[int, list[tf.Tensor]] = {target: [] for target in members}
     for source in hosts:
         for target in hosts:
-            own = [[slices[q][place[t]] for q in source] for t in target]
+            own = [[slices[q][number_of[t]] for q in source] for t in target]
             if source is target:
                 for t, each in zip(target, own, strict=True):
                     pairs = zip(source, each, strict=True)
@@ -174,10 +174,10 @@ def _joined(
 
 def _by_host(expansion: Any, members: Sequence[int], core: int) -> list[list[int]]:
     """The members of a group, host by host."""
-    found: dict[str, list[int]] = {}
+    by_host: dict[str, list[int]] = {}
     for replica in members:
-        found.setdefault(host_of(expansion.devices[replica][core]), []).append(replica)
-    return list(found.values())
+        by_host.setdefault(host_of(expansion.devices[replica][core]), []).append(replica)
+    return list(by_host.values())
 
 
 def _added(

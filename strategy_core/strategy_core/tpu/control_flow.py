@@ -213,8 +213,8 @@ def _choose(chosen: tf.Tensor, branches: list[Callable[[], list[tf.Tensor]]]) ->
 def _bodies(expansion: Any, op: tf.Operation, graph: Any) -> list[Any]:
     names = []
     for key in _BODIES[op.type]:
-        found = op.get_attr(key)
-        names += [each.name for each in (found if isinstance(found, list) else [found])]
+        value = op.get_attr(key)
+        names += [each.name for each in (value if isinstance(value, list) else [value])]
     return [expansion.body(graph, name) for name in names]
 
 

@@ -137,18 +137,18 @@ class CoreGroup:
         results: list[Any] = list(tiles)
         for key in dict.fromkeys(keys):
             members = [core for core in self.cores if keys[core] == key]
-            asked = list({parts[core]: core for core in reversed(members)}.values())[::-1]
-            if len(asked) == 1:
+            distinct = list({parts[core]: core for core in reversed(members)}.values())[::-1]
+            if len(distinct) == 1:
                 continue
-            root = asked[0]
+            root = distinct[0]
             devices = [self.devices[core] for core in members]
             with self.recorder.communication(
                 "all-reduce", name, devices, num_bytes(tiles[root])
             ) as nodes:
-                for core in asked:
+                for core in distinct:
                     self._sent(tiles[core], core, root, "all-reduce")
                 with self.on(root, f"{name}/all_reduce"):
-                    total = REDUCTIONS[kind]([tiles[core] for core in asked])
+                    total = REDUCTIONS[kind]([tiles[core] for core in distinct])
                 for core in members:
                     results[core] = self._copied(total, root, core, f"{name}/all_reduce")
                 nodes.extend([results[core] for core in members])
@@ -276,14 +276,14 @@ def _pieces(value: Sharded, axis: int, want: Want) -> list[tuple[int, Span | Non
         return [(index, None) for index in range(splits)]
     if size is None:
         raise ValueError("a part of an axis of unknown size")
-    found: list[tuple[int, Span | None]] = []
+    pieces: list[tuple[int, Span | None]] = []
     for index in range(splits):
         start, stop = bounds(size, splits, index)
         low, high = max(start, want[0]), min(stop, want[1])
         if low < high:
             whole = (low, high) == (start, stop)
-            found.append((index, None if whole else (low - start, high - start)))
-    return found or [(0, (0, 0))]
+            pieces.append((index, None if whole else (low - start, high - start)))
+    return pieces or [(0, (0, 0))]
 
 
 def _margin(size: Size, want: Want) -> list[int]:

@@ -108,8 +108,8 @@ class Expansion:
         self._emitted[id(op)] = by_replica
 
     def emitted(self, op: tf.Operation, replica: int) -> list[tf.Operation]:
-        found = self._emitted.get(id(op))
-        return found[replica] if found else []
+        copies = self._emitted.get(id(op))
+        return copies[replica] if copies else []
 
     def after(self, op: tf.Operation, replicas: Sequence[int]) -> Any:
         """Context in which new ops wait for the control inputs of `op`."""

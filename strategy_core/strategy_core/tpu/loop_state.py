@@ -77,20 +77,20 @@ class LoopState:
     def unpack(self, flat: list[tf.Tensor]) -> dict[int, list[Any]]:
         """The carried values by position and replica, from the flat list."""
         rest = list(flat)
-        found: dict[int, list[Any]] = {}
+        values: dict[int, list[Any]] = {}
         for k in self._carried:
             layout = self.layouts[k]
-            found[k] = [None] * self._expansion.num_replicas
+            values[k] = [None] * self._expansion.num_replicas
             for replica in self._replicas:
                 if layout is None:
-                    found[k][replica] = rest.pop(0)
+                    values[k][replica] = rest.pop(0)
                 else:
                     tiles = tuple(rest[: len(layout.coordinates)])
                     del rest[: len(tiles)]
-                    found[k][replica] = Sharded(
+                    values[k][replica] = Sharded(
                         tiles, layout, self._shape(k), self._element_dtypes.get(k)
                     )
-        return found
+        return values
 
     def invariants(self) -> list[tf.TensorShape]:
         """Static shape of each flat value."""

@@ -114,14 +114,14 @@ class Pod(ServedPod):
         self.close()
 
     def _start(self, task: int) -> subprocess.Popen[str]:
-        asked = {
+        request = {
             "job": self.job,
             "addresses": self.addresses,
             "task": task,
             "cores": self.cores_per_host,
         }
         return subprocess.Popen(
-            [*module_command("strategy_core.tpu.pod_host"), json.dumps(asked)],
+            [*module_command("strategy_core.tpu.pod_host"), json.dumps(request)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

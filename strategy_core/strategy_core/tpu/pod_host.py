@@ -14,12 +14,12 @@ import tensorflow as tf
 
 def main() -> None:
     """Serve until stdin ends, which happens when the program that started the host is gone."""
-    asked = json.loads(sys.argv[1])
-    config = tf.compat.v1.ConfigProto(device_count={"CPU": asked["cores"]})
+    request = json.loads(sys.argv[1])
+    config = tf.compat.v1.ConfigProto(device_count={"CPU": request["cores"]})
     server = tf.distribute.Server(
-        {asked["job"]: asked["addresses"]},
-        job_name=asked["job"],
-        task_index=asked["task"],
+        {request["job"]: request["addresses"]},
+        job_name=request["job"],
+        task_index=request["task"],
         config=config,
     )
     print("ready", flush=True)

@@ -18,7 +18,7 @@ def collective_rows(report: ExpansionReport) -> list[dict[str, Any]]:
     owner = _owners(report)
     rows = []
     for each in report.collectives:
-        for place, device in enumerate(each.devices):
+        for index, device in enumerate(each.devices):
             replica, core = owner.get(device, (None, None))
             rows.append(
                 {
@@ -26,7 +26,7 @@ def collective_rows(report: ExpansionReport) -> list[dict[str, Any]]:
                     "core": core,
                     "device": device,
                     "op": each.op,
-                    "name": each.nodes[place] if place < len(each.nodes) else each.name,
+                    "name": each.nodes[index] if index < len(each.nodes) else each.name,
                     "instance": each.instance,
                     "group_size": each.group_size,
                     "bytes": each.bytes,

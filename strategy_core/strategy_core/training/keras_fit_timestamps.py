@@ -80,8 +80,8 @@ class FitMarks:
         if marks is not None:
             own: Any = self._kept[number or 0] if isinstance(self._kept, list) else self._kept
             with on_host():
-                found = tf.stack([inputs_ready, *marks, _num_examples(data[2])])
-            own.assign(found)  # on a GPU one copy of 32 bytes: the variable is on its device
+                times = tf.stack([inputs_ready, *marks, _num_examples(data[2])])
+            own.assign(times)  # on a GPU one copy of 32 bytes: the variable is on its device
         return logs
 
     def _all_reduce(self, pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

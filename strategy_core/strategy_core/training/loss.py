@@ -71,8 +71,8 @@ def _losses(losses: Any, labels: Any, given: str) -> tf.Tensor:
         advice = "Compute floats: whole numbers have no gradient"
         raise _no_losses(f"type {losses.dtype.name}", advice)
     if not losses.shape[:1].is_compatible_with(tf.TensorShape(labels.shape)[:1]):
-        told = f"shape {losses.shape} for {given}"
-        raise _no_losses(told, "Keep the first axis, that of the examples")
+        returned = f"shape {losses.shape} for {given}"
+        raise _no_losses(returned, "Keep the first axis, that of the examples")
     return tf.cast(losses, tf.float32)
 
 

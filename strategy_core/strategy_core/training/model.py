@@ -93,14 +93,14 @@ def _build(work: Workload, model: Any, dataset: tf.data.Dataset | None) -> None:
 def _check(work: Workload, function: str, expected: str, is_fine: bool, received: Any) -> None:
     if is_fine:
         return
-    told, advice = f"{type(received).__name__}, not {expected}", ""
+    returned, advice = f"{type(received).__name__}, not {expected}", ""
     if received is None:
-        told, advice = f"None, not {expected}", "Return what it builds"
+        returned, advice = f"None, not {expected}", "Return what it builds"
     elif isinstance(received, type):
-        told, advice = f"the class {received.__name__}, not {expected}", "Call it"
+        returned, advice = f"the class {received.__name__}, not {expected}", "Call it"
     elif isinstance(received, keras.Model):
-        told = f"a {type(received).__name__} without {expected}"
+        returned = f"a {type(received).__name__} without {expected}"
         advice = "Add a layer that has some, or set trainable = True"
     raise SpecError(
-        f"{function} of {work.path.name} returned {told}", advice=advice, field="workload"
+        f"{function} of {work.path.name} returned {returned}", advice=advice, field="workload"
     )

@@ -194,8 +194,8 @@ def build(
         if is_cut:
             parted = PartedModel(spec, work, strategy, model, optimizer)
         held = parted.held if parted else StepVariables.whole(model, optimizer)
-        loop, told = coordinator_loop(spec, strategy, model, held, work, dataset)
-        notes += told
+        loop, loop_notes = coordinator_loop(spec, strategy, model, held, work, dataset)
+        notes += loop_notes
     elif spec.loop == "fit":
         loop = _fit_loop(spec, planned, work, strategy, model, optimizer, dataset, agreement)
     else:

@@ -27,8 +27,8 @@ class SegmentCache:
 
     def find(self, spec: RunSpec) -> Segment | None:
         """A segment with the strategy, model and variables that `spec` asks for, or None."""
-        found = self._kept.get(_key(spec))
-        return found[0] if found else None
+        kept = self._kept.get(_key(spec))
+        return kept[0] if kept else None
 
     def keep(self, left: Segment, held: state.State) -> None:
         """Add a segment that was left with this training state."""

@@ -179,6 +179,6 @@ def _check_numbers(work: Workload, labels: Any, outputs: Any) -> None:
         with tf.device("CPU:0"):  # a GPU returns NaN for a class out of range
             work.loss_fn(labels, tf.nest.map_structure(zeros, outputs))
     except SpecError as error:
-        told = wrong_number(error.__cause__, "the first batch", work.path.name)
-        if told is not None:
-            raise told from error
+        explained = wrong_number(error.__cause__, "the first batch", work.path.name)
+        if explained is not None:
+            raise explained from error

@@ -54,11 +54,11 @@ class StepCache:
 
     def get(self, kind: Kind, delays_ms: Mapping[int, float], build: Build) -> TracedStep:
         """The cached step of a kind; if missing, `build` makes one with these delays."""
-        found = self._steps.get(kind)
-        if found is None:
+        step = self._steps.get(kind)
+        if step is None:
             delays = Delays(delays_ms)
-            found = self._steps[kind] = TracedStep(build(delays), delays)
-        return found
+            step = self._steps[kind] = TracedStep(build(delays), delays)
+        return step
 
     def forget(self, step: TracedStep) -> None:
         """Forget a step that failed, so that it is traced again."""

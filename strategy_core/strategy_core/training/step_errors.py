@@ -45,9 +45,9 @@ def explanation(spec: RunSpec, step: int, error: Exception) -> SpecError | None:
             f"build_dataset of {name} yields NaN or infinity in the batch of step {step}",
             field="data",
         )
-    told = wrong_number(error, f"the batch of step {step}", name)
-    if told is not None:
-        return told
+    explained = wrong_number(error, f"the batch of step {step}", name)
+    if explained is not None:
+        return explained
     if not _is_broken(error):
         return None
     if spec.data is not None and Path(spec.data).expanduser().is_dir():

@@ -143,8 +143,8 @@ def lesson_step(
         replica = tf.distribute.get_replica_context()
         features, labels = batch
 
-        loss, found = passes(features, labels, shares)
-        gradients, weights = _present(found, model.trainable_variables)
+        loss, all_gradients = passes(features, labels, shares)
+        gradients, weights = _present(all_gradients, model.trainable_variables)
         gradients = delayed(gradients, delays)
         gradients_ready = clock(gradients)
 

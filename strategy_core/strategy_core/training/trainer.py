@@ -202,10 +202,10 @@ class Training:
             with self._recorder.step(examples=current.spec.global_batch_size) as recorded:
                 examples = current.loop.run_step(recorded)
         except Exception as error:
-            told = explanation(current.spec, self.step, error)
-            if told is None:
+            explained = explanation(current.spec, self.step, error)
+            if explained is None:
                 raise
-            raise told from error
+            raise explained from error
         self.step += 1
         self._examples += examples
 
@@ -247,8 +247,8 @@ class Training:
         for loss in new_losses():
             self._recorder.write(Note("warning", loss))
         strategy = self._current.strategy
-        told = (from_spec.expansion(strategy, number), from_spec.checked(strategy, number))
-        for event in told:
+        events = (from_spec.expansion(strategy, number), from_spec.checked(strategy, number))
+        for event in events:
             if event is not None:
                 self._recorder.write(event)
 

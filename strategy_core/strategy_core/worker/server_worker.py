@@ -109,8 +109,8 @@ class ServerRun:
 
     def _environment(self) -> Environment:
         task = self._cluster.tasks[self._process]
-        place = f"/job:{task.role}/replica:0/task:{task.index}"
-        devices = [Device(f"{place}/device:CPU:{n}", "CPU") for n in range(self._num_devices)]
+        task_name = f"/job:{task.role}/replica:0/task:{task.index}"
+        devices = [Device(f"{task_name}/device:CPU:{n}", "CPU") for n in range(self._num_devices)]
         threads = Threads(self._num_threads(), 0)
         return Environment(tf.__version__, platform.python_version(), devices, host(), threads)
 
@@ -125,8 +125,8 @@ class ServerRun:
             self._commands.stop_with_launcher()
         while not isinstance(command, protocol.Leave) and not self._commands.is_orphaned:
             self._log.write(links.count(None, None))
-            for told in clock.take_events():
-                self._log.write(told)
+            for event in clock.take_events():
+                self._log.write(event)
             command = self._commands.next_within(TELL_EVERY_S)
         if self._commands.is_orphaned:
             self._await_coordinator()

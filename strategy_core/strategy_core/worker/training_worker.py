@@ -137,8 +137,8 @@ class WorkerRun:
             self._recorder.write(environment())  # starts the runtime: after the cluster is joined
         self._has_opened = True
         if self._continues is not None and self._is_leader:
-            told = f"Continues {self._continues} with its weights and optimizer state"
-            self._recorder.write(Note("info", f"{told} from step {self._training.step}."))
+            text = f"Continues {self._continues} with its weights and optimizer state"
+            self._recorder.write(Note("info", f"{text} from step {self._training.step}."))
 
     def _joined(self, strategy: tf.distribute.Strategy) -> None:
         """All processes have joined. Raises LabError if their configurations differ."""
@@ -244,8 +244,8 @@ class WorkerRun:
         try:
             spec = changed_spec(self._training.spec, changes, self._training.step)
             self._check(spec)
-            for told in ended_delays(self._training.spec, spec):
-                self._recorder.write(Note("info", told))
+            for text in ended_delays(self._training.spec, spec):
+                self._recorder.write(Note("info", text))
             decision = self._decide(spec)
             if decision.how == "nothing":
                 self._answer(number, "applied", f"Nothing changed: {decision.why}.", 0.0)
@@ -275,10 +275,10 @@ class WorkerRun:
             refusal = error
         if self._is_multi_host and self._agreement is not None:
             said = self._share(str(refusal or ""))
-            told = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
-            if told and refusal is None:
+            refusals = [f"worker {number}: {text}" for number, text in enumerate(said) if text]
+            if refusals and refusal is None:
                 refusal = LabError(
-                    f"The change needs all workers, and one cannot make it: {told[0]}"
+                    f"The change needs all workers, and one cannot make it: {refusals[0]}"
                 )
         if refusal is not None:
             raise refusal

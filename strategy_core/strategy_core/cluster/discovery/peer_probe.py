@@ -141,9 +141,9 @@ class PeerProber:
                 wanted = {0, *self._probe.wanted} - {self._own_task.process}
             # Without the lock: each silent task takes `_ANSWER_WITHIN_S`, and other threads read
             # the properties meanwhile.
-            found = {n for n in wanted if answers(self._own_task.cluster.tasks[n].address)}
+            answering = {n for n in wanted if answers(self._own_task.cluster.tasks[n].address)}
             with self._lock:
-                self._probe.note(found)
+                self._probe.note(answering)
             self._dismissed.wait(PROBE_EVERY_S)
 
 
@@ -160,8 +160,8 @@ def silent_peers(own_task: OwnTask, *, answers: Callable[[str], bool] = answers)
     """The other tasks of a cluster whose ports do not answer, as text; may be empty."""
     peers = [task for n, task in enumerate(own_task.cluster.tasks) if n != own_task.process]
     with ThreadPoolExecutor(len(peers) or 1) as threads:
-        found = list(threads.map(lambda task: answers(task.address), peers))
-    gone = [_named(task) for task, is_there in zip(peers, found, strict=True) if not is_there]
+        are_there = list(threads.map(lambda task: answers(task.address), peers))
+    gone = [_named(task) for task, is_there in zip(peers, are_there, strict=True) if not is_there]
     return " and ".join(gone)
 
 

@@ -44,11 +44,11 @@ def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int
     `own` are this host's IP addresses; by default those of its interfaces. Raises SpecError unless
     exactly one address is this host's.
     """
-    here = set(own_addresses() if own is None else own)
-    found = [index for index, address in enumerate(addresses) if here & _ip_addresses_of(address)]
-    if len(found) == 1:
-        return found[0]
-    what = "none is" if not found else f"{len(found)} are"
+    own_ips = set(own_addresses() if own is None else own)
+    at = [index for index, address in enumerate(addresses) if own_ips & _ip_addresses_of(address)]
+    if len(at) == 1:
+        return at[0]
+    what = "none is" if not at else f"{len(at)} are"
     raise SpecError(
         "Exactly one of the cluster's addresses must be this host's; of "
         f"{', '.join(addresses)} {what}",
@@ -60,14 +60,14 @@ def own_index(addresses: Sequence[str], own: Iterable[str] | None = None) -> int
 def own_addresses() -> set[str]:
     """The IP addresses of this host's interfaces."""
     interfaces = psutil.net_if_addrs().values()
-    return {found.address.partition("%")[0] for every in interfaces for found in every}
+    return {each.address.partition("%")[0] for every in interfaces for each in every}
 
 
 def _ip_addresses_of(address: str) -> set[str]:
     """The IP addresses of the host of `host:port`; empty if its name cannot be resolved (yet)."""
     host, port = split_address(address)
     try:
-        return {str(found[4][0]) for found in socket.getaddrinfo(host, port)}
+        return {str(info[4][0]) for info in socket.getaddrinfo(host, port)}
     except OSError:
         return set()
 
@@ -250,11 +250,11 @@ def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any
     from strategy_core.processes.spawner import worker_environment
 
     command = [sys.executable, "-P", "-m", "strategy_core.cluster.discovery.resolvers"]
-    asked = json.dumps({**request, "timeout_s": timeout_s})
+    question = json.dumps({**request, "timeout_s": timeout_s})
     try:
         done = subprocess.run(
             command,
-            input=asked,
+            input=question,
             capture_output=True,
             text=True,
             timeout=timeout_s + _EXTRA_S,
@@ -270,5 +270,5 @@ def ask_engine(request: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any
         raise LabError(f"TensorFlow's resolver failed: {said[-1]}") from None
     if "error" in answer:
         raise LabError(answer["error"], advice=answer["advice"])
-    found: Mapping[str, Any] = answer
-    return found
+    content: Mapping[str, Any] = answer
+    return content

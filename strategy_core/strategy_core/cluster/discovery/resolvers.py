@@ -48,15 +48,15 @@ def slurm(options: Mapping[str, str], jobs: Mapping[str, int]) -> Answer:
             jobs=wanted, port_base=port, **gpus
         )
 
-    found = resolver()
-    cluster = found.cluster_spec().as_dict()
+    named = resolver()
+    cluster = named.cluster_spec().as_dict()
     ordered = [address for job in sorted(cluster) for address in cluster[job]]
     own = f"{os.environ.get('SLURMD_NODENAME')}:{port + int(os.environ.get('SLURM_LOCALID', '0'))}"
     if own in ordered:
         os.environ["SLURM_PROCID"] = str(ordered.index(own))
-        found = resolver()
-        found.cluster_spec()
-    role, index = found.get_task_info()
+        named = resolver()
+        named.cluster_spec()
+    role, index = named.get_task_info()
     names = ("CUDA_VISIBLE_DEVICES",) if gpus.get("auto_set_gpu", True) else ()
     environment = {name: os.environ[name] for name in names if name in os.environ}
     return {
@@ -149,14 +149,14 @@ class _PodsOfNamespace:
         self._namespace = namespace
 
     def list_pod_for_all_namespaces(self, label_selector: str) -> Any:
-        found = self._api.list_namespaced_pod(self._namespace, label_selector=label_selector)
+        listed = self._api.list_namespaced_pod(self._namespace, label_selector=label_selector)
         return SimpleNamespace(
             items=[
                 SimpleNamespace(
                     metadata=pod.metadata,
                     status=SimpleNamespace(phase=pod.status.phase, host_ip=pod.status.pod_ip),
                 )
-                for pod in found.items
+                for pod in listed.items
             ]
         )
 

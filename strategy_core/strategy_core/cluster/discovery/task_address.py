@@ -39,14 +39,14 @@ class OwnTask:
     def task(self) -> Task:
         return self.cluster.tasks[self.process]
 
-    def spec_changes(self, asked: str) -> dict[str, Any]:
+    def spec_changes(self, strategy: str) -> dict[str, Any]:
         """Changes of a run's spec that follow from the cluster.
 
-        `asked` is the strategy that the spec names.
+        `strategy` is the strategy that the spec names.
         """
         servers = sum(task.role == "ps" for task in self.cluster.tasks)
         return {
-            "strategy": strategy_in_cluster(asked, has_servers=servers > 0),
+            "strategy": strategy_in_cluster(strategy, has_servers=servers > 0),
             "workers": self.cluster.num_workers,
             "parameter_servers": servers,
         }
@@ -55,17 +55,17 @@ class OwnTask:
         """An identifier that is equal in all processes of a run that were started with the same
         spec, or of a program, which has none."""
         spec_json = None if spec is None else spec.to_json()
-        asked = json.dumps([spec_json, self.cluster.to_json(), self.job], sort_keys=True)
-        return hashlib.sha256(asked.encode()).hexdigest()[:16]
+        identity = json.dumps([spec_json, self.cluster.to_json(), self.job], sort_keys=True)
+        return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
-def strategy_in_cluster(asked: str, *, has_servers: bool) -> str:
+def strategy_in_cluster(strategy: str, *, has_servers: bool) -> str:
     """The strategy that was asked for if it can run in such a cluster; otherwise the one that
     can."""
-    row = strategy_catalog.find(asked)
+    row = strategy_catalog.find(strategy)
     is_cluster = row is not None and row.runs_in == "several"
     if row and is_cluster and has_servers == row.has_servers == row.has_coordinator:
-        return asked
+        return strategy
     return strategy_catalog.first_in_cluster(has_servers=has_servers).name
 
 
@@ -90,7 +90,7 @@ def own_task_from_roles(
     for process, task in enumerate(tasks):
         if (task.role, task.index) == wanted:
             return OwnTask(Cluster(tuple(tasks)), process, engine, **more)
-    sizes = ", ".join(f"{len(found)} {job}" for job, found in lists.items())
+    sizes = ", ".join(f"{len(own)} {job}" for job, own in lists.items())
     raise SpecError(f"{engine} has no task {role} {index}; it has {sizes}")
 
 
@@ -164,10 +164,10 @@ def _by_process(lists: Mapping[str, list[str]]) -> list[tuple[Role, int, str]]:
         workers, chiefs = chiefs + workers, []
     if not workers:
         raise SpecError(f"The cluster has no worker, only {', '.join(lists) or 'no task at all'}")
-    found: list[tuple[Role, int, str]] = [("chief", 0, address) for address in chiefs]
-    found += [("worker", index, address) for index, address in enumerate(workers)]
-    found += [("ps", index, address) for index, address in enumerate(servers)]
-    return found
+    processes: list[tuple[Role, int, str]] = [("chief", 0, address) for address in chiefs]
+    processes += [("worker", index, address) for index, address in enumerate(workers)]
+    processes += [("ps", index, address) for index, address in enumerate(servers)]
+    return processes
 
 
 def _as_in_run(lists: Mapping[str, list[str]], role: str, index: int) -> tuple[str, int]:

@@ -110,9 +110,9 @@ class Switch:
     def run_until_closed(self, control: socket.socket) -> None:
         """Forward frames until the other end of `control` is closed, or its process is gone."""
         while True:
-            asked = [control.fileno(), *self._taps]
-            ready, _, _ = select.select(asked, [], [], self._wait_s())
-            if asked[0] in ready:
+            descriptors = [control.fileno(), *self._taps]
+            ready, _, _ = select.select(descriptors, [], [], self._wait_s())
+            if descriptors[0] in ready:
                 return
             for tap in ready:
                 self._read_frames(tap)

@@ -106,9 +106,9 @@ class ClockServer:
 
     def _answer(self, sock: socket.socket) -> None:
         data, sender, received_ns = wire.receive(sock, self._clock)
-        asked = wire.unpack(data, self._token)
-        if asked is not None:
-            answer = wire.pack(self._token, asked[0], received_ns, self._clock())
+        request = wire.unpack(data, self._token)
+        if request is not None:
+            answer = wire.pack(self._token, request[0], received_ns, self._clock())
             sock.sendto(answer, sender)
 
 

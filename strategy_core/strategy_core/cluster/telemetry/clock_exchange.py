@@ -85,8 +85,8 @@ def unpack(data: bytes, token: bytes) -> tuple[int, int, int] | None:
     """Number, received and answered of a datagram; None if it is not from this run."""
     if len(data) != SIZE:
         return None
-    found, number, received_ns, answered_ns = _DATAGRAM.unpack(data)
-    return (number, received_ns, answered_ns) if found == token else None
+    sent_token, number, received_ns, answered_ns = _DATAGRAM.unpack(data)
+    return (number, received_ns, answered_ns) if sent_token == token else None
 
 
 def ask_for_arrivals(sock: socket.socket) -> None:
@@ -104,9 +104,9 @@ def receive(sock: socket.socket, clock: Clock) -> tuple[bytes, Any, int]:
     if not hasattr(sock, "recvmsg"):
         data, sender = sock.recvfrom(2 * SIZE)
         return data, sender, clock()
-    data, told, _, sender = sock.recvmsg(2 * SIZE, 64)
+    data, ancillary, _, sender = sock.recvmsg(2 * SIZE, 64)
     lay_ns = 0
-    for level, kind, content in told:
+    for level, kind, content in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, _ARRIVAL) and len(content) >= _TIMESPEC.size:
             seconds, nanoseconds = _TIMESPEC.unpack_from(content)
             # How long the datagram waited in the kernel until this thread ran. Always on the

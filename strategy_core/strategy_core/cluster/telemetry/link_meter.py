@@ -56,8 +56,8 @@ class LinkMeter:
         for connection in self._last.values():
             together.setdefault(self._peer_of(connection), []).append(connection)
         links = [
-            LinkCounts(peer=peer, opened=opened, **_sums(found))
-            for (peer, opened), found in sorted(together.items(), key=lambda item: str(item[0]))
+            LinkCounts(peer=peer, opened=opened, **_sums(own))
+            for (peer, opened), own in sorted(together.items(), key=lambda item: str(item[0]))
         ]
         return LinkBytes(segment, step, links, own_interface())
 

@@ -71,15 +71,15 @@ def why_unavailable() -> str | None:
 
 def connections() -> list[Connection]:
     """This process's connected TCP sockets, in no particular order."""
-    found = {}
+    by_cookie = {}
     with os.scandir(_FDS) as entries:
         descriptors = [int(entry.name) for entry in entries]
     for fd in descriptors:
         with contextlib.suppress(OSError):  # closed in between
             connection = _look_at(fd) if stat.S_ISSOCK(os.fstat(fd).st_mode) else None
             if connection is not None:
-                found[connection.cookie] = connection
-    return list(found.values())
+                by_cookie[connection.cookie] = connection
+    return list(by_cookie.values())
 
 
 def _look_at(fd: int) -> Connection | None:
@@ -95,7 +95,7 @@ def _look_at(fd: int) -> Connection | None:
         if len(info) < _COUNTS.size or _STATE.unpack_from(info)[0] == _LISTEN:
             return None
         sent, received, segments_out, segments_in = _COUNTS.unpack_from(info)
-        told = len(info) >= _RETRANSMITTED.size
+        is_long = len(info) >= _RETRANSMITTED.size
         return Connection(
             cookie=int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8), sys.byteorder),
             local=_address(sock.getsockname()),
@@ -104,7 +104,7 @@ def _look_at(fd: int) -> Connection | None:
             received_bytes=received,
             sent_packets=segments_out,
             received_packets=segments_in,
-            retransmitted_bytes=_RETRANSMITTED.unpack_from(info)[0] if told else None,
+            retransmitted_bytes=_RETRANSMITTED.unpack_from(info)[0] if is_long else None,
             rtt_ms=_RTT_US.unpack_from(info)[0] / 1e3,
         )
 

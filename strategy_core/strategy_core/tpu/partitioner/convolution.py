@@ -82,13 +82,13 @@ def _geometry(
 ) -> dict[int, Window]:
     require(op.attr("data_format") == b"NHWC", "channels come first")
     dilations = op.attr("dilations")
-    found = {}
+    by_axis = {}
     for axis in (1, 2):
         size = kernel[axis - 1]
         require(size is not None, "a filter of unknown size")
         assert size is not None
-        found[axis] = window_of(op, axis, (size - 1) * dilations[axis] + 1, image[axis])
-    return found
+        by_axis[axis] = window_of(op, axis, (size - 1) * dilations[axis] + 1, image[axis])
+    return by_axis
 
 
 def _window_shape(

@@ -121,7 +121,7 @@ def _contributors(
 ) -> list[int]:
     """Cores whose windows overlap a core's tile; each distinct window once."""
     point = layout.coordinates[core]
-    found: list[int] = []
+    others: list[int] = []
     # Once per point of the grid, not per core: cores that replicate a tile have the same window,
     # whose gradient would otherwise be added several times.
     for other_point in dict.fromkeys(layout.coordinates):
@@ -130,8 +130,8 @@ def _contributors(
             other_point[axis] == point[axis] for axis in range(layout.rank) if axis not in tile
         )
         if aligned and all(_overlap(by_core[other][axis], tile[axis]) for axis in tile):
-            found.append(other)
-    return found
+            others.append(other)
+    return others
 
 
 def _piece(

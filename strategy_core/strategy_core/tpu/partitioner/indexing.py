@@ -82,7 +82,7 @@ def _from_split_rows(op: PartitionedOp, axis: int) -> list[Value]:
     size = shape_of(table)[axis]
     require(size is not None, "a table of unknown size")
     assert size is not None
-    indices, found = op.whole(1), []
+    indices, parts = op.whole(1), []
     for core in op.group.cores:
         point = table.layout.coordinates[core]
         start, stop = bounds(size, table.grid[axis], point[axis])
@@ -92,6 +92,6 @@ def _from_split_rows(op: PartitionedOp, axis: int) -> list[Value]:
             rows = tf.gather(table.tiles[core], tf.where(mine, local, 0), axis=axis)
             trailing = [1] * (len(table.shape) - axis - 1)
             mask = tf.reshape(mine, tf.concat([tf.shape(mine), trailing], 0))
-            found.append(tf.where(mask, rows, tf.zeros_like(rows)))
-    summed = op.group.all_reduce(found, [()] * op.num_cores, table.layout.coordinates, op.name)
+            parts.append(tf.where(mask, rows, tf.zeros_like(rows)))
+    summed = op.group.all_reduce(parts, [()] * op.num_cores, table.layout.coordinates, op.name)
     return [op.result(summed, replicated(len(op.output_shape()), op.num_cores))]

@@ -74,10 +74,10 @@ def unpack(op: PartitionedOp) -> list[Value]:
 @rule("Split", "SplitV")
 def split(op: PartitionedOp) -> list[Value]:
     """The axis is the first input of `Split` and the last of `SplitV`."""
-    place, data = (0, 1) if op.type == "Split" else (2, 0)
+    axis_at, data = (0, 1) if op.type == "Split" else (2, 0)
     value = op.inputs[data]
     assert isinstance(value, Sharded)
-    value = op.group.release(value, [int(op.const(place)) % len(value.shape)])
+    value = op.group.release(value, [int(op.const(axis_at)) % len(value.shape)])
     operands = [value.tiles if k == data else op.whole(k) for k in range(len(op.inputs))]
     columns = op.per_core(*operands)
     return [op.result(tiles, value.layout, k) for k, tiles in enumerate(columns)]
@@ -137,8 +137,8 @@ def reshape(op: PartitionedOp) -> list[Value]:
     moved = _moved_axes(value, target)
     value = op.group.release(value, [a for a in value.layout.split_axes() if a not in moved])
     axes: list[int | None] = [None] * len(target)
-    for source, place in moved.items():
-        axes[place] = source
+    for source, target_axis in moved.items():
+        axes[target_axis] = source
     layout = value.layout.pick(axes)
 
     def local(piece: tf.Tensor) -> tf.Tensor:
@@ -206,16 +206,16 @@ def _moved_axes(value: Sharded, target: Sequence[Size]) -> dict[int, int]:
     moved = {}
     for sources, places in _groups(value.shape, target):
         leading = next((axis for axis in sources if value.shape[axis] != 1), None)
-        place = next((axis for axis in places if target[axis] != 1), None)
-        if leading is None or place is None or value.grid[leading] == 1:
+        axis_to = next((axis for axis in places if target[axis] != 1), None)
+        if leading is None or axis_to is None or value.grid[leading] == 1:
             continue
         if any(value.grid[axis] > 1 for axis in sources if axis != leading):
             continue
-        before, after, splits = value.shape[leading], target[place], value.grid[leading]
+        before, after, splits = value.shape[leading], target[axis_to], value.grid[leading]
         same = before is None and after is None and len(sources) == len(places) == 1
         even = before and after and before % splits == 0 and after % splits == 0
         if same or even:
-            moved[leading] = place
+            moved[leading] = axis_to
     return moved
 
 

@@ -62,8 +62,8 @@ def strided_slice_gradient(op: PartitionedOp) -> list[Value]:
                 local = tf.shape(gradient.tiles[core], out_type=full.dtype)
                 sizes[axis] = local[kept.index(axis)]
             shapes.append(tf.stack(sizes))
-    place = [op.whole(k) for k in (1, 2, 3)]
-    (tiles,) = op.per_core(shapes, *place, gradient.tiles, attrs=cuts.masks)
+    bounds = [op.whole(k) for k in (1, 2, 3)]
+    (tiles,) = op.per_core(shapes, *bounds, gradient.tiles, attrs=cuts.masks)
     return [op.result(tiles, layout)]
 
 

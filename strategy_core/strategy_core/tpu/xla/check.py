@@ -115,23 +115,23 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
     with tf.init_scope():  # a graph has its own default, which differs from the one outside
         is_soft = tf.config.get_soft_device_placement()
     started = time.perf_counter()
-    found = ClusterDef(cluster, outer, outputs)
+    definition = ClusterDef(cluster, outer, outputs)
     result = XlaCheck()
     stubbed: dict[str, set[str]] = {}
     raw: list[TpuFinding] = []
-    for scope, node in found.nodes():
+    for scope, node in definition.nodes():
         result.num_ops += 1
-        if node.op in found.scopes or node.op in _CALLS or _is_only_text(node):
+        if node.op in definition.scopes or node.op in _CALLS or _is_only_text(node):
             continue
         op = scope.ops[node.name]
-        told = _look_up(node, op, is_soft)
-        if told is not None and not is_measurement(op) and not _is_text_of_print(op):
-            raw.append(told)
-        if told is not None and told.outcome != "slow":
+        finding = _look_up(node, op, is_soft)
+        if finding is not None and not is_measurement(op) and not _is_text_of_print(op):
+            raw.append(finding)
+        if finding is not None and finding.outcome != "slow":
             stubbed.setdefault(scope.name, set()).add(node.name)
     looked_up = time.perf_counter()
     result.lookup_ms = (looked_up - started) * 1e3
-    lowering = lower(found, stubbed, device)
+    lowering = lower(definition, stubbed, device)
     result.lowering_ms = (time.perf_counter() - looked_up) * 1e3
     raw += [_refused(refusal) for refusal in lowering.refusals]
     result.findings = _by_line(_without_passing_on(raw))
@@ -145,8 +145,8 @@ def check(cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -
 def _look_up(node: Any, op: tf.Operation, is_soft: bool) -> TpuFinding | None:
     """A finding that follows from the type of an op, or None."""
     if "_xla_outside_compilation" in node.attr:
-        told = Advice("the program puts it there", "It adds a transfer to each step")
-        return structs.replace(_finding("on_host", op, told), is_asked_for=True)
+        by_program = Advice("the program puts it there", "It adds a transfer to each step")
+        return structs.replace(_finding("on_host", op, by_program), is_asked_for=True)
     why = kernels.unsupported(node)
     if why is not None:
         return _host_finding(op, why, is_soft)
@@ -171,18 +171,18 @@ def _is_only_text(node: Any) -> bool:
 
 def _host_finding(op: tf.Operation, why: str, is_soft: bool) -> TpuFinding:
     is_text = any(t.dtype == tf.string for t in (*op.inputs, *op.outputs))
-    told = advice.for_host(op.type, is_text)
-    reason = told.reason or why
+    about = advice.for_host(op.type, is_text)
+    reason = about.reason or why
     if not is_soft:
         reason += ", and soft placement is off"
-        return _finding("refused", op, Advice(reason, told.advice))
+        return _finding("refused", op, Advice(reason, about.advice))
     unknown = [t for t in op.outputs if not t.shape.is_fully_defined() and _is_number(t)]
     if unknown and all(t.shape.is_fully_defined() for t in op.inputs):
         shape = unknown[0].shape
         known = f" ({shape})" if shape.rank is not None else ""
         reason += f", and gives the TPU a tensor whose shape is unknown{known}"
         return _finding("refused", op, Advice(reason, "Give it a shape: tf.ensure_shape"))
-    return _finding("on_host", op, Advice(reason, told.advice))
+    return _finding("on_host", op, Advice(reason, about.advice))
 
 
 def _is_number(tensor: tf.Tensor) -> bool:
@@ -192,22 +192,22 @@ def _is_number(tensor: tf.Tensor) -> bool:
 def _refused(refusal: Refusal) -> TpuFinding:
     message = refusal.message
     if not is_about_shapes(message):
-        told = Advice(f"XLA says: {first_line(message)}", advice.UNKNOWN.advice)
+        known = Advice(f"XLA says: {first_line(message)}", advice.UNKNOWN.advice)
     elif error_texts.XLA_NEEDS_LIST_SIZE in message:
-        told = advice.NEEDS_LOOP_BOUND
+        known = advice.NEEDS_LOOP_BOUND
     else:
-        told = advice.NEEDS_SIZE
-    return _finding("refused", refusal.op, told)
+        known = advice.NEEDS_SIZE
+    return _finding("refused", refusal.op, known)
 
 
-def _finding(outcome: TpuOutcome, op: Any, told: Advice) -> TpuFinding:
+def _finding(outcome: TpuOutcome, op: Any, known: Advice) -> TpuFinding:
     file, line, code = line_of(op)
     return TpuFinding(
         outcome=outcome,
         op=op.type if op is not None else "an op",
         name=op.name if op is not None else "",
-        reason=told.reason or "XLA has no kernel for it",
-        advice=told.advice,
+        reason=known.reason or "XLA has no kernel for it",
+        advice=known.advice,
         file=file,
         line=line,
         code=code,
@@ -216,8 +216,8 @@ def _finding(outcome: TpuOutcome, op: Any, told: Advice) -> TpuFinding:
 
 def _without_passing_on(findings: list[TpuFinding]) -> list[TpuFinding]:
     """Leave out the Identity ops that only forward the result of an op that was reported."""
-    told = {each.outcome for each in findings if each.op != "Identity"}
-    return [each for each in findings if each.op != "Identity" or each.outcome not in told]
+    outcomes = {each.outcome for each in findings if each.op != "Identity"}
+    return [each for each in findings if each.op != "Identity" or each.outcome not in outcomes]
 
 
 def _by_line(findings: list[TpuFinding]) -> list[TpuFinding]:

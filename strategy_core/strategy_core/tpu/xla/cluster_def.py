@@ -111,17 +111,17 @@ class ClusterDef:
 
     def lowerable(self, stubbed: Mapping[str, set[str]]) -> Any:
         """A GraphDef for XLA in which the ops `stubbed` (by scope and name) are replaced."""
-        found = tf.compat.v1.GraphDef()
-        found.versions.CopyFrom(self.definition.versions)
+        graph = tf.compat.v1.GraphDef()
+        graph.versions.CopyFrom(self.definition.versions)
         # Unique names, because TensorFlow would keep an existing function of the same name.
         suffix = f"_checked_{next(_attempts)}"
         rewriter = _Rewriter(self.scopes, "", stubbed.get("", set()), suffix)
-        found.node.extend(rewriter.nodes(self.definition.node))
+        graph.node.extend(rewriter.nodes(self.definition.node))
         for name, function in self.functions.items():
             if name not in self.scopes:
                 continue
             rewriter = _Rewriter(self.scopes, name, stubbed.get(name, set()), suffix)
-            new = found.library.function.add()
+            new = graph.library.function.add()
             new.CopyFrom(function)
             new.signature.name += suffix
             del new.node_def[:]
@@ -131,7 +131,7 @@ class ClusterDef:
             for key in [k for k, node in function.control_ret.items() if rewriter.is_gone(node)]:
                 del new.control_ret[key]
                 new.signature.control_output.remove(key)
-        return found
+        return graph
 
 
 class _Rewriter:

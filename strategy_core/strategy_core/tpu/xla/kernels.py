@@ -43,15 +43,15 @@ def unsupported(node: Any) -> str | None:
 def registry() -> dict[str, list[Constraints]]:
     """Op type -> the type constraints of its XLA kernels."""
     _register()
-    found: dict[str, list[Constraints]] = {}
+    by_op: dict[str, list[Constraints]] = {}
     for kernel in private_tf.get_all_registered_kernels().kernel:
         if kernel.device_type == _BACKEND:
             constraints = {
                 each.name: frozenset(each.allowed_values.list.type) - NOT_ON_TPU
                 for each in kernel.constraint
             }
-            found.setdefault(kernel.op, []).append(constraints)
-    return found
+            by_op.setdefault(kernel.op, []).append(constraints)
+    return by_op
 
 
 def _register() -> None:
@@ -72,10 +72,10 @@ def _fits(attrs: Mapping[str, Any], constraints: Constraints) -> bool:
 
 
 def _types(attrs: Mapping[str, Any]) -> list[int]:
-    found: list[int] = []
+    types: list[int] = []
     for value in attrs.values():
-        found += value.list.type if value.HasField("list") else [value.type]
-    return [each for each in found if each]
+        types += value.list.type if value.HasField("list") else [value.type]
+    return [each for each in types if each]
 
 
 def _known(datatype: int) -> bool:

@@ -38,18 +38,18 @@ class Lowering:
     unchecked: str | None = None
 
 
-def lower(found: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lowering:
+def lower(definition: ClusterDef, stubbed: Mapping[str, set[str]], device: str) -> Lowering:
     """All errors of XLA for a cluster whose ops `stubbed` run on the host."""
     stubs = {scope: set(names) for scope, names in stubbed.items()}
     refusals: list[Refusal] = []
     for _ in range(MAX_ERRORS):
         try:
-            message, guessed = _attempt(found, stubs, device)
+            message, guessed = _attempt(definition, stubs, device)
         except NotLowerableError as reason:
             return Lowering(tuple(refusals), str(reason))
         if message is None:
             return Lowering(tuple(refusals))
-        refusal = _located(found, message)
+        refusal = _located(definition, message)
         if refusal.scope is None and not is_about_shapes(message):
             return Lowering(tuple(refusals), f"TensorFlow's bridge ended: {first_line(message)}")
         if guessed and not is_about_shapes(message):
@@ -83,12 +83,12 @@ def first_line(message: str) -> str:
 
 
 def _attempt(
-    found: ClusterDef, stubs: Mapping[str, set[str]], device: str
+    cluster: ClusterDef, stubs: Mapping[str, set[str]], device: str
 ) -> tuple[str | None, str | None]:
     """XLA's error, if any, and which sizes had to be guessed."""
-    definition = found.lowerable(stubs)
-    given = _Inputs(found.cluster, device)
-    names = [name for name in found.wanted() if name.split(":")[0] in _names(definition)]
+    definition = cluster.lowerable(stubs)
+    given = _Inputs(cluster.cluster, device)
+    names = [name for name in cluster.wanted() if name.split(":")[0] in _names(definition)]
 
     def replica(*arguments: tf.Tensor) -> list[tf.Tensor]:
         return tf.graph_util.import_graph_def(
@@ -103,9 +103,9 @@ def _attempt(
             return compile_error(compiled, specs, device), given.guessed
 
 
-def _located(found: ClusterDef, message: str) -> Refusal:
+def _located(cluster: ClusterDef, message: str) -> Refusal:
     for match in error_texts.XLA_NODE.finditer(message):
-        at = found.find(match[1] or match[2])
+        at = cluster.find(match[1] or match[2])
         if at is not None:
             return Refusal(message, *at)
     return Refusal(message)
@@ -138,28 +138,28 @@ class _Inputs:
 
     def specs(self, read: set[str]) -> list[tf.TensorSpec]:
         """Specs of the step's arguments, in the order of `bound`."""
-        found = []
+        specs = []
         for inner in self._arguments(read):
             if inner.shape.rank is None:
                 raise NotLowerableError(f"{inner.name} has no known rank")
             if not inner.shape.is_fully_defined():
                 self.guessed = f"{known_shape(inner.shape)} for {inner.shape}"
-            found.append(tf.TensorSpec(known_shape(inner.shape), inner.dtype))
-        return found
+            specs.append(tf.TensorSpec(known_shape(inner.shape), inner.dtype))
+        return specs
 
     def bound(self, arguments: Sequence[tf.Tensor], read: set[str]) -> dict[str, tf.Tensor]:
         """What replaces the cluster's placeholders in the new graph, by their names."""
-        found = {}
+        bound = {}
         for argument, inner in zip(arguments, self._arguments(read), strict=True):
-            found[inner.name] = argument
+            bound[inner.name] = argument
         for outer, inner in self._captures:
             if inner.op.name not in read:
                 continue
             if inner.dtype == tf.resource:
-                found[inner.name] = tf.identity(self._handles[inner.name])
+                bound[inner.name] = tf.identity(self._handles[inner.name])
             elif _constant(outer) is not None:
-                found[inner.name] = tf.constant(_constant(outer), inner.dtype)
-        return found
+                bound[inner.name] = tf.constant(_constant(outer), inner.dtype)
+        return bound
 
     def _arguments(self, read: set[str]) -> list[tf.Tensor]:
         return [

@@ -34,9 +34,9 @@ class XlaChecker:
     @classmethod
     def of(cls, xla_check: bool | None, strict: bool | None) -> XlaChecker:
         """From the arguments of a strategy; the environment determines those that are None."""
-        asked = os.environ.get(ENVIRONMENT, "1").strip().lower()
-        is_strict = asked == "strict" if strict is None else strict
-        is_on = is_strict or asked not in _OFF if xla_check is None else xla_check
+        setting = os.environ.get(ENVIRONMENT, "1").strip().lower()
+        is_strict = setting == "strict" if strict is None else strict
+        is_on = is_strict or setting not in _OFF if xla_check is None else xla_check
         return cls(is_on, is_strict)
 
     def look_at(self, cluster: Any, outer: Any, outputs: Sequence[tf.Tensor], device: str) -> None:

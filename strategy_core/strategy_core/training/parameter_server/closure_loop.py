@@ -150,19 +150,19 @@ class CoordinatorLoop:
 
     def _look(self) -> None:
         """Collect the available results in the order in which they arrived."""
-        found: list[_Result] = []
+        results: list[_Result] = []
         still: list[tuple[Any, int]] = []
         for value, scheduled_ns in self._under_way:
             if not private_tf.is_there(value):
                 still.append((value, scheduled_ns))
                 continue
             try:
-                found.append(_Result(scheduled_ns, value.fetch()))
+                results.append(_Result(scheduled_ns, value.fetch()))
             except Exception as error:  # raised once the steps before it are recorded
                 self._error = error
         self._under_way = still
-        self._done.extend(sorted(found, key=lambda result: result.answer.arrived_ns))
-        self._adapt(len(found))
+        self._done.extend(sorted(results, key=lambda result: result.answer.arrived_ns))
+        self._adapt(len(results))
 
     def _adapt(self, num_done: int) -> None:
         """Schedule as far ahead as the workers' pace requires until the next look, plus half of

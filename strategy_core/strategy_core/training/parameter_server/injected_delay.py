@@ -17,10 +17,10 @@ def delayed(tensors: Sequence[Any], delays_ms: Mapping[int, float]) -> list[Any]
         return list(tensors)
     length_us = [round(1e3 * delays_ms.get(i, 0.0)) for i in range(max(delays_ms) + 2)]
     worker = tf.distribute.coordinator.experimental_get_current_worker_index()
-    place = tf.minimum(tf.cast(worker, tf.int32), len(length_us) - 1)
+    index = tf.minimum(tf.cast(worker, tf.int32), len(length_us) - 1)
     present = tf.nest.flatten(list(tensors), expand_composites=True)
     with tf.control_dependencies(present):
-        length = tf.gather(tf.constant(length_us, tf.int64), place)
+        length = tf.gather(tf.constant(length_us, tf.int64), index)
         slept = tf.cond(length > 0, lambda: _sleep(length), lambda: tf.constant(0, tf.int64))
     with tf.control_dependencies([slept]):
         return tf.nest.map_structure(tf.identity, list(tensors), expand_composites=True)

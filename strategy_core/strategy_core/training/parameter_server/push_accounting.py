@@ -43,11 +43,11 @@ def answered(made: Sequence[tf.Operation]) -> list[tf.Operation]:
     """
     by_device: dict[str, list[tf.Operation]] = {}
     for op in made:
-        place = next(tensor.device for tensor in op.inputs if tensor.dtype == tf.resource)
-        by_device.setdefault(place, []).append(op)
+        device = next(tensor.device for tensor in op.inputs if tensor.dtype == tf.resource)
+        by_device.setdefault(device, []).append(op)
     done = []
-    for place, ops in by_device.items():
-        with tf.device(place), tf.control_dependencies(ops):
+    for device, ops in by_device.items():
+        with tf.device(device), tf.control_dependencies(ops):
             done.append(tf.no_op())
     return done
 

@@ -155,14 +155,14 @@ def _cut(gradient: Any, sizes: Sequence[int]) -> list[Any]:
         return [gradient]
     if not isinstance(gradient, tf.IndexedSlices):
         return list(tf.split(gradient, sizes, axis=0))
-    found, low = [], 0
+    parts, low = [], 0
     for size in sizes:
         inside = (gradient.indices >= low) & (gradient.indices < low + size)
         rows = tf.boolean_mask(gradient.values, inside)
         numbers = tf.boolean_mask(gradient.indices, inside) - low
-        found.append(tf.IndexedSlices(rows, numbers, tf.constant([size, *rows.shape[1:]])))
+        parts.append(tf.IndexedSlices(rows, numbers, tf.constant([size, *rows.shape[1:]])))
         low += size
-    return found
+    return parts
 
 
 def _partitioner(options: ParameterServerOptions, num_servers: int) -> Callable[..., list[int]]:
@@ -224,7 +224,7 @@ def _slots(
     """
     served = {variable.path.partition("/")[2]: variable for variable in parted.variables}
     names = {w.path.replace("/", "_"): [p.path for p in own] for w, own in _zipped(weights, parts)}
-    found = []
+    slots = []
     for variable in whole.variables:
         if variable.path.endswith("/learning_rate"):
             continue  # a setting of the run
@@ -238,8 +238,8 @@ def _slots(
                 advice="Set parameter_server.partitioner to none",
                 field="parameter_server.partitioner",
             )
-        found.append((variable, [served[key] for key in own]))
-    return found
+        slots.append((variable, [served[key] for key in own]))
+    return slots
 
 
 def _zipped(

@@ -78,5 +78,5 @@ def _row(
 
 def server_of(device: str) -> int | None:
     """Index of the parameter server of a device; None if the device is not on one."""
-    found = _SERVER.search(device)
-    return int(found[1]) if found else None
+    match = _SERVER.search(device)
+    return int(match[1]) if match else None

@@ -37,8 +37,8 @@ def addresses() -> set[str]:
 def added_pages() -> dict[str, Page]:
     """The pages by address; one that cannot be loaded says why in its place."""
     pages, errors = loaded("pages", Page)
-    found = pages | {name: _explained(name, error) for name, error in errors.items()}
-    return {name: page for name, page in found.items() if not _own(name).is_file()}
+    by_name = pages | {name: _explained(name, error) for name, error in errors.items()}
+    return {name: page for name, page in by_name.items() if not _own(name).is_file()}
 
 
 def source_of(address: str) -> Path | Callable[[], None]:

@@ -35,13 +35,13 @@ def uid_of(client: Address | None, server: Address | None) -> int | None:
     if client is None or server is None:
         return None
     try:
-        here, there = _number(client), _number(server)
-        family = socket.AF_INET if here.version == 4 else socket.AF_INET6
-        ends = _ENDS.pack(client[1], server[1], here.packed, there.packed)
-        asked = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED) + ends + _ANY
+        client_ip, there = _number(client), _number(server)
+        family = socket.AF_INET if client_ip.version == 4 else socket.AF_INET6
+        ends = _ENDS.pack(client[1], server[1], client_ip.packed, there.packed)
+        query = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED) + ends + _ANY
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
             kernel.settimeout(_ANSWER_WITHIN_S)
-            kernel.send(_HEADER.pack(_HEADER.size + len(asked), _BY_FAMILY, _REQUEST, 1, 0) + asked)
+            kernel.send(_HEADER.pack(_HEADER.size + len(query), _BY_FAMILY, _REQUEST, 1, 0) + query)
             answer = kernel.recv(4096)
         if _HEADER.unpack_from(answer)[1] != _BY_FAMILY or answer[_STATE_AT] != _ESTABLISHED:
             return None  # no such connection here, or it has ended
@@ -51,6 +51,6 @@ def uid_of(client: Address | None, server: Address | None) -> int | None:
 
 
 def _number(address: Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    found = ipaddress.ip_address(address[0].partition("%")[0])
+    ip = ipaddress.ip_address(address[0].partition("%")[0])
     # An IPv4 connection to a socket of both kinds is kept as one of IPv4.
-    return (found.version == 6 and found.ipv4_mapped) or found
+    return (ip.version == 6 and ip.ipv4_mapped) or ip

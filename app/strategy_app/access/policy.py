@@ -178,11 +178,11 @@ def bracketed(name: str) -> str:
 def _without_mapping(address: str) -> str:
     """An IPv4 address that arrived at an IPv6 socket (::ffff:192.0.2.7), as IPv4."""
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+    mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+    return str(mapped or ip)
 
 
 def _split(host: str) -> tuple[str, int | None]:

@@ -27,12 +27,12 @@ def traffic(
 
     Up to `num_labelled` of them have their numbers written on; more have a scale beside them.
     """
-    shown = [label(name, 24) for name in devices]
-    lines = [in_two_lines(name) for name in shown]
+    labels = [label(name, 24) for name in devices]
+    lines = [in_two_lines(name) for name in labels]
     sent = np.where(bytes_per_step > 0, bytes_per_step, np.nan)
     text = [[units.size(value) if value > 0 else "" for value in row] for row in bytes_per_step]
     top = max(float(bytes_per_step.max(initial=0)), 1.0)
-    row_px = TWO_LINES_PX if lines != shown else ONE_LINE_PX
+    row_px = TWO_LINES_PX if lines != labels else ONE_LINE_PX
     side = min(max(row_px * len(devices), 150), 620)
     label_px = CHARACTER_PX * max(len(part) for line in lines for part in line.split("<br>"))
     is_on_side = label_px > WIDTH_PX / len(lines)
@@ -42,8 +42,8 @@ def traffic(
     )
     chart.add_heatmap(
         z=sent,
-        x=shown,
-        y=shown,
+        x=labels,
+        y=labels,
         text=text,
         customdata=text,
         hovertemplate="%{y} to %{x}: %{customdata} a step<extra></extra>",
@@ -56,9 +56,9 @@ def traffic(
         ygap=2,
     )
     if len(devices) <= num_labelled:
-        _write_on(chart, shown, bytes_per_step / top, text)
-    last = len(shown) - 0.5
-    names = {"type": "category", "tickvals": shown, "ticktext": lines}
+        _write_on(chart, labels, bytes_per_step / top, text)
+    last = len(labels) - 0.5
+    names = {"type": "category", "tickvals": labels, "ticktext": lines}
     chart.update_yaxes(range=[last, -0.5], showgrid=False, **names)
     # Slanted names reach over each other's cells: upright, or on their side.
     chart.update_xaxes(range=[-0.5, last], autotickangles=[0, 90], **names)

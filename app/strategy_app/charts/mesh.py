@@ -91,8 +91,8 @@ def mesh(
     return chart
 
 
-def _corner(place: Sequence[int], shape: Sequence[int], above: float) -> tuple[float, float]:
-    x, y, z, core = place
+def _corner(coordinates: Sequence[int], shape: Sequence[int], above: float) -> tuple[float, float]:
+    x, y, z, core = coordinates
     _, y_size, _, per_chip = shape
     cell = 1 + above
     return x * (per_chip + _CHIP_GAP) + core, z * (y_size * cell + _CHIP_GAP) + y * cell

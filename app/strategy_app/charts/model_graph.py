@@ -147,8 +147,8 @@ def _add_titles(
     texts = []
     for block, total in zip(blocks, totals, strict=True):
         known = any(value_of(share, sizing) is not None for share in block.shares)
-        shown = (units.milliseconds(total) if sizing == "time" else units.size(total)) + " "
-        texts.append(f"{label(block.title, _TITLE)} <b>{shown if known else ''}</b>")
+        size_text = (units.milliseconds(total) if sizing == "time" else units.size(total)) + " "
+        texts.append(f"{label(block.title, _TITLE)} <b>{size_text if known else ''}</b>")
     chart.add_scatter(
         x=[spot.left for spot in spots],
         y=[spot.row - 0.42 for spot in spots],
@@ -172,10 +172,10 @@ def _add_arrows(
     spots: Sequence[_BlockPosition],
     names: Mapping[str, str],
 ) -> None:
-    shown = picture.moves[:MOST_ARROWS]
-    largest = max((move.bytes or 0.0 for move in shown), default=0.0)
+    moves = picture.moves[:MOST_ARROWS]
+    largest = max((move.bytes or 0.0 for move in moves), default=0.0)
     xs, ys, texts, positions, hovers = [], [], [], [], []
-    for move in shown:
+    for move in moves:
         curve = _curve_between(spots[move.source], spots[move.target])
         is_large = (move.bytes or 0.0) > 0.15 * largest
         # By magnitude, so that 8 bytes never look like megabytes.
@@ -279,9 +279,9 @@ def _cell_text(block: Block, share: Share, names: Mapping[str, str], num_steps: 
         unsized = f", {share.num_unsized} ops of unknown size" if share.num_unsized else ""
         lines.append(f"{units.size(share.output_bytes)} of outputs{unsized}")
     if len(block.layers) > 1:
-        shown = ", ".join(label(name, 40) for name in block.layers[:8])
+        layers = ", ".join(label(name, 40) for name in block.layers[:8])
         more = len(block.layers) - 8
-        lines.append(f"layers: {shown}" + (f" and {more} more" if more > 0 else ""))
+        lines.append(f"layers: {layers}" + (f" and {more} more" if more > 0 else ""))
         lines.append("a click unfolds them")
     return "<br>".join(lines)
 

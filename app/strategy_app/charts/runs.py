@@ -36,14 +36,14 @@ def together(
         band = envelope(at, values[known], max_points=POINTS, bridge=usual_distance(at))
         lines.append(band.median)
         side = sides[number : number + 1]
-        shown = label(name, 32) + (f" ({side})" if side else "")
+        name_of_line = label(name, 32) + (f" ({side})" if side else "")
         chart.add_scatter(
             x=band.x,
             y=band.median,
             mode="lines" if band.x.size > 1 else "markers",
-            name=shown,
+            name=name_of_line,
             line={"width": 2, **(_side_line(side) if side else _run_line(number - len(sides)))},
-            hovertemplate=f"{shown}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
+            hovertemplate=f"{name_of_line}, step %{{x:.0f}}: %{{y:.4~g}} {unit}<extra></extra>",
         )
     every = np.concatenate([line[np.isfinite(line)] for line in lines] or [np.empty(0)])
     if every.size:

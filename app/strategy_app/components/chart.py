@@ -46,9 +46,9 @@ def chart_view(
     """
 
     def clicked() -> None:
-        told = as_click((st.session_state.get(key) or {}).get("clicked"))
-        if on_click is not None and told is not None:
-            on_click(told)
+        click = as_click((st.session_state.get(key) or {}).get("clicked"))
+        if on_click is not None and click is not None:
+            on_click(click)
 
     height = figure.layout.height or USUAL_HEIGHT_PX
     result = _chart(
@@ -67,8 +67,8 @@ def chart_view(
     return as_click(getattr(result, "clicked", None))
 
 
-def as_click(told: Any) -> Click | None:
+def as_click(fields: Any) -> Click | None:
     """The click that a browser sent; None if it sent none."""
-    if not isinstance(told, dict) or type(told.get("curve")) is not int:
+    if not isinstance(fields, dict) or type(fields.get("curve")) is not int:
         return None
-    return Click(told["curve"], told.get("x"), told.get("customdata"))
+    return Click(fields["curve"], fields.get("x"), fields.get("customdata"))

@@ -33,8 +33,8 @@ class Moves(NamedTuple):
 
 def moves(key: str) -> Moves | None:
     """Return the last moves of the sliders with this key; known before the sliders are drawn."""
-    told = (st.session_state.get(key) or {}).get("moved") or {}
-    at, values = told.get("at"), told.get("ms")
+    moved = (st.session_state.get(key) or {}).get("moved") or {}
+    at, values = moved.get("at"), moved.get("ms")
     if not isinstance(at, int | float) or not isinstance(values, dict):
         return None
     known = {place: float(ms) for place, ms in values.items() if isinstance(ms, int | float)}

@@ -49,7 +49,7 @@ def live_view(run_id: str, *, can_kill: bool = False, is_over: bool = False) -> 
             "seriesColour": SERIES_COLOUR,
             "bandColour": GREY,
             "definitions": hover_texts() | TERMS,
-            "labels": {key: found.label for key, found in DEFINITIONS.items()},
+            "labels": {key: definition.label for key, definition in DEFINITIONS.items()},
         },
     )
     kill, step = (getattr(result, name, None) for name in ViewerRequest._fields)

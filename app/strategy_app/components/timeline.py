@@ -35,5 +35,5 @@ def timeline_view(run_id: str, *, has_spans: bool) -> int | None:
             "phaseColours": PHASE_COLOURS,
         },
     )
-    asked = getattr(result, "step", None)
-    return asked if type(asked) is int else None
+    step = getattr(result, "step", None)
+    return step if type(step) is int else None

@@ -54,9 +54,9 @@ class PendingDelays:
 
     def answered(self) -> None:
         """Drop the delays that the run has applied or rejected, unless changed since."""
-        asked, self.asked = self.asked, {}
+        sent, self.asked = self.asked, {}
         self.ms_by_place = {
-            place: ms for place, ms in self.ms_by_place.items() if asked.get(place) != ms
+            place: ms for place, ms in self.ms_by_place.items() if sent.get(place) != ms
         }
 
     def over(self, in_force: Mapping[Place, float], present: set[Place]) -> dict[Place, float]:

@@ -155,9 +155,9 @@ def _show_end(begun: TryingOut) -> None:
         _show_result(begun, begun.found)
 
 
-def _show_result(begun: TryingOut, found: Agreement) -> None:
-    st.markdown(f"**{as_markdown(found.sentence)}**")
-    st.html(_side_by_side(found, begun.tried.num_pairs))
+def _show_result(begun: TryingOut, agreement: Agreement) -> None:
+    st.markdown(f"**{as_markdown(agreement.sentence)}**")
+    st.html(_side_by_side(agreement, begun.tried.num_pairs))
     if begun.tried.predicted is not None:
         st.caption(as_markdown(f"{error_sentence(begun.tried.predicted)} {_INTERVALS}", 500))
     why = begun.tried.why_no_prediction
@@ -177,11 +177,11 @@ def _show_result(begun: TryingOut, found: Agreement) -> None:
     page_link("compare", "Open in Compare", query=query)
 
 
-def _side_by_side(found: Agreement, num_pairs: int) -> str:
+def _side_by_side(agreement: Agreement, num_pairs: int) -> str:
     """The prediction beside the measurement, narrow enough for the card of a finding."""
-    sides = {f"Measured, {num_pairs} runs each": found.measured}
-    if found.predicted is not None:
-        sides = {"Predicted": found.predicted} | sides
+    sides = {f"Measured, {num_pairs} runs each": agreement.measured}
+    if agreement.predicted is not None:
+        sides = {"Predicted": agreement.predicted} | sides
     rows = [
         ("Without the change", *(units.milliseconds(each.without_ms) for each in sides.values())),
         ("With it", *(units.milliseconds(each.with_ms) for each in sides.values())),

@@ -59,11 +59,11 @@ def watch_page(run_id: str) -> None:
     cause = st.container(key="cause_so_far")
     own = handle if active is handle else None
     is_over = live.status.is_over and active is None
-    asked = live_view(run_id, can_kill=own is not None, is_over=is_over)
-    if asked.kill is not None and own is not None:
-        own.kill_process(asked.kill)
-    if asked.step is not None:
-        open_step("timeline", run_id, asked.step)
+    request = live_view(run_id, can_kill=own is not None, is_over=is_over)
+    if request.kill is not None and own is not None:
+        own.kill_process(request.kill)
+    if request.step is not None:
+        open_step("timeline", run_id, request.step)
     with cause:  # after the live view, which does not wait for it
         show_cause_so_far(live.folder, is_over=is_over)
     every_s = LOOK_EVERY_ENDED_S if is_over else LOOK_EVERY_S

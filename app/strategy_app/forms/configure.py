@@ -48,8 +48,8 @@ def configure_page() -> None:
         show_head("lab")
     note = head.container(key="form_note")
     field_errors.below("")
-    found = inventory or state.HOST_ONLY
-    strategy = choose_strategy(found)
+    devices = inventory or state.HOST_ONLY
+    strategy = choose_strategy(devices)
     row = strategy_catalog.row(strategy)
     field_errors.below("strategy")
     place_of_layout = st.container()
@@ -60,7 +60,7 @@ def configure_page() -> None:
         document["parameter_server"] = pick_partition(
             strategy, field_errors, key="partition", bound=True
         )
-        document |= pick_devices(found, strategy, key="devices", bound=True)
+        document |= pick_devices(devices, strategy, key="devices", bound=True)
         field_errors.below("devices")
         field_errors.below("gpu_memory_mb")
         document |= pick_workload(field_errors) | {"strategy": strategy}
@@ -215,9 +215,11 @@ def _checked(document: dict[str, Any], field_errors: FieldErrors) -> CheckedSpec
         return None
 
 
-def launch(asked: RunSpec | CheckedSpec, checkpoint: Path | None = None) -> None:
+def launch(request: RunSpec | CheckedSpec, checkpoint: Path | None = None) -> None:
     """Start a run under a new name and go over to watching it; raises LabError."""
-    checked = asked if isinstance(asked, CheckedSpec) else CheckedSpec(asked, knows_devices=False)
+    checked = (
+        request if isinstance(request, CheckedSpec) else CheckedSpec(request, knows_devices=False)
+    )
     # The page offers delays while a run goes on.
     spec = checked.spec.model_copy(update={"live_delays": True})
     trusted_paths.require(spec)

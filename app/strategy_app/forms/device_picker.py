@@ -91,7 +91,7 @@ def _pick_count(
     row = strategy_catalog.row(strategy)
     single, is_tpu = row.has_one_replica, row.has_cores
     usual = gpus if kind == "gpu" else EMULATED_CORES if is_tpu else DEFAULT_CPUS
-    found = (
+    available = (
         f"{gpus} found; more logical GPUs share them."
         if kind == "gpu"
         else "They share this machine's cores."
@@ -104,7 +104,7 @@ def _pick_count(
         step=1,
         disabled=single,
         key=f"{key}_{'one' if single else 'cores' if is_tpu else 'many'}_{kind}",
-        help=f"{'One emulates each TPU core.' if is_tpu else 'One replica each.'} {found}",
+        help=f"{'One emulates each TPU core.' if is_tpu else 'One replica each.'} {available}",
         bind="query-params" if bound and not single else None,
     )
     if single:

@@ -34,15 +34,15 @@ class FieldErrors:
         field = error.field if isinstance(error, SpecError) else ""
         path = field.split(".")
         candidates = [".".join(path[:end]) for end in range(len(path), 0, -1)]
-        found = next((self._places[name] for name in candidates if name in self._places), None)
-        place = found or self._places.get("") or st.container()
+        own = next((self._places[name] for name in candidates if name in self._places), None)
+        container = own or self._places.get("") or st.container()
         if isinstance(error, SpecError) and error.offers is not None and field in self._keys:
             key = self._keys[field]
             # Above the message, which may reach below the window.
-            place.button(
+            container.button(
                 f"Use {error.offers}", key=f"use_{key}", on_click=_use, args=(key, error.offers)
             )
-        place.error(as_markdown(error))
+        container.error(as_markdown(error))
 
 
 def _use(key: str, value: int) -> None:

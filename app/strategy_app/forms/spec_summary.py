@@ -26,16 +26,16 @@ WHERE_SET = (
 def requested_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a spec by readable name: `network delay ms` -> 5.0."""
     usual, flat = flatten(RunSpec().to_json()), flatten(spec)
-    told = {
+    fields = {
         name: spec[name]
         for name in ALWAYS
         if spec.get(name) is not None and (name, spec[name]) not in UNSAID
     }
     if "steps" in spec:
-        told["steps"] = spec["steps"] or "until stopped"
-    told |= {
+        fields["steps"] = spec["steps"] or "until stopped"
+    fields |= {
         path: value
         for path, value in flat.items()
         if path in usual and value != usual[path] and path.startswith(WHERE_SET)
     }
-    return {path.replace(".", " ").replace("_", " "): value for path, value in told.items()}
+    return {path.replace(".", " ").replace("_", " "): value for path, value in fields.items()}

@@ -18,8 +18,8 @@ def choose_strategy(inventory: Inventory) -> str:
     """Draw the cards; the name of the chosen strategy."""
     rows = offers(inventory)
     names = {offer.row.name for offer in rows if offer.available}
-    asked = st.session_state.get(CHOSEN) or st.query_params.get(CHOSEN)
-    chosen: str = asked if asked in names else DEFAULT
+    wanted = st.session_state.get(CHOSEN) or st.query_params.get(CHOSEN)
+    chosen: str = wanted if wanted in names else DEFAULT
     st.session_state[CHOSEN] = chosen
     # Strategies that can run here come first.
     rows = sorted(rows, key=lambda offer: not offer.available)

@@ -114,11 +114,11 @@ def _assigned(
 ) -> list[tuple[meshes.Coordinates, int, int]]:
     """Each core of a host in ordinal order with the box of its replica and its place in it."""
     tiles = [size // part for size, part in zip(shape, box, strict=True)]
-    found = []
+    assigned = []
     for at in coordinates:
         replica = core = 0
-        for place, part, tile in zip(at, box, tiles, strict=True):
-            replica = replica * tile + place // part
-            core = core * part + place % part
-        found.append((at, replica, core))
-    return found
+        for index, part, tile in zip(at, box, tiles, strict=True):
+            replica = replica * tile + index // part
+            core = core * part + index % part
+        assigned.append((at, replica, core))
+    return assigned

@@ -89,11 +89,11 @@ def whole_numbers(folder: Path) -> dict[str, Any] | None:
     """The numbers of `headline_segment`, over all its steps; None if the run cannot be read."""
     try:
         profile = strategy_profiles.load(folder)
-        told = headline_segment(profile)
-        if told is None:  # no later event brings the numbers
+        segment = headline_segment(profile)
+        if segment is None:  # no later event brings the numbers
             none = (KeyNumber(key, None, MISSING, NO_STEP, None) for key in KEYS)
             return _message("all", none, unanswered(0, NO_STEP), None)
-        facts = gather_facts(profile, told)
+        facts = gather_facts(profile, segment)
         text = "".join(headline(profile, facts))
         return _message("all", key_numbers(facts), facts.stragglers, text)
     except (LabError, OSError, ValueError):
@@ -128,10 +128,10 @@ class LiveNumbers:
                 self._epoch_began_ns = self._epoch_began_ns or _end_ns(step)
         return own, changed
 
-    def take(self, told: WrittenEvent) -> None:
+    def take(self, written: WrittenEvent) -> None:
         """Note what an event that is no step says of the steps."""
-        event = told.event
-        if isinstance(event, SegmentOpened) and not told.worker:
+        event = written.event
+        if isinstance(event, SegmentOpened) and not written.worker:
             self._segment, self._whole, self._capture = event, None, None
             self._epoch_began_ns = self._epoch_end = None
             self._known_segments.add(event.segment)
@@ -139,17 +139,17 @@ class LiveNumbers:
             self._known(event.first_step).is_traced = True
         elif isinstance(event, Retraced):
             self._known(event.step).is_traced = True
-        elif isinstance(event, EpochEnded) and not told.worker:
+        elif isinstance(event, EpochEnded) and not written.worker:
             ended_ns = _end_ns(event)
             epoch_ms = (ended_ns - (self._epoch_began_ns or ended_ns)) / 1e6
             self._epoch_began_ns = ended_ns
             is_known = 0 < event.wall_ms <= epoch_ms  # else the clock was set meanwhile
             self._epoch_end = (event, event.wall_ms / epoch_ms) if is_known else None
 
-    def captured(self, found: Communication) -> None:
+    def captured(self, measured: Communication) -> None:
         """Note what the collectives of a capture window did."""
-        if self._segment is not None and found.segment == self._segment.segment:
-            self._capture = found
+        if self._segment is not None and measured.segment == self._segment.segment:
+            self._capture = measured
 
     def settle(self, whole: dict[str, Any] | None) -> None:
         """The run is over: the numbers are `whole` from now on, until it goes on."""
@@ -213,8 +213,8 @@ class LiveNumbers:
         return self._steps[number]
 
     def _newest(self, count: int) -> list[_Step]:
-        told = [step for step in self._steps.values() if step.event is not None]
-        return told[-count:]
+        done = [step for step in self._steps.values() if step.event is not None]
+        return done[-count:]
 
     def _times(self) -> StepTimes:
         steps = self._newest(TIMED)
@@ -273,23 +273,23 @@ class LiveNumbers:
     def _replicas(self, step: _Step) -> dict[int, tuple[int, float, float, float]]:
         """Return `(worker, wait, own work, step length)` by replica, with times in ms."""
         wall_ms = step.event.wall_ms if step.event else 0.0
-        found = {}
+        rows = {}
         for worker, phases in step.phases.items():
             first = first_replica(worker, len(phases or ()), self._segment)
             for local, parts in enumerate(phases or ()):
                 replica = first + local
                 process = worker_of(self._segment, replica) if self._segment else worker
-                found[replica] = (process, parts[_WAIT], parts[_COMPUTE] + parts[_DELAY], wall_ms)
-        return found
+                rows[replica] = (process, parts[_WAIT], parts[_COMPUTE] + parts[_DELAY], wall_ms)
+        return rows
 
 
 def _message(
     of: str, numbers: Iterable[KeyNumber], late: Stragglers, text: str | None
 ) -> dict[str, Any]:
     """Each number as value, unit and note, with the replica to point out and the headline."""
-    shown = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
+    texts = {item.key: (*item.text.partition(" ")[::2], item.note) for item in numbers}
     late_replica = late.straggler.replica if late.straggler else None
-    return {"of": of, "headline": text, "slowest": late_replica, "numbers": shown}
+    return {"of": of, "headline": text, "slowest": late_replica, "numbers": texts}
 
 
 def _end_ns(what: StepDone | EpochEnded) -> int:

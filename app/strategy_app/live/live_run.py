@@ -208,10 +208,10 @@ class LiveRun:
         # Compared after reading: what was read before another run began is still of this one.
         if (every or self._is_status_due()) and self._find_replaced():
             return False
-        for told in every:
-            self._take(told)
+        for written in every:
+            self._take(written)
         self._newest_ns = every[-1].event.at_ns if every else self._newest_ns
-        is_news = any(not isinstance(told.event, (StepDone, *FREQUENT)) for told in every)
+        is_news = any(not isinstance(written.event, (StepDone, *FREQUENT)) for written in every)
         is_news |= bool(every) and self.doing is ActivityState.BETWEEN_EPOCHS
         if self._refresh_status(force=is_news) or every:
             self._num_changes += 1
@@ -253,22 +253,22 @@ class LiveRun:
         A cursor from too long ago, of another run or malformed gets everything again
         (`"reset": true`).
         """
-        shown, now_ns = self._shown, time.time_ns()
-        rows_seen, news_seen, group_seen = _parse_cursor(cursor, shown.key)
-        rows = self._rows.since(rows_seen, shown.num_rows)
-        reset = rows is None or news_seen > shown.num_news
+        current, now_ns = self._shown, time.time_ns()
+        rows_seen, news_seen, group_seen = _parse_cursor(cursor, current.key)
+        rows = self._rows.since(rows_seen, current.num_rows)
+        reset = rows is None or news_seen > current.num_news
         if reset or rows is None:
-            rows, news_seen, group_seen = self._rows.kept(shown.num_rows), 0, -1
-        news = self._news[news_seen : shown.num_news]
-        group = "null" if group_seen == shown.group_version else shown.group
-        after = f"{shown.key}-{shown.num_rows}-{shown.num_news}-{shown.group_version}"
+            rows, news_seen, group_seen = self._rows.kept(current.num_rows), 0, -1
+        news = self._news[news_seen : current.num_news]
+        group = "null" if group_seen == current.group_version else current.group
+        after = f"{current.key}-{current.num_rows}-{current.num_news}-{current.group_version}"
         text = (
             f'{{"cursor":"{after}","reset":{dumps(reset)},'
-            f'"status":{dumps(plain(_status_now(shown, now_ns)))},'
-            f'"resources":{shown.resources},"served":{shown.served},'
-            f'"group":{group},"numbers":{shown.numbers},'
-            f'"behind_ms":{dumps(shown.behind_ms)},'
-            f'"steps":[{",".join(rows)}],"ahead":[{shown.ahead}],"news":[{",".join(news)}]}}'
+            f'"status":{dumps(plain(_status_now(current, now_ns)))},'
+            f'"resources":{current.resources},"served":{current.served},'
+            f'"group":{group},"numbers":{current.numbers},'
+            f'"behind_ms":{dumps(current.behind_ms)},'
+            f'"steps":[{",".join(rows)}],"ahead":[{current.ahead}],"news":[{",".join(news)}]}}'
         )
         return text, after
 
@@ -297,32 +297,32 @@ class LiveRun:
 
     def _find_replaced(self) -> bool:
         if not self._is_replaced:
-            found = identity_of(self.folder)
+            identity = identity_of(self.folder)
             if self.identity is None:
-                self.identity = found
-            self._is_replaced = found != self.identity or not self.folder.is_dir()
+                self.identity = identity
+            self._is_replaced = identity != self.identity or not self.folder.is_dir()
         return self._is_replaced
 
     def _is_status_due(self) -> bool:
         return self._clock() - self._status_at >= STATUS_EVERY_S
 
-    def _take(self, told: WrittenEvent) -> None:
-        event = told.event
-        self._activity.take(told)
+    def _take(self, written: WrittenEvent) -> None:
+        event = written.event
+        self._activity.take(written)
         if self._origin_ns is None:
             self._origin_ns = event.at_ns
         if isinstance(event, StepDone):
-            self._rows.add(told.worker or 0, event, self._since_start_ms(event.start_ns))
+            self._rows.add(written.worker or 0, event, self._since_start_ms(event.start_ns))
             self.last_step = event.step
-            self._group.note_time(told)
+            self._group.note_time(written)
             return
-        self._group.take(told)
-        if not told.worker and (clock := SetClock.of(event)) is not None:
+        self._group.take(written)
+        if not written.worker and (clock := SetClock.of(event)) is not None:
             self._set_clock(clock)
-        self._live_steps.take(told)
-        self._numbers.take(told)
+        self._live_steps.take(written)
+        self._numbers.take(written)
         if event.kind in TOLD and len(self._news) < MAX_NEWS + self._num_epoch_ends:
-            self._append_news(told)
+            self._append_news(written)
 
     def _set_clock(self, clock: SetClock) -> None:
         """Count on by the clock of the run's beginning. All viewers start over: they have steps by
@@ -331,12 +331,12 @@ class LiveRun:
         self._clocks_ahead_ns += clock.jump_ns
         self._num_clocks_set += 1
 
-    def _append_news(self, told: WrittenEvent) -> None:
+    def _append_news(self, written: WrittenEvent) -> None:
         """Append an event to the news, with what it means."""
-        event, document = told.event, told.to_json()
+        event, document = written.event, written.to_json()
         news = {name: document.get(name) for name in TOLD[event.kind]}
         if isinstance(event, SegmentOpened):
-            if told.worker:
+            if written.worker:
                 return  # every worker opens it; the first one's word is enough
             news["size"] = event.size
             news["workers"] = [worker_of(event, number) for number in range(event.num_replicas)]
@@ -345,12 +345,12 @@ class LiveRun:
             news["is_of_lab"] = event.is_of_lab
             self.segments.append(event)
         elif isinstance(event, EpochEnded):
-            if told.worker or self._num_epoch_ends >= MAX_EPOCH_ENDS:
+            if written.worker or self._num_epoch_ends >= MAX_EPOCH_ENDS:
                 return  # the worker that the steps are of is enough
             self._num_epoch_ends += 1
             news |= {"text": describe_end(event), "begin_ms": self._since_start_ms(event.start_ns)}
         elif isinstance(event, WindowCaptured):
-            news |= self._summary(told, event)
+            news |= self._summary(written, event)
         elif isinstance(event, Exited):
             news["is_consequence"] = event.is_consequence
         elif isinstance(event, Launched):
@@ -383,22 +383,22 @@ class LiveRun:
 
     def _encode_numbers(self) -> None:
         self._numbers_at, self._are_numbers_stale = self._clock(), False
-        told = self._numbers.message(self._group.titles, self._group.served.walls_ms())
-        self._numbers_text = dumps(plain(told))
+        message = self._numbers.message(self._group.titles, self._group.served.walls_ms())
+        self._numbers_text = dumps(plain(message))
 
-    def _summary(self, told: WrittenEvent, window: WindowCaptured) -> dict[str, Any]:
+    def _summary(self, written: WrittenEvent, window: WindowCaptured) -> dict[str, Any]:
         """Breakdown and traffic of a capture window, or why it has none."""
         if window.error:
             return {}
         try:
-            folder = worker_folder(self.folder, told.worker or 0, told.generation or 0).path
-            found = summarise_window(
+            folder = worker_folder(self.folder, written.worker or 0, written.generation or 0).path
+            summary = summarise_window(
                 folder / window.folder, window.segment, self._live_steps.complete
             )
         except (OSError, ValueError, KeyError) as error:
             return {"error": f"Its tables cannot be read ({type(error).__name__})."}
-        self._numbers.captured(found.communication)
-        return found.to_json()
+        self._numbers.captured(summary.communication)
+        return summary.to_json()
 
     def _refresh_status(self, *, force: bool) -> bool:
         if not force and not self._is_status_due():
@@ -435,8 +435,8 @@ class LiveRun:
         spec = self.applied_spec or {}
         workload = spec.get("workload")
         title = workload_title(workload) if workload else None
-        asked = {"steps": spec.get("steps"), "workload": title}
-        return {"state": self.status.state, "message": self.status.message} | asked
+        requested = {"steps": spec.get("steps"), "workload": title}
+        return {"state": self.status.state, "message": self.status.message} | requested
 
     def _doing_told(self, doing: ActivityState) -> dict[str, Any]:
         """The state of a run that is not over."""
@@ -459,14 +459,14 @@ class LiveRun:
         return round((at_ns - self._clocks_ahead_ns - (self._origin_ns or at_ns)) / 1e6, 3)
 
 
-def _status_now(shown: _Shown, now_ns: int) -> dict[str, Any]:
+def _status_now(current: _Shown, now_ns: int) -> dict[str, Any]:
     """The status, with how long what the run does has lasted."""
-    doing = shown.doing and {
-        **shown.doing,
-        "for_ms": _age_ms(shown.doing_since_ns, now_ns),
-        "step_age_ms": _age_ms(shown.last_step_ns, now_ns),
+    doing = current.doing and {
+        **current.doing,
+        "for_ms": _age_ms(current.doing_since_ns, now_ns),
+        "step_age_ms": _age_ms(current.last_step_ns, now_ns),
     }
-    return {**shown.status, "doing": doing}
+    return {**current.status, "doing": doing}
 
 
 def _age_ms(since_ns: int | None, now_ns: int) -> float | None:

@@ -33,15 +33,15 @@ class ProcessView:
         self._loss: Loss | None = None
         self._text: str | None = None
 
-    def take(self, told: WrittenEvent) -> None:
+    def take(self, written: WrittenEvent) -> None:
         """Update a process from an event."""
-        self.note_time(told)
-        event = told.event
-        if self.resources.take(told):
+        self.note_time(written)
+        event = written.event
+        if self.resources.take(written):
             return
         if isinstance(event, ClosureDone):
             self.served.take(event, self._segment)
-        elif self.history.take(event, told.worker, told.generation):
+        elif self.history.take(event, written.worker, written.generation):
             if isinstance(event, Launched):
                 self.resources.forget(event.worker)  # that was the process before it
             elif isinstance(event, SegmentOpened):
@@ -52,10 +52,10 @@ class ProcessView:
             self.version += 1
             self._text = None
 
-    def note_time(self, told: WrittenEvent) -> None:
+    def note_time(self, written: WrittenEvent) -> None:
         """Note when a process wrote something, be it a step."""
-        if told.worker is not None and told.generation is not None:
-            self.history.wrote(told.worker, told.generation, told.event.at_ns)
+        if written.worker is not None and written.generation is not None:
+            self.history.wrote(written.worker, written.generation, written.event.at_ns)
 
     @property
     def titles(self) -> dict[int, str]:
@@ -95,9 +95,9 @@ class ProcessView:
 
     def _story(self, current: list[Process]) -> list[str]:
         """Sentences on the last lost process: what followed, and its restart if it is back."""
-        found = find_loss(current, self._segment)
-        if found is not None:
-            return found.sentences
+        lost = find_loss(current, self._segment)
+        if lost is not None:
+            return lost.sentences
         if self._loss is None:
             return []
         back = [

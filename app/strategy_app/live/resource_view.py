@@ -29,14 +29,14 @@ class ResourceView:
         self._machines: dict[int, ResourcesSampled] = {}
         """By the lowest number of a process on the machine: each has one launcher."""
 
-    def take(self, told: WrittenEvent) -> bool:
+    def take(self, written: WrittenEvent) -> bool:
         """Update from an event. Returns whether it was a sample."""
-        event, worker = told.event, str(told.worker)
+        event, worker = written.event, str(written.worker)
         match event:
             case ResourcesSampled():
                 self._take_sample(event)
             case MemorySampled():
-                if event.source == _RESIDENT and told.worker is not None:
+                if event.source == _RESIDENT and written.worker is not None:
                     self._memory[worker] = event.bytes_in_use
             case LinkBytes():
                 if event.reason is None:

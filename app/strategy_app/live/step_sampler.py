@@ -37,12 +37,12 @@ class StepSampler:
         self._at_s = now_s
         most = max(int(self._left * part), FEWEST if part < 1.0 else 2 * NEWEST)
         lines = data.splitlines(keepends=True)
-        steps = [place for place, line in enumerate(lines) if line.startswith(_STEP)]
+        steps = [index for index, line in enumerate(lines) if line.startswith(_STEP)]
         dropped = _left_out(lines, steps, most)
         self._left = max(0.0, self._left - (len(steps) - len(dropped)))
         if not dropped:
             return data
-        return b"".join(line for place, line in enumerate(lines) if place not in dropped)
+        return b"".join(line for index, line in enumerate(lines) if index not in dropped)
 
 
 def _left_out(lines: list[bytes], steps: list[int], most: int) -> set[int]:
@@ -57,7 +57,7 @@ def _left_out(lines: list[bytes], steps: list[int], most: int) -> set[int]:
     stride = 2
     while len(older) > (most - num_newest) * stride:
         stride *= 2
-    return {place for place in older if not _is_taken(lines[place], stride)}
+    return {index for index in older if not _is_taken(lines[index], stride)}
 
 
 def _is_taken(line: bytes, stride: int) -> bool:

@@ -44,9 +44,9 @@ def choose() -> list[Key]:
     """The controls: program, strategy, replicas, editor; a second key where two are compared."""
     items = {item.name: item for item in course.demonstrations()}
     rows = {row.name: row for row in strategy_catalog.rows() if row.runs_in != "several"}
-    asked = st.query_params.get("demo")
-    if asked in items and asked != st.session_state.get("demo_shown"):
-        st.session_state["demo"] = asked  # a link wins over the last choice
+    wanted = st.query_params.get("demo")
+    if wanted in items and wanted != st.session_state.get("demo_shown"):
+        st.session_state["demo"] = wanted  # a link wins over the last choice
     name = st.selectbox(
         "Demonstration",
         list(items),
@@ -179,8 +179,8 @@ def show_course(controls: DeltaGenerator) -> None:
             st.link_button(link.title, link.address, help=link.help)
     if len(keys) > 1:
         st.html(LAYOUT_OF_TWO)
-    for place, key in zip(st.columns(len(keys)), keys, strict=True):
-        with place:
+    for column, key in zip(st.columns(len(keys)), keys, strict=True):
+        with column:
             if len(keys) > 1:
                 with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                     st.markdown(f"**{strategy_catalog.row(key[1]).title}**", width="content")
@@ -195,8 +195,8 @@ def first_step(key: Key) -> int:
     """
     opened: dict[Key, int] = st.session_state.setdefault("context_steps", {})
     if key not in opened:
-        asked = st.query_params.get("step", "1") if not opened else "1"
-        opened[key] = whole_or_none(asked) or 1
+        wanted = st.query_params.get("step", "1") if not opened else "1"
+        opened[key] = whole_or_none(wanted) or 1
         for oldest in list(opened)[:-KEPT]:
             del opened[oldest]
     return opened[key]

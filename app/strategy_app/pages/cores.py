@@ -43,10 +43,10 @@ def page() -> None:
 def show(opened: OpenRun, segment: SegmentOpened) -> None:
     answer = answer_of(opened, cores, segment.segment)
     show_beginning(answer)
-    found = opened.ask(cores_of, segment)
-    if found.expansion:
+    measured = opened.ask(cores_of, segment)
+    if measured.expansion:
         st.header("The mesh of cores")
-        show_mesh(found, found.expansion.topology, opened.ask(_links, segment))
+        show_mesh(measured, measured.expansion.topology, opened.ask(_links, segment))
     show_parts(answer.parts, is_whole=not answer.sentence)
     if answer.sentence:
         show_on_tpu(opened.ask(tpu_check, segment))
@@ -56,16 +56,16 @@ def _links(profile: Profile, segment: SegmentOpened) -> MeshLinks:
     return mesh_links(profile, segment, cores_of(profile, segment))
 
 
-def show_mesh(found: Cores, topology: Sequence[int], links: MeshLinks) -> None:
+def show_mesh(measured: Cores, topology: Sequence[int], links: MeshLinks) -> None:
     """The mesh with its links."""
-    short = short_names(item.device for item in found.cores)
+    short = short_names(item.device for item in measured.cores)
     places = [
         CorePlace(
             item.coordinates,
             item.replica,
             (f"replica {item.replica}", f"core {item.core}", label(short[item.device])),
         )
-        for item in found.cores
+        for item in measured.cores
         if item.coordinates
     ]
     with st.container(key="mesh"):

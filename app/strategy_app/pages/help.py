@@ -36,13 +36,13 @@ def _show_installation() -> None:
     if st.button("Check this installation", key="check_installation"):
         with st.spinner("Importing TensorFlow in a process of its own …"):
             st.session_state[_CHECKS] = list(examine(state.lab().runs))
-    found: list[Check] | None = st.session_state.get(_CHECKS)
-    if found is None:
+    checks: list[Check] | None = st.session_state.get(_CHECKS)
+    if checks is None:
         st.caption("The same as `strategy-lab doctor`. It takes some seconds.")
         return
     show_table(
         "installation",
-        sorted(found, key=lambda check: ("broken", "missing", "ok").index(check.state)),
+        sorted(checks, key=lambda check: ("broken", "missing", "ok").index(check.state)),
         {
             "title": text("What", lambda check: check.title),
             "state": text("State", lambda check: check.state),
@@ -58,14 +58,14 @@ def _show_glossary() -> None:
     words += [
         (f"{item.label}, {item.unit}".strip(", "), item.text) for item in DEFINITIONS.values()
     ]
-    asked = st.text_input("Find", key="search_glossary", placeholder="A word or a figure")
-    found = [item for item in words if asked.casefold() in " ".join(item).casefold()]
-    if not found:
-        st.markdown(f"No word or figure matches {as_markdown(asked, 80)}.")
+    sought = st.text_input("Find", key="search_glossary", placeholder="A word or a figure")
+    hits = [item for item in words if sought.casefold() in " ".join(item).casefold()]
+    if not hits:
+        st.markdown(f"No word or figure matches {as_markdown(sought, 80)}.")
         return
     st.html(
         "<dl class='glossary'>"
-        + "".join(f"<dt>{as_html(word)}</dt><dd>{as_html(told)}</dd>" for word, told in found)
+        + "".join(f"<dt>{as_html(word)}</dt><dd>{as_html(meaning)}</dd>" for word, meaning in hits)
         + "</dl>"
     )
 

@@ -70,11 +70,11 @@ def page() -> None:
 
 def _show_list(runs: list[RunEntry]) -> None:
     """The list with its filter. One selected row chooses a run, several draw them together."""
-    found, group = pick_runs(runs)
-    if not found:
+    chosen, group = pick_runs(runs)
+    if not chosen:
         st.markdown(f"None of {units.counted(len(runs), 'run')} matches. Remove a word or a tag.")
         return
-    selected = show_runs(found, group)
+    selected = show_runs(chosen, group)
     if len(selected) == 1:
         _choose(selected[0])
     elif selected:

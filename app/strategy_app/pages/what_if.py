@@ -57,11 +57,11 @@ def _show(opened: OpenRun, segment: SegmentOpened) -> None:
         empty("This run allows no replay.", reason, page=page, link=link)
         _show_tries(opened, segment.segment)
         return
-    found = opened.ask(usual_what_ifs, segment.segment)
+    usual = opened.ask(usual_what_ifs, segment.segment)
     base = opened.ask(_base, segment.segment)
-    show_answer(predictions(base, found, opened.ask(_median_ms, segment.segment)))
+    show_answer(predictions(base, usual, opened.ask(_median_ms, segment.segment)))
     texts = opened.ask(_usual_texts, segment.segment)
-    titles = [item.edits[0] for item in found]
+    titles = [item.edits[0] for item in usual]
     known = {each: texts[each] for each in titles}
     show_predicted_links(opened, segment.segment, known, "Timeline of a step")
     show_own(opened, segment.segment)
@@ -100,11 +100,11 @@ def _slowdowns(profile: Profile, segment: int) -> Slowdowns:
     return slowdowns(replays(profile, segment))
 
 
-def _show_expected(found: WhatIf | None, why: str | None) -> None:
-    if found is None:
+def _show_expected(predicted: WhatIf | None, why: str | None) -> None:
+    if predicted is None:
         st.caption(as_markdown(f"No prediction. {why}", 300))
         return
-    show_predicted(found)
+    show_predicted(predicted)
 
 
 def _expected(profile: Profile, segment: int, title: str) -> tuple[WhatIf | None, str | None]:
@@ -130,11 +130,11 @@ def _known_changes(profile: Profile, segment: int) -> dict[str, dict[str, Any]]:
     edits = [item.edits for item in findings(facts_of(profile, segment))]
     edits += other_algorithms(opened)
     edits.append({"xla": not opened.spec.get("xla")})
-    found = {}
+    by_title = {}
     for changes in filter(is_about_a_step, edits):
         with contextlib.suppress(LabError):  # it cannot be made of this run
-            found[plain(change_title(profile, segment, changes))] = changes
-    return found
+            by_title[plain(change_title(profile, segment, changes))] = changes
+    return by_title
 
 
 page()

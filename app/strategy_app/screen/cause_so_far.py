@@ -39,8 +39,8 @@ def _show(path: Path, *, is_over: bool) -> None:
     except LabError:
         return  # the page says so
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
-    shares, found = _known(opened, segment.segment) if segment else (None, None)
-    if shares is None and found is None:
+    shares, finding = _known(opened, segment.segment) if segment else (None, None)
+    if shares is None and finding is None:
         st.caption("" if is_over else UNKNOWN)
         return
     left, right = st.columns(2)
@@ -48,13 +48,13 @@ def _show(path: Path, *, is_over: bool) -> None:
         with left:
             st.markdown("**Where the loop's time goes**", help=shares.definition)
             show_shares(shares)
-    if found is not None:
+    if finding is not None:
         with right if shares else left:
-            cost = f", {found.cost.share_text}" if found.cost else ""
+            cost = f", {finding.cost.share_text}" if finding.cost else ""
             st.markdown(f"**{'What to do' if is_over else 'So far'}**{cost}")
-            said = "" if is_over else f"{found.sentence} "  # the headline says it of a whole run
+            said = "" if is_over else f"{finding.sentence} "  # the headline says it of a whole run
             st.html(
-                f'<div style="font-size:.9rem">{part_as_html(f"{said}Try: {found.advice}")}</div>'
+                f'<div style="font-size:.9rem">{part_as_html(f"{said}Try: {finding.advice}")}</div>'
             )
 
 
@@ -65,6 +65,6 @@ def newest_segment(profile: Profile) -> SegmentOpened | None:
 def _known(opened: OpenRun, segment: int) -> tuple[Shares | None, Finding | None]:
     """What fills the loop of a segment, and its first cause."""
     parts = answer_of(opened, loop, segment).parts
-    found = findings(opened.ask(facts_of, segment))
+    ordered = findings(opened.ask(facts_of, segment))
     shares = next((part for part in parts if isinstance(part, Shares)), None)
-    return shares, found[0] if found else None
+    return shares, ordered[0] if ordered else None

@@ -42,13 +42,15 @@ def show_several(runs: list[RunEntry], a: Side, b: Side) -> None:
         return
     sides = "AB" if b.opened is not a.opened else "A"
     others = (b.opened, *chosen) if b.opened is not a.opened else chosen
-    found = a.opened.ask(_compare_with, tuple((str(run.profile.path), run.stamp) for run in others))
+    compared = a.opened.ask(
+        _compare_with, tuple((str(run.profile.path), run.stamp) for run in others)
+    )
     every: dict[str, OpenRun] = {run.profile.path.name: run for run in (a.opened, *others)}
     titles = [
         f"{plain(name, 40)} ({side})" if side else plain(name, 40)
         for name, side in zip_longest(every, sides, fillvalue="")
     ]
-    answer = against_first(found, titles)
+    answer = against_first(compared, titles)
     st.header("More runs")
     show_beginning(answer)
     curves = {name: run.ask(curve, "wall_ms") for name, run in every.items()}

@@ -41,18 +41,18 @@ def show_table(table: Table, *, chooses: bool = False) -> int | None:
 
 def _show_grid(table: Table, *, chooses: bool) -> int | None:
     rows = list(_searched(table)) if table.is_searched else list(enumerate(table.rows))
-    shown = rows[:MOST_SEARCHED]
+    drawn = rows[:MOST_SEARCHED]
     columns = {
-        column.key: _column(column, place, [row[place] for _, row in shown])
-        for place, column in enumerate(table.columns)
+        column.key: _column(column, index, [row[index] for _, row in drawn])
+        for index, column in enumerate(table.columns)
     }
     key, chosen = f"table_{table.key}", None
     if chooses:
-        chosen = grid.show_selectable_table(key, shown, columns, most_rows=MOST_ROWS)
+        chosen = grid.show_selectable_table(key, drawn, columns, most_rows=MOST_ROWS)
     else:
-        grid.show_table(key, shown, columns, most_rows=MOST_ROWS)
+        grid.show_table(key, drawn, columns, most_rows=MOST_ROWS)
     if table.is_searched:
-        st.caption(f"{len(shown):,} of {units.counted(len(table.rows), 'row')}.")
+        st.caption(f"{len(drawn):,} of {units.counted(len(table.rows), 'row')}.")
     if table.details and chosen is None:
         st.caption("Choose a row to see it by itself.")
     return None if chosen is None else chosen[0]
@@ -84,13 +84,13 @@ def _searched(table: Table) -> list[tuple[int, tuple[Value, ...]]]:
     wanted = st.text_input(f"Search by {units.listed(names[:3])}", key=f"search_{table.key}")
     wanted = wanted.casefold()
     return [
-        (place, row)
-        for place, row in enumerate(table.rows)
+        (index, row)
+        for index, row in enumerate(table.rows)
         if any(wanted in str(cell).casefold() for cell in row)
     ]
 
 
-def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
+def _column(column: Column, index: int, values: Sequence[Value]) -> grid.Column:
     title, options = (
         column.title,
         {"width": _WIDTHS[column.unit], "help": column.hint or None},
@@ -99,12 +99,12 @@ def _column(column: Column, place: int, values: Sequence[Value]) -> grid.Column:
         longest = max((len(str(value)) for value in values), default=0)
         options["width"] = min(max(_WIDTHS["name"], _PADDING_PX + _LETTER_PX * longest), WIDEST_PX)
     if is_text(column.unit) or column.unit == "figure":
-        return grid.text(title, lambda item: _cell(item[1][place]), **options)
+        return grid.text(title, lambda item: _cell(item[1][index]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
     scaled = _scaled(column.unit, max(known, default=0.0))
     return grid.number(
         f"{title}{scaled.suffix}",
-        lambda item: scaled.value(item[1][place]),
+        lambda item: scaled.value(item[1][index]),
         format=scaled.format,
         **options,
     )

@@ -82,9 +82,9 @@ class Assets:
             await self._app(scope, receive, send)
             return
         path = scope["path"]
-        found = self._whole(path, Headers(scope=scope))
-        if found is not None:
-            await found(scope, receive, send)
+        response = self._whole(path, Headers(scope=scope))
+        if response is not None:
+            await response(scope, receive, send)
             return
         if path in self._paths and self._index is not None:
             link = {"Link": self._links[path]} if path in self._links else {}
@@ -137,11 +137,11 @@ def link_headers(static: Path) -> dict[str, str]:
         return {}
     headers = {}
     for path, names in needed().items():
-        found: dict[str, None] = {}
+        followed: dict[str, None] = {}
         for name in names:
             for module in sorted(modules.glob(f"{name}.*.js")):
-                _follow(module, named, found)
-        links = [f"<./static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in found]
+                _follow(module, named, followed)
+        links = [f"<./static/js/{each}>; rel=modulepreload; fetchpriority=low" for each in followed]
         if path in WITH_CHARTS:
             links.append(f"<./{ADDRESS}>; rel=preload; as=script; fetchpriority=low")
         if links:
@@ -149,10 +149,10 @@ def link_headers(static: Path) -> dict[str, str]:
     return headers
 
 
-def _follow(module: Path, named: set[str], found: dict[str, None]) -> None:
+def _follow(module: Path, named: set[str], followed: dict[str, None]) -> None:
     """Add `module` and what it imports, before it."""
-    if module.name in named or module.name in found or not module.is_file():
+    if module.name in named or module.name in followed or not module.is_file():
         return
-    found[module.name] = None
+    followed[module.name] = None
     for name in _IMPORT.findall(module.read_text(encoding="utf-8")):
-        _follow(module.with_name(name), named, found)
+        _follow(module.with_name(name), named, followed)

@@ -63,10 +63,10 @@ def _host_names(access: Access) -> list[str]:
         return [bracketed(access.host)]
     names = [bracketed("127.0.0.1" if ":" not in access.host else "::1")]
     reachable = [
-        bracketed(found.address)
+        bracketed(each.address)
         for addresses_of_one in psutil.net_if_addrs().values()
-        for found in addresses_of_one
-        if found.family in (socket.AF_INET, socket.AF_INET6) and _is_reachable(found.address)
+        for each in addresses_of_one
+        if each.family in (socket.AF_INET, socket.AF_INET6) and _is_reachable(each.address)
     ]
     return names + reachable
 
@@ -77,10 +77,10 @@ def _is_reachable(address: str) -> bool:
     A link-local address is left out: it needs a zone (`%eth0`), which a URL cannot have.
     """
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_link_local)
+    return not (ip.is_loopback or ip.is_link_local)
 
 
 def warn_of_folder(runs: Path) -> str | None:
@@ -88,10 +88,10 @@ def warn_of_folder(runs: Path) -> str | None:
 
     Write access also controls running runs, which read commands from files in their folder.
     """
-    found = runs.stat()
-    own = found.st_uid in (os.getuid(), 0) if hasattr(os, "getuid") else True
-    is_open = bool(found.st_mode & stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+    status = runs.stat()
+    own = status.st_uid in (os.getuid(), 0) if hasattr(os, "getuid") else True
+    is_open = bool(status.st_mode & stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
     if own and not is_open:
         return None
-    who = "Every user of this machine" if is_open else f"Its owner (user {found.st_uid})"
+    who = "Every user of this machine" if is_open else f"Its owner (user {status.st_uid})"
     return f"{who} can change the runs in {runs}, and stop and change those that are running."

@@ -27,8 +27,8 @@ def _library() -> bytes:
 
 
 def _version() -> str:
-    found = re.search(rb"v(\d+\.\d+\.\d+)", _library()[:200])
-    return found[1].decode() if found else ""
+    match = re.search(rb"v(\d+\.\d+\.\d+)", _library()[:200])
+    return match[1].decode() if match else ""
 
 
 ADDRESS = f"frontend/plotly-{_version()}.js"

@@ -65,7 +65,7 @@ def open_run(path: Path) -> OpenRun:
 def _open(path: Path, stamp: str) -> OpenRun:
     profile = load(path)
     files = [f"{path}/{source.file}" for source in profile.sources]
-    files += [file for found in profile.files.values() for file in found]
+    files += [file for own in profile.files.values() for file in own]
     return OpenRun(profile, stamp, sum(map(_num_bytes, files)))
 
 

@@ -102,9 +102,9 @@ class Lab:
     def part(self, kind: type[PartT]) -> PartT:
         """The one object of this class, made on first use and closed with the lab."""
         with self._lock:
-            found = self._parts.get(kind) or kind()
-            self._parts[kind] = found
-        return cast(PartT, found)
+            part = self._parts.get(kind) or kind()
+            self._parts[kind] = part
+        return cast(PartT, part)
 
     @property
     def launcher(self) -> Launcher:
@@ -119,10 +119,10 @@ class Lab:
         return self.launcher.inventory()
 
     def launch(
-        self, asked: RunSpec | CheckedSpec, name: str, checkpoint: Path | None = None
+        self, spec: RunSpec | CheckedSpec, name: str, checkpoint: Path | None = None
     ) -> RunHandle:
         """Start a run, from a checkpoint if one is given, and keep its handle; raises LabError."""
-        handle = self.handles[name] = self.launcher.launch(asked, self.runs / name, checkpoint)
+        handle = self.handles[name] = self.launcher.launch(spec, self.runs / name, checkpoint)
         over = [each for each, kept in self.handles.items() if kept.is_over]
         for oldest in over[:-MAX_REMEMBERED]:
             del self.handles[oldest]
@@ -166,5 +166,5 @@ def configure(
 
 def lab() -> Lab:
     """The lab of this process; made for `./runs` where no server made one."""
-    found = getattr(sys, _ANCHOR, None)
-    return found if found is not None else configure(Path("runs"))
+    existing = getattr(sys, _ANCHOR, None)
+    return existing if existing is not None else configure(Path("runs"))

@@ -86,8 +86,8 @@ async def spans(request: Request) -> Response:
 @explained
 async def search(request: Request) -> Response:
     text = request.query_params.get("text", "")[:200]
-    found = await asyncio.to_thread(_search, request.path_params["run"], text)
-    return JSONResponse(found)
+    matches = await asyncio.to_thread(_search, request.path_params["run"], text)
+    return JSONResponse(matches)
 
 
 @explained
@@ -98,8 +98,8 @@ async def selection(request: Request) -> Response:
     tracks = {number for number in named if number is not None} if text else None
     by_type = request.query_params.get("by") == "type"
     run_id = request.path_params["run"]
-    found = await asyncio.to_thread(_select, run_id, from_ns, to_ns, tracks, by_type)
-    return JSONResponse(asdict(found))
+    selected = await asyncio.to_thread(_select, run_id, from_ns, to_ns, tracks, by_type)
+    return JSONResponse(asdict(selected))
 
 
 def _select(
@@ -112,8 +112,8 @@ def _select(
 @explained
 async def flows(request: Request) -> Response:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-    found = await asyncio.to_thread(_flows, request.path_params["run"], row, start_ns)
-    return JSONResponse([asdict(flow) for flow in found])
+    all_flows = await asyncio.to_thread(_flows, request.path_params["run"], row, start_ns)
+    return JSONResponse([asdict(flow) for flow in all_flows])
 
 
 def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
@@ -124,8 +124,8 @@ def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
 @explained
 async def same(request: Request) -> Response:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-    found = await asyncio.to_thread(_same, request.path_params["run"], row, start_ns)
-    return JSONResponse([asdict(copy) for copy in found])
+    copies = await asyncio.to_thread(_same, request.path_params["run"], row, start_ns)
+    return JSONResponse([asdict(copy) for copy in copies])
 
 
 def _same(run_id: str, row: int, start_ns: int) -> list[SameOp]:
@@ -136,8 +136,8 @@ def _same(run_id: str, row: int, start_ns: int) -> list[SameOp]:
 @explained
 async def critical_path(request: Request) -> Response:
     step = int(_number(request, "step"))
-    found = await asyncio.to_thread(_path, request.path_params["run"], step)
-    return JSONResponse([asdict(part) for part in found])
+    parts = await asyncio.to_thread(_path, request.path_params["run"], step)
+    return JSONResponse([asdict(part) for part in parts])
 
 
 def _path(run_id: str, step: int) -> list[PathPart]:
@@ -150,10 +150,10 @@ def _path(run_id: str, step: int) -> list[PathPart]:
 async def slack(request: Request) -> Response:
     row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
     try:
-        found = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
+        answer = await asyncio.to_thread(_slack, request.path_params["run"], row, start_ns)
     except ReplayError as error:  # an answer: many runs allow no replay
         return JSONResponse({"reason": str(error)})
-    return JSONResponse(asdict(found))
+    return JSONResponse(asdict(answer))
 
 
 def _slack(run_id: str, row: int, start_ns: int) -> SpanSlack:
@@ -171,8 +171,8 @@ def _slack(run_id: str, row: int, start_ns: int) -> SpanSlack:
 async def predicted(request: Request) -> Response:
     text = request.query_params.get("edit", "")
     segment = int(_number(request, "segment"))
-    found = await asyncio.to_thread(_predicted, request.path_params["run"], segment, text)
-    return JSONResponse(found)
+    prediction = await asyncio.to_thread(_predicted, request.path_params["run"], segment, text)
+    return JSONResponse(prediction)
 
 
 def _predicted(run_id: str, segment: int, text: str) -> dict[str, Any]:

@@ -150,8 +150,8 @@ def _version(profile: Profile) -> str:
     files = profile.files.get("spans", [])
     newest = max(map(_changed_ns, files), default=0)
     # Until there is a capture, marks of a cluster's steps are shown, and there are ever more.
-    shown = 0 if files or len(profile.clocks.workers) < 2 else len(profile.mark_rows)
-    return f"{len(files)}-{newest}-{shown}"
+    num_marks = 0 if files or len(profile.clocks.workers) < 2 else len(profile.mark_rows)
+    return f"{len(files)}-{newest}-{num_marks}"
 
 
 def _changed_ns(path: str) -> int:

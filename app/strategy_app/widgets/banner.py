@@ -32,8 +32,8 @@ def show_status(profile: Profile, *, is_headline: bool = False) -> None:
     elif status.state == "running":
         st.info("**This run is still running.**")
     if profile.is_imported:
-        told = [note.message for note in profile.events(Note) if note.level == "info"]
-        _show_notes("What was imported", told)
+        infos = [note.message for note in profile.events(Note) if note.level == "info"]
+        _show_notes("What was imported", infos)
     warnings = [note.message for note in profile.events(Note) if note.level == "warning"]
     _show_notes("Warnings of the run", warnings)
     _show_notes("Parts of the record that could not be read", list(profile.notes))
@@ -41,9 +41,9 @@ def show_status(profile: Profile, *, is_headline: bool = False) -> None:
 
 def _show_loss(profile: Profile) -> None:
     """List which process of a run was lost, which others noticed, and how."""
-    found = loss(profile)
-    if found is not None:
-        st.markdown("\n".join(f"1. {as_markdown(line, 400)}" for line in found.sentences))
+    lost = loss(profile)
+    if lost is not None:
+        st.markdown("\n".join(f"1. {as_markdown(line, 400)}" for line in lost.sentences))
 
 
 def _show_detail(profile: Profile) -> None:

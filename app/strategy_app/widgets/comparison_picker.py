@@ -69,11 +69,11 @@ class Side:
 def pick_sides(runs: list[RunEntry]) -> tuple[Side, Side] | None:
     """Two pickers."""
     names = [entry.name for entry in runs]
-    asked = st.query_params.get("a", st.session_state.get(LAST_RUN))
+    wanted = st.query_params.get("a", st.session_state.get(LAST_RUN))
     # Which runs can be compared has to be read: only if the address does not say it.
-    first = names.index(asked) if asked in names else _usual(runs, runs) or 0
-    found = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
-    other = first if found is None else found
+    first = names.index(wanted) if wanted in names else _usual(runs, runs) or 0
+    usual = None if "b" in st.query_params else _usual(runs, _like(runs, runs[first]))
+    other = first if usual is None else usual
     if not {"a", "b"} & st.query_params.keys():
         before = earlier_run(runs[first].path)
         if before is not None and before.name in names:
@@ -114,8 +114,8 @@ def why_no_other(runs: list[RunEntry], a: Side) -> str:
     reasons = [(entry, _why_not(entry)) for entry in like[:_MOST_READ]]
     if any(why is None for _, why in reasons):
         return ""
-    told = [f"{plain(entry.name, 40)}: {why}" for entry, why in reasons[:_MOST_TOLD]]
-    return f"No other run can be compared with A. {'; '.join(told)}."
+    texts = [f"{plain(entry.name, 40)}: {why}" for entry, why in reasons[:_MOST_TOLD]]
+    return f"No other run can be compared with A. {'; '.join(texts)}."
 
 
 def _like(runs: list[RunEntry], own: RunEntry) -> list[RunEntry]:
@@ -131,8 +131,8 @@ def _like(runs: list[RunEntry], own: RunEntry) -> list[RunEntry]:
 
 def _usual(runs: list[RunEntry], others: list[RunEntry]) -> int | None:
     """Return the place of the newest of `others` that can be compared."""
-    found = (entry for entry in others[:_MOST_READ] if _why_not(entry) is None)
-    return next((runs.index(entry) for entry in found), None)
+    comparable = (entry for entry in others[:_MOST_READ] if _why_not(entry) is None)
+    return next((runs.index(entry) for entry in comparable), None)
 
 
 def _why_not(entry: RunEntry) -> str | None:
@@ -159,8 +159,8 @@ def _pick_segment(opened: OpenRun, name: str, usual: SegmentOpened | None) -> Se
         return usual
     titles = segment_titles(opened.profile.segments)
     key = f"segment_{name.lower()}"
-    asked = whole_or_none(st.query_params.get(key, ""))
-    wanted = usual.segment if asked is None or asked not in segments else asked
+    in_address = whole_or_none(st.query_params.get(key, ""))
+    wanted = usual.segment if in_address is None or in_address not in segments else in_address
     chosen = st.segmented_control(
         f"Segment of {name}",
         list(segments),

@@ -122,12 +122,12 @@ def _outline_of(device: int) -> tuple[str, str]:
 
 def _show_legend(entries: Sequence[tuple[str, int]]) -> None:
     """Show pairs of name and position as text, so that long names wrap; they are escaped here."""
-    shown = "".join(
+    items = "".join(
         f'<span><i style="background:{device_colour(at)}; border-style:{_outline_of(at)[0]};'
         f' border-width:{2 if _outline_of(at)[1] else 1}px"></i>{html.escape(name)}</span>'
         for name, at in entries
     )
-    st.html(f'{_STYLE}<div class="lab-legend">{shown}</div>')
+    st.html(f'{_STYLE}<div class="lab-legend">{items}</div>')
 
 
 def _outline_cells(picture: ModelPicture) -> None:
@@ -136,9 +136,9 @@ def _outline_cells(picture: ModelPicture) -> None:
     # Plotly draws a group per device that has cells, in the order of the devices.
     drawn = [at for at, device in enumerate(picture.devices) if device in used]
     rules = "".join(
-        f".st-key-model_graph .barlayer .trace:nth-child({place}) path "
+        f".st-key-model_graph .barlayer .trace:nth-child({index}) path "
         f"{{stroke-width:2px !important; stroke-dasharray:{_outline_of(at)[1]}}}"
-        for place, at in enumerate(drawn, start=1)
+        for index, at in enumerate(drawn, start=1)
         if _outline_of(at)[1]
     )
     if rules:

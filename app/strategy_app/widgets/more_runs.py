@@ -32,9 +32,9 @@ def pick_runs(
     """A list of runs to choose from, bound to the query parameter `key`; at most `most`."""
     widget = f"pick_{key}"
     names = [entry.name for entry in runs]
-    asked = [name for name in st.query_params.get_all(key) if name in names][:most]
+    wanted = [name for name in st.query_params.get_all(key) if name in names][:most]
     # The address wins over the session, as for the first run.
-    st.session_state[widget] = asked
+    st.session_state[widget] = wanted
     chosen = st.multiselect(
         label,
         names,
@@ -72,9 +72,9 @@ def offer_repetitions(runs: Sequence[RunEntry], chosen: str) -> None:
 
 
 def _repetitions(runs: Sequence[RunEntry], name: str, side: str) -> list[str]:
-    found = (_REPEATED.fullmatch(entry.name) for entry in runs)
+    matches = (_REPEATED.fullmatch(entry.name) for entry in runs)
     return sorted(
-        match[0] for match in found if match and (match["name"], match["side"]) == (name, side)
+        match[0] for match in matches if match and (match["name"], match["side"]) == (name, side)
     )
 
 
@@ -82,7 +82,7 @@ def _is_chosen(sides: dict[str, list[str]]) -> bool:
     chosen = (
         {*st.query_params.get_all(side), *st.query_params.get_all(f"more_{side}")} for side in sides
     )
-    return all(set(names) == found for names, found in zip(sides.values(), chosen, strict=True))
+    return all(set(names) == own for names, own in zip(sides.values(), chosen, strict=True))
 
 
 def _choose_all(sides: dict[str, list[str]]) -> None:

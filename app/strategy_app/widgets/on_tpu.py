@@ -25,14 +25,14 @@ _COLUMNS = {
 }
 
 
-def show_on_tpu(found: TpuCheck) -> None:
+def show_on_tpu(check: TpuCheck) -> None:
     """What a real TPU would refuse, run on its host, or run at a cost; what was not checked."""
     st.header("On a real TPU")
-    if found.reason:
-        st.markdown(f"Not checked: {plain(found.reason, 300)}.")
+    if check.reason:
+        st.markdown(f"Not checked: {plain(check.reason, 300)}.")
         return
     for outcome, title in OUTCOMES.items():
-        rows = found.of(outcome)
+        rows = check.of(outcome)
         if not rows:
             continue
         st.markdown(f"**{title}**")
@@ -41,16 +41,16 @@ def show_on_tpu(found: TpuCheck) -> None:
         if len(rows) > SHOWN:
             with st.expander(f"{len(rows) - SHOWN} more"):
                 show_table(f"cores_tpu_{outcome}", rows[SHOWN:], _COLUMNS)
-    if not found.findings:
-        st.markdown(NOTHING_FOUND if found.unchecked else COMPILES)
-    for sentence in found.unchecked:
+    if not check.findings:
+        st.markdown(NOTHING_FOUND if check.unchecked else COMPILES)
+    for sentence in check.unchecked:
         st.markdown(f"Not checked: {plain(sentence, 400)}.")
-    took = "" if found.lookup_ms is None else f" in {units.seconds(found.lookup_ms / 1000)}"
-    if found.lowering_ms is not None:
-        lowering = units.seconds(found.lowering_ms / 1000)
+    took = "" if check.lookup_ms is None else f" in {units.seconds(check.lookup_ms / 1000)}"
+    if check.lowering_ms is not None:
+        lowering = units.seconds(check.lowering_ms / 1000)
         took += f", and compiled as a test by TensorFlow's XLA bridge in {lowering}"
     st.caption(
-        f"{found.num_ops:,} ops of the traced step were looked up among XLA's kernels{took}. "
+        f"{check.num_ops:,} ops of the traced step were looked up among XLA's kernels{took}. "
         "The check uses XLA's CPU compiler in place of the TPU's, and does not check memory."
     )
 

@@ -49,16 +49,16 @@ def show_op_table(profile: Profile, segment: int) -> None:
     )
     of_type = what.multiselect("Op type", types, format_func=plain, key="ops_types")
     only = kind.selectbox("Kind", (ANY, "op", "variable"), key="ops_kind")
-    found = select(rows, search, on, of_type, None if only in (None, ANY) else only)
-    st.caption(f"{found.num_rows:,} of {rows.num_rows:,} rows")
-    shown = _with_short_devices(found.select(list(SHOWN)), short)
-    listed = shown.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
+    selected = select(rows, search, on, of_type, None if only in (None, ANY) else only)
+    st.caption(f"{selected.num_rows:,} of {rows.num_rows:,} rows")
+    ops = _with_short_devices(selected.select(list(SHOWN)), short)
+    listed = ops.select(list(LISTED)).slice(0, MOST_ROWS).to_pydict()
     more = ". Search for a name, or choose a device or type."
-    place = phone_list(
-        "ops_table", listed, COLUMNS, shown_rows=SHOWN_ROWS, more=more, num_rows=shown.num_rows
+    container = phone_list(
+        "ops_table", listed, COLUMNS, shown_rows=SHOWN_ROWS, more=more, num_rows=ops.num_rows
     )
-    place.dataframe(
-        shown,
+    container.dataframe(
+        ops,
         column_config=COLUMNS,
         hide_index=True,
         lazy=True,

@@ -104,22 +104,22 @@ def _choose(opened: OpenRun, segment: int) -> Chosen:
 def _show_prediction(opened: OpenRun, segment: int, chosen: tuple[Chosen, ...]) -> str | None:
     """Return the titles of the edits; None if the recording does not allow the prediction."""
     try:
-        found = opened.ask(_predicted, segment, chosen)
+        predicted = opened.ask(_predicted, segment, chosen)
     except ReplayError as error:
         st.caption(as_markdown(error, 300))
         return None
-    show_predicted(found)
+    show_predicted(predicted)
     show_predicted_links(
         opened, segment, {"Show on the timeline": opened.ask(_text, segment, chosen)}
     )
-    return plain(units.listed(found.edits))
+    return plain(units.listed(predicted.edits))
 
 
-def show_predicted(found: WhatIf) -> None:
+def show_predicted(predicted: WhatIf) -> None:
     """A prediction in a sentence, and what to record for a more precise one."""
-    before, length, after = map(as_markdown, predicted_sentence(found))
+    before, length, after = map(as_markdown, predicted_sentence(predicted))
     st.markdown(f"{before} **{length}** {after}")
-    for advice in found.advice:
+    for advice in predicted.advice:
         st.caption(as_markdown(advice, 300))
 
 

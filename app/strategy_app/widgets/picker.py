@@ -116,18 +116,18 @@ def pick_run(
     A label that is not shown is still that of screen readers.
     """
     by_name = {entry.name: entry for entry in runs}
-    asked = st.query_params.get(key)
-    if asked is None and remember:
+    wanted = st.query_params.get(key)
+    if wanted is None and remember:
         last = by_name.get(st.session_state.get(LAST_RUN, ""))
         candidates = [*([last] if last else []), *runs]
-        asked = next(filter(suits, candidates), candidates[0]).name
-    unknown = asked is not None and asked not in by_name
+        wanted = next(filter(suits, candidates), candidates[0]).name
+    unknown = wanted is not None and wanted not in by_name
     names = list(by_name)
     widget = f"pick_{key}"
     if unknown:
         index = None
     else:
-        index = names.index(asked) if asked in by_name else min(default, len(names) - 1)
+        index = names.index(wanted) if wanted in by_name else min(default, len(names) - 1)
     if not unknown and st.session_state.get(widget) not in (None, names[index or 0]):
         # The address, such as a link to another run, wins over the widget's last value.
         st.session_state[widget] = names[index or 0]
@@ -143,7 +143,7 @@ def pick_run(
         label_visibility="visible" if shows_label else "collapsed",
     )
     if chosen is None:
-        st.warning(f"There is no run named {as_markdown(asked, 80)} in the runs folder.")
+        st.warning(f"There is no run named {as_markdown(wanted, 80)} in the runs folder.")
         return None
     if st.query_params.get(key) != chosen:
         st.query_params[key] = chosen

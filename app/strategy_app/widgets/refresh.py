@@ -40,13 +40,13 @@ def _look(path: Path, drawn: str, num_drawn: int) -> None:
             now = _open(path)
         grown = now is not None and now.stamp != drawn
         num_new = _num_steps(now) - num_drawn if now and grown else 0
-        asked = st.button(
+        is_pressed = st.button(
             f"Show {units.counted(num_new, 'new step')}" if num_new > 0 else "Up to date",
             key="show_what_is_new",
             disabled=num_new <= 0,
         )
     is_over = now is not None and now.profile.status.is_over
-    if grown and (following or asked or is_over or num_drawn == 0):
+    if grown and (following or is_pressed or is_over or num_drawn == 0):
         st.rerun()
 
 

@@ -27,8 +27,8 @@ def _ask_name(entry: RunEntry) -> None:
     st.markdown(f"Links to **{as_markdown(entry.name, 200)}** will stop working.")
     with st.form("rename", border=False):
         name = st.text_input("New name", entry.name, key=f"rename_to_{entry.name}")
-        asked = st.form_submit_button("Rename it", type="primary", width="stretch")
-    if not asked:
+        is_pressed = st.form_submit_button("Rename it", type="primary", width="stretch")
+    if not is_pressed:
         return
     try:
         renamed = rename_run(entry.path, name)
@@ -62,8 +62,8 @@ def _ask_tags(entry: RunEntry, known: Sequence[str]) -> None:
             accept_new_options=True,
             max_selections=MOST_OF_A_RUN,
         )
-        asked = st.form_submit_button("Save", type="primary")
-    if not asked:
+        is_pressed = st.form_submit_button("Save", type="primary")
+    if not is_pressed:
         return
     try:
         set_tags(entry.path, tags)

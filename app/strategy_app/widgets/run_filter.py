@@ -15,8 +15,8 @@ NO_VALUE = "–"
 
 def _asked(name: str) -> Callable[[RunEntry], str]:
     def value(entry: RunEntry) -> str:
-        found: Any = (entry.spec or {}).get(name)
-        return NO_VALUE if found is None else plain(found, 60)
+        field: Any = (entry.spec or {}).get(name)
+        return NO_VALUE if field is None else plain(field, 60)
 
     return value
 
@@ -56,10 +56,10 @@ def pick_runs(runs: Sequence[RunEntry]) -> tuple[list[RunEntry], str | None]:
     group = right.selectbox(
         "Group by", [None, *GROUPS], key="group", format_func=_title, bind="query-params"
     )
-    found = [entry for entry in runs if fits(entry, words, wanted)]
+    matching = [entry for entry in runs if fits(entry, words, wanted)]
     if group is not None:
-        found.sort(key=GROUPS[group])  # a stable sort: the newest of a group stays first
-    return found, group
+        matching.sort(key=GROUPS[group])  # a stable sort: the newest of a group stays first
+    return matching, group
 
 
 def fits(entry: RunEntry, words: str, tags: Sequence[str]) -> bool:

@@ -110,19 +110,19 @@ def show_runs(runs: Sequence[RunEntry], group: str | None = None) -> list[RunEnt
     if pages > 1:
         with head:
             page = _pick_page(pages)
-    shown = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
+    on_page = runs[(page - 1) * PAGE_ROWS : page * PAGE_ROWS]
     now = time.time_ns()
     if group is None:
-        return _table(shown, columns, now, f"{page}")
-    found = []
-    for value, members in groupby(shown, GROUPS[group]):
+        return _table(on_page, columns, now, f"{page}")
+    selected = []
+    for value, members in groupby(on_page, GROUPS[group]):
         same = list(members)
         num = sum(GROUPS[group](entry) == value for entry in runs)
         part = f"{len(same)} of " if len(same) < num else ""
-        told = f"{part}{units.counted(num, 'run')}{_spread(same)}"
-        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {told}")
-        found += _table(same, columns, now, f"{page}_{group}_{value}")
-    return found
+        num_text = f"{part}{units.counted(num, 'run')}{_spread(same)}"
+        st.markdown(f"**{group.capitalize()}: {as_markdown(value)}** · {num_text}")
+        selected += _table(same, columns, now, f"{page}_{group}_{value}")
+    return selected
 
 
 def _pick_page(pages: int) -> int:
@@ -195,13 +195,13 @@ def _configs(columns: Sequence[str]) -> dict[str, Any]:
 def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
     """For a phone: the run's name, which leads to its page Why, and below it what tells it."""
     step = row.get("step_ms")
-    told = (
+    parts = (
         row["status"],
         row["strategy"],
         None if step is None else units.milliseconds(step),
         row["when"],
     )
-    line = " · ".join(as_html(part) for part in told if part)
+    line = " · ".join(as_html(part) for part in parts if part)
     address = f"overview?run={quote(entry.name, safe='')}"
     name = f'<a href="{as_html(address)}" style="color:inherit">{as_html(row["run"])}</a>'
     return f"<p>{name}<br>{line}</p>"
@@ -209,8 +209,8 @@ def _link(entry: RunEntry, row: Mapping[str, Any]) -> str:
 
 def _spread(runs: Sequence[RunEntry]) -> str:
     """The range of the runs' step times: ` · median step 12.1 to 15 ms`; empty if unknown."""
-    found = [row_of(entry) for entry in runs]
-    times = [one.step_ms for one in found if isinstance(one, RunRow) and one.step_ms is not None]
+    rows = [row_of(entry) for entry in runs]
+    times = [one.step_ms for one in rows if isinstance(one, RunRow) and one.step_ms is not None]
     if not times:
         return ""
     low, high = min(times), max(times)
@@ -256,29 +256,29 @@ def since(then_ns: int, now_ns: int) -> str:
 
 
 def _row(entry: RunEntry, now_ns: int) -> dict[str, Any]:
-    found = row_of(entry)
+    recorded = row_of(entry)
     row: dict[str, Any] = {
         "run": run_name(entry.name, 80),
         "when": since(entry.created_ns, now_ns),
         "tags": [plain(tag) for tag in entry.tags] or None,
     }
-    if isinstance(found, LabError):
-        return row | {"status": "✕ unreadable", "strategy": plain(found, 120)}
+    if isinstance(recorded, LabError):
+        return row | {"status": "✕ unreadable", "strategy": plain(recorded, 120)}
     spec = entry.spec or {}
-    asked = spec.get("strategy", "")
+    strategy = spec.get("strategy", "")
     return row | {
-        "status": DAMAGED if entry.is_damaged else STATUS_MARKS[found.status.state],
-        "strategy": plain(" → ".join(found.strategies) or asked, 80),
-        "workload": plain(workload_name(found.workload or ""), 40) or None,
-        "workers": found.num_workers,
-        "replicas": found.num_replicas,
-        "steps": found.num_steps,
-        "step_ms": found.step_ms,
-        "spark": list(found.spark_ms) if len(found.spark_ms) > 1 else None,
-        "throughput": units.rounded(found.examples_per_second),
-        "loss": found.last_loss,
+        "status": DAMAGED if entry.is_damaged else STATUS_MARKS[recorded.status.state],
+        "strategy": plain(" → ".join(recorded.strategies) or strategy, 80),
+        "workload": plain(workload_name(recorded.workload or ""), 40) or None,
+        "workers": recorded.num_workers,
+        "replicas": recorded.num_replicas,
+        "steps": recorded.num_steps,
+        "step_ms": recorded.step_ms,
+        "spark": list(recorded.spark_ms) if len(recorded.spark_ms) > 1 else None,
+        "throughput": units.rounded(recorded.examples_per_second),
+        "loss": recorded.last_loss,
         "devices": plain(spec.get("devices") or "", 40) or None,
-        "batch": found.global_batch_size,
+        "batch": recorded.global_batch_size,
         "algorithm": plain(spec.get("cross_device_ops") or "", 40) or None,
         "loop": plain(spec.get("loop") or "", 40) or None,
         "seed": spec.get("seed"),

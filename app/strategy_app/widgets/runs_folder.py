@@ -32,15 +32,15 @@ class RunEntry:
         """The name with the requested configuration: `tuesday · mirrored, cpu:4, digits-cnn`."""
         if not self.spec:
             return self.name
-        asked = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
-        if asked[1] == "auto":
-            asked[1] = None  # says nothing of which there were
+        fields = [self.spec.get(key) for key in ("strategy", "devices", "workload")]
+        if fields[1] == "auto":
+            fields[1] = None  # says nothing of which there were
         workers = self.spec.get("workers")
         if workers is not None and workers > 1:
-            row = strategy_catalog.find(asked[0])
-            asked.insert(1, f"{workers} {'hosts' if row and row.has_cores else 'workers'}")
-        asked[-1] = plain(workload_name(asked[-1] or ""), 32)
-        words = ", ".join(str(word) for word in asked if word)
+            row = strategy_catalog.find(fields[0])
+            fields.insert(1, f"{workers} {'hosts' if row and row.has_cores else 'workers'}")
+        fields[-1] = plain(workload_name(fields[-1] or ""), 32)
+        words = ", ".join(str(word) for word in fields if word)
         name = run_name(self.name, 56)
         return f"{name} · {words}" if words else name
 

@@ -58,8 +58,8 @@ def show_sql(profile: Profile) -> None:
     text = EXAMPLES.get(example or "", "")
     with st.form("sql", border=False):
         query = st.text_area("Query (DuckDB SQL)", value=text, height=120, key=f"sql_{example}")
-        asked = st.form_submit_button("Run the query", type="primary")
-    if asked and query.strip():
+        is_pressed = st.form_submit_button("Run the query", type="primary")
+    if is_pressed and query.strip():
         st.session_state[_ANSWER] = _answer(profile, query)
     last: Answer | None = st.session_state.get(_ANSWER)
     if last is not None and last.run == profile.path:
@@ -71,24 +71,26 @@ def show_sql(profile: Profile) -> None:
 def _answer(profile: Profile, query: str) -> Answer:
     try:
         with st.spinner("Asking DuckDB …"):
-            found = run_query(profile, query, timeout_s=TIMEOUT_S, most_rows=MAX_ROWS)
+            result = run_query(profile, query, timeout_s=TIMEOUT_S, most_rows=MAX_ROWS)
     except LabError as error:
         return Answer(profile.path, query, error=str(error))
-    return Answer(profile.path, query, _plain(found.rows), found.is_cut)
+    return Answer(profile.path, query, _plain(result.rows), result.is_cut)
 
 
 def _show_answer(answer: Answer) -> None:
     if answer.rows is None:
         st.error(as_markdown(answer.error, 2000))
         return
-    told = f"{answer.rows.num_rows:,} rows"
+    num_text = f"{answer.rows.num_rows:,} rows"
     if answer.is_cut:
-        told = f"The first {told}; there are more"
-    st.caption(f"{told} · {as_markdown(answer.query, 120)}")
+        num_text = f"The first {num_text}; there are more"
+    st.caption(f"{num_text} · {as_markdown(answer.query, 120)}")
     listed = answer.rows.slice(0, MOST_ROWS).to_pydict()
     rows = answer.rows.num_rows
-    place = phone_list("sql_answer", listed, {}, shown_rows=min(rows, USUAL_ROWS), num_rows=rows)
-    place.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
+    container = phone_list(
+        "sql_answer", listed, {}, shown_rows=min(rows, USUAL_ROWS), num_rows=rows
+    )
+    container.dataframe(answer.rows, hide_index=True, placeholder="null", key="sql_answer")
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -120,9 +120,9 @@ def _show(
     num_rows = len(next(iter(values.values()), []))
     if most_rows is not None:
         options["height"] = height_px(num_rows, most_rows)
-    shown = min(num_rows, USUAL_ROWS if most_rows is None else most_rows)
+    num_shown = min(num_rows, USUAL_ROWS if most_rows is None else most_rows)
     configs = _configs(columns)
-    return phone_list(key, values, configs, shown_rows=shown).dataframe(
+    return phone_list(key, values, configs, shown_rows=num_shown).dataframe(
         pd.DataFrame(values),
         column_config=configs,
         hide_index=True,

@@ -61,7 +61,7 @@ def sentence_as_markdown(sentence: str) -> str:
     parts = bound(plain(sentence)).split("`")
     if len(parts) % 2 == 0:  # one is left over
         parts[-2:] = ["`".join(parts[-2:])]
-    return "".join(_code(part) if place % 2 else _escaped(part) for place, part in enumerate(parts))
+    return "".join(_code(part) if index % 2 else _escaped(part) for index, part in enumerate(parts))
 
 
 def _code(name: str) -> str:

@@ -11,5 +11,5 @@ LAB = "Strategy Lab"
 
 def set_title(page: str, *runs: str) -> None:
     """Set the title to the page and the runs that it shows: `Why: mine · Strategy Lab`."""
-    shown = f"{page}: {' and '.join(plain(run, 60) for run in runs)}" if runs else page
-    st.set_page_config(page_title=f"{shown} · {LAB}")
+    heading = f"{page}: {' and '.join(plain(run, 60) for run in runs)}" if runs else page
+    st.set_page_config(page_title=f"{heading} · {LAB}")

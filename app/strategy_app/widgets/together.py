@@ -26,24 +26,24 @@ MOST = 12
 
 def show_together(selected: Sequence[RunEntry]) -> None:
     """Charts of all selected runs over their steps, and a table of each against the first one."""
-    shown: list[tuple[RunEntry, RunRow]] = []
+    drawn: list[tuple[RunEntry, RunRow]] = []
     left_out: list[str] = []
     for entry in selected[:MOST]:
-        found = row_of(entry)
-        if isinstance(found, RunRow) and found.num_steps:
-            shown.append((entry, found))
+        row = row_of(entry)
+        if isinstance(row, RunRow) and row.num_steps:
+            drawn.append((entry, row))
         else:
             left_out.append(as_markdown(entry.name, 60))
     if len(selected) > MOST:
         st.caption(f"The first {MOST} of {len(selected)} selected runs are drawn.")
     if left_out:
         st.caption(f"Without a step: {', '.join(left_out)}")
-    if not shown:
+    if not drawn:
         return
     left, right = st.columns(2)
-    for place, column, title in ((left, "wall_ms", "Step time"), (right, "loss", "Loss")):
-        curves = {entry.name: open_run(entry.path).ask(curve, column) for entry, _ in shown}
-        with place:
+    for container, column, title in ((left, "wall_ms", "Step time"), (right, "loss", "Loss")):
+        curves = {entry.name: open_run(entry.path).ask(curve, column) for entry, _ in drawn}
+        with container:
             st.header(title)
             if not any(np.isfinite(values).any() for _, values in curves.values()):
                 st.markdown("None of these runs recorded it.")
@@ -51,14 +51,14 @@ def show_together(selected: Sequence[RunEntry]) -> None:
             unit = "ms" if column == "wall_ms" else ""
             chart = run_charts.together(curves, title=title.lower(), unit=unit)
             runs_chart(
-                {entry.name: open_run(entry.path) for entry, _ in shown},
+                {entry.name: open_run(entry.path) for entry, _ in drawn},
                 chart,
                 key=f"together_{column}",
                 alt=f"{title} of each selected run",
             )
-    _show_table([(entry.name, found) for entry, found in shown])
-    if len(shown) > 1:
-        _link_to_compare([entry.name for entry, _ in shown])
+    _show_table([(entry.name, row) for entry, row in drawn])
+    if len(drawn) > 1:
+        _link_to_compare([entry.name for entry, _ in drawn])
 
 
 def _show_table(rows: Sequence[tuple[str, RunRow]]) -> None:

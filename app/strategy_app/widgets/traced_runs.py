@@ -18,11 +18,11 @@ from strategy_profiles.stepper.recorded_contexts import read_recording
 
 def traced_segments(runs: Path) -> dict[str, Path]:
     """Recordings under a runs folder, newest run first, by what they are called on the page."""
-    found: list[tuple[float, str, Path]] = []
+    recordings: list[tuple[float, str, Path]] = []
     for run in runs.iterdir() if runs.is_dir() else ():
         with suppress(OSError):  # a folder that cannot be read, or is being deleted
-            found += _recordings(run)
-    return {title: path for _, title, path in sorted(found)}
+            recordings += _recordings(run)
+    return {title: path for _, title, path in sorted(recordings)}
 
 
 def _recordings(run: Path) -> Iterator[tuple[float, str, Path]]:

@@ -67,12 +67,12 @@ def show_findings(
       headline: what stands above: the sentence of a finding is not repeated.
       offer: draws below a finding what can be done about it; it is given whether that is the first.
     """
-    found = findings(facts)
+    ordered = findings(facts)
     st.header(
         "What to do",
         help="Ranked by the share of the loop's wall time; no two findings have the same time.",
     )
-    if not found:
+    if not ordered:
         known = facts.breakdown.source is not None
         reason = facts.steps.unknown.get("replicas", facts.breakdown.reason)
         if not facts.steps.step.size:
@@ -84,15 +84,15 @@ def show_findings(
         )
         return []
     show = partial(_show_one, headline=headline, offer=offer, has_failed=facts.failure is not None)
-    shown = [show(place, finding) for place, finding in enumerate(found[:SHOWN])]
-    if len(found) > SHOWN:
-        with st.expander(f"{len(found) - SHOWN} more"):
-            shown += [show(place, finding) for place, finding in enumerate(found[SHOWN:], SHOWN)]
-    return shown
+    boxes = [show(index, finding) for index, finding in enumerate(ordered[:SHOWN])]
+    if len(ordered) > SHOWN:
+        with st.expander(f"{len(ordered) - SHOWN} more"):
+            boxes += [show(index, finding) for index, finding in enumerate(ordered[SHOWN:], SHOWN)]
+    return boxes
 
 
 def _show_one(
-    place: int,
+    index: int,
     finding: Finding,
     headline: str,
     offer: Callable[[Finding, bool], None],
@@ -120,7 +120,7 @@ def _show_one(
                 st.caption(advice)
             if finding.change is not None:
                 st.code(finding.change.difference, language=None)
-            offer(finding, place == 0)
+            offer(finding, index == 0)
     return gain
 
 
@@ -129,9 +129,9 @@ def show_gains(opened: OpenRun, segment: int, places: Sequence[DeltaGenerator]) 
 
     The server predicts it as soon as the page is requested (`shell.read_ahead`).
     """
-    for place, finding in zip(places, with_gains(opened, segment), strict=True):
+    for container, finding in zip(places, with_gains(opened, segment), strict=True):
         if finding.gain is not None:
-            place.markdown(sentence_as_markdown(finding.gain.sentence))
+            container.markdown(sentence_as_markdown(finding.gain.sentence))
 
 
 def with_gains(opened: OpenRun, segment: int) -> tuple[Finding, ...]:

@@ -39,20 +39,20 @@ UNKNOWN_SCHEDULE = (
 
 def notes(rows: Rows, joined: Sequence[Exchange], is_served: bool) -> tuple[str, ...]:
     """Return what a viewer must know of this film's sources."""
-    found = []
+    texts = []
     if any(exchange.ring for exchange in joined):
-        found.append(RING_SCHEDULE)
+        texts.append(RING_SCHEDULE)
     if any(exchange.ring is None and exchange.source != "derived" for exchange in joined):
         algorithm = rows.segment.cross_device_ops or "the runtime"
-        found.append(UNKNOWN_SCHEDULE.format(algorithm=algorithm))
+        texts.append(UNKNOWN_SCHEDULE.format(algorithm=algorithm))
     if rows.transfers.num_rows:
-        found.append(
+        texts.append(
             "Tensors sent between devices: times measured at both ends. The edge of one that is "
             "too short to see lights up for a moment."
         )
     marked = [replica for replica, own in rows.own.items() if own.source == "marks"]
     if is_served:
-        found.append(
+        texts.append(
             "Workers of parameter servers do not share a step: the film shows what all of them "
             "do during one step of one worker, from its timestamps. Bytes are derived from the "
             "variables' sizes."
@@ -63,15 +63,15 @@ def notes(rows: Rows, joined: Sequence[Exchange], is_served: bool) -> tuple[str,
             if len(marked) == len(rows.own)
             else units.listed([f"replica {replica}" for replica in marked])
         )
-        found.append(f"From in-graph timestamps, not from a capture: {which}.")
-    return tuple(found)
+        texts.append(f"From in-graph timestamps, not from a capture: {which}.")
+    return tuple(texts)
 
 
 def shown_ops(start: Ints, end: Ints, name: Ints, length_ns: int) -> tuple[ShownOp, ...]:
     """Return disjoint ops within the film, from spans that may overlap."""
     order = sorted(range(len(start)), key=lambda at: start[at])
     spans = [(int(start[at]), int(end[at]), int(name[at])) for at in order]
-    found: list[ShownOp] = []
+    ops: list[ShownOp] = []
     running: list[tuple[int, int, int]] = []  # the longest first: (-length, end, name)
     edges = sorted({edge for begun, ended, _ in spans for edge in (begun, ended)})
     following = 0
@@ -83,17 +83,17 @@ def shown_ops(start: Ints, end: Ints, name: Ints, length_ns: int) -> tuple[Shown
         while running and running[0][1] <= at:
             heapq.heappop(running)
         if running:
-            _append(found, max(at, 0), min(until, length_ns), running[0][2])
-    return tuple(found)
+            _append(ops, max(at, 0), min(until, length_ns), running[0][2])
+    return tuple(ops)
 
 
-def _append(found: list[ShownOp], start: int, end: int, name: int) -> None:
+def _append(ops: list[ShownOp], start: int, end: int, name: int) -> None:
     if end <= start:
         return
-    if found and found[-1].name == name and found[-1].end_ns == start:
-        found[-1] = ShownOp(found[-1].start_ns, end, name)
+    if ops and ops[-1].name == name and ops[-1].end_ns == start:
+        ops[-1] = ShownOp(ops[-1].start_ns, end, name)
     else:
-        found.append(ShownOp(start, end, name))
+        ops.append(ShownOp(start, end, name))
 
 
 _WORK = ("delay", "compute", "transfer", "collective", "input", "other")
@@ -194,14 +194,14 @@ def _phases(rows: Rows, replica: int, own: OwnStep, is_own: Bools) -> list[tuple
     def of(category: str, chosen: Bools) -> Intervals:
         return _intervals(spans, chosen & is_one_of(spans, "category", (category,)))
 
-    asked = np.asarray(pc.is_null(spans["replica"])) & np.asarray(pc.is_null(spans["op"]))
-    asked &= ints(spans, "worker") == own.worker
+    is_request = np.asarray(pc.is_null(spans["replica"])) & np.asarray(pc.is_null(spans["op"]))
+    is_request &= ints(spans, "worker") == own.worker
     return [
         ("delay", of("delay", is_own)),
         ("compute", of("compute", is_own)),
         ("transfer", of("transfer", is_own) | Intervals.union((moving, ended))),
         ("wait", of("wait", is_own) | Intervals.union((entered, moving))),
-        ("input", of("input", is_own | asked)),
+        ("input", of("input", is_own | is_request)),
     ]
 
 
@@ -230,11 +230,11 @@ def _still(title: str, device: str, group: int) -> Node:
 def _devices(rows: Rows) -> dict[str, int]:
     """Return the node of each replica's devices."""
     cores = rows.segment.core_devices or [[name] for name in rows.segment.replica_devices]
-    found = {item.device or "": node for node, item in enumerate(rows.own.values())}
+    nodes = {item.device or "": node for node, item in enumerate(rows.own.values())}
     for replica, devices in enumerate(cores):
         if replica in rows.own:
-            found |= dict.fromkeys(devices, list(rows.own).index(replica))
-    return found
+            nodes |= dict.fromkeys(devices, list(rows.own).index(replica))
+    return nodes
 
 
 def _other_devices(rows: Rows, node_of: dict[str, int]) -> list[str]:

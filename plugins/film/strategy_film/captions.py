@@ -69,11 +69,11 @@ class Captions:
                     said += _uncovered(self._inside(part), said)
         cut = [piece for gap in _gaps(said, self.length_ns) for piece in self._cut(gap)]
         said += [each._replace(text=self._summary(each)) for each in cut]
-        found: list[Caption] = []
+        captions: list[Caption] = []
         for start, _, text in sorted(said):
-            if not found or found[-1].text != text:
-                found.append(Caption(start, text))
-        return tuple(found)
+            if not captions or captions[-1].text != text:
+                captions.append(Caption(start, text))
+        return tuple(captions)
 
     def _inside(self, part: Stretch) -> Stretch:
         return part._replace(
@@ -85,7 +85,7 @@ class Captions:
             return []
         order = sorted(exchange.members, key=lambda member: member.entered_ns)
         what = f"in the {_named(exchange)}"
-        found = []
+        stretches = []
         for number, (before, after) in enumerate(pairwise(order), 1):
             inside = [member.node for member in order[:number]]
             absent = [member.node for member in order[number:]]
@@ -96,8 +96,8 @@ class Captions:
                 usual_ns = float(np.median([member.entered_ns for member in order[:-1]]))
                 late = units.milliseconds((after.entered_ns - usual_ns) / 1e6)
                 text = f"{_capital(awaited)} is {late} late: {them}."
-            found.append(Stretch(before.entered_ns, after.entered_ns, text))
-        return found
+            stretches.append(Stretch(before.entered_ns, after.entered_ns, text))
+        return stretches
 
     def _moving(self, exchange: Exchange) -> Stretch:
         took = units.milliseconds((exchange.end_ns - exchange.all_entered_ns) / 1e6)
@@ -238,9 +238,9 @@ def _uncovered(part: Stretch, said: Sequence[Stretch]) -> list[Stretch]:
 
 
 def _gaps(said: Sequence[Stretch], length_ns: int) -> list[Stretch]:
-    found, at = [], 0
+    gaps, at = [], 0
     for start, end, _ in sorted(said):
         if start > at:
-            found.append(Stretch(at, start))
+            gaps.append(Stretch(at, start))
         at = max(at, end)
-    return [*found, Stretch(at, length_ns)] if at < length_ns else found
+    return [*gaps, Stretch(at, length_ns)] if at < length_ns else gaps

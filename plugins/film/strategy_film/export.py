@@ -39,9 +39,9 @@ def film_page(scene: Scene) -> str:
 @cache
 def _assets() -> tuple[str, str]:
     """Return the style and the script; its files share one scope."""
-    here = files("strategy_film") / "assets"
-    scripts = "\n".join((here / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    style = (here / "film.css").read_text(encoding="utf-8")
+    folder = files("strategy_film") / "assets"
+    scripts = "\n".join((folder / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    style = (folder / "film.css").read_text(encoding="utf-8")
     return style, f'"use strict";\n(() => {{\n{scripts}\n}})();'
 
 
@@ -59,11 +59,11 @@ def step_page(profile: Profile, step: int | None = None) -> str:
     if not steps:
         problem, advice = why_no_film(profile)
         raise LabError(problem.rstrip("."), advice=advice.rstrip("."))
-    found = [item for item in steps if item.step == step]
-    if step is not None and not found:
+    matching = [item for item in steps if item.step == step]
+    if step is not None and not matching:
         known = ", ".join(str(item.step) for item in steps[:10])
         raise LabError(f"Step {step} of this run is not captured", advice=f"Choose one of {known}")
-    return film_page(make_scene(profile, found[0] if found else usual_step(profile, steps)))
+    return film_page(make_scene(profile, matching[0] if matching else usual_step(profile, steps)))
 
 
 def _write(profile: Profile, path: Path) -> None:

@@ -42,10 +42,10 @@ def show_page() -> None:
         empty(*why_no_film(opened.profile), page=page, link="New run")
         return
     name = opened.profile.path.name
-    asked = st.query_params.get(KEY)
+    in_address = st.query_params.get(KEY)
     with middle:
         step = pick_step(opened, steps)
-    say_unknown(name, asked, steps, step)
+    say_unknown(name, in_address, steps, step)
     address = f"report/{quote(name)}/film?step={step.step}"
     # Below the head at once: picture, controls and scrubber are in sight on a projector.
     film = st.container(key="film")
@@ -61,21 +61,21 @@ def show_page() -> None:
         width="stretch",
     )
     try:
-        shown = opened.ask(document, step)
+        page_text = opened.ask(document, step)
     except LabError as error:  # a damaged run: a step without the times of any replica
         film.error(as_markdown(error))
         return
-    film.iframe(shown, height=HEIGHT, alt=ALT)
+    film.iframe(page_text, height=HEIGHT, alt=ALT)
 
 
 def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
     """A select box bound to the query parameter `step`; without one, the usual step."""
-    found = _named(steps, st.query_params.get(KEY, ""))
+    named = _named(steps, st.query_params.get(KEY, ""))
     usual = opened.ask(usual_step, steps)
     chosen: FilmStep = st.selectbox(
         "Captured step" if usual.source == "measured" else "Step",
         steps,
-        index=steps.index(found or usual),
+        index=steps.index(named or usual),
         format_func=lambda item: item.title,
         key=f"film_step_{opened.profile.path.name}",
         label_visibility="collapsed",
@@ -84,17 +84,19 @@ def pick_step(opened: OpenRun, steps: Sequence[FilmStep]) -> FilmStep:
     return chosen
 
 
-def say_unknown(name: str, asked: str | None, steps: Sequence[FilmStep], shown: FilmStep) -> None:
+def say_unknown(
+    name: str, in_address: str | None, steps: Sequence[FilmStep], step: FilmStep
+) -> None:
     """Warn if the address names a step that the run cannot show.
 
     Not after another run was shown: the address then still has a step of that one.
     """
     is_of_this_run = st.session_state.get(SHOWN_RUN, name) == name
     st.session_state[SHOWN_RUN] = name
-    if asked is not None and is_of_this_run and _named(steps, asked) is None:
+    if in_address is not None and is_of_this_run and _named(steps, in_address) is None:
         st.warning(
-            f"This run has no captured step {as_markdown(asked, 40)}. "
-            f"The film is of step {shown.step:,}."
+            f"This run has no captured step {as_markdown(in_address, 40)}. "
+            f"The film is of step {step.step:,}."
         )
 
 

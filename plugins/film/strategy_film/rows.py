@@ -82,17 +82,17 @@ def _own_steps(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict
     starts, walls = ints(rows, "start_ns"), floats(rows, "wall_ms")
     ends = starts + np.rint(np.nan_to_num(walls) * 1e6).astype(np.int64)
     waits = np.rint(np.nan_to_num(floats(rows, "wait_ms")) * 1e6).astype(np.int64)
-    found = {}
+    own_steps = {}
     for at, source in enumerate(texts(rows, "source")):
         is_measured = source != "marks"
-        found[int(ints(rows, "replica")[at])] = OwnStep(
+        own_steps[int(ints(rows, "replica")[at])] = OwnStep(
             int(ints(rows, "worker")[at]),
             texts(rows, "device")[at],
             (int(starts[at]), int(ends[at])),
             "measured" if is_measured else "marks",
             int(waits[at]) if is_measured else None,
         )
-    return found
+    return own_steps
 
 
 def _of_marks(profile: Profile, segment: SegmentOpened, step: FilmStep) -> dict[int, OwnStep]:
@@ -133,9 +133,9 @@ def _within(profile: Profile, name: str, segment: int, bounds: Bounds) -> pa.Tab
     end = start + _lengths(table, name)
     inside = (start < bounds[1]) & (end >= bounds[0])
     table = table.filter(pa.array(inside))
-    place = table.schema.get_field_index("start_ns")
+    index = table.schema.get_field_index("start_ns")
     counted = pa.array(start[inside] - bounds[0])
-    table = table.set_column(place, "start_ns", counted)
+    table = table.set_column(index, "start_ns", counted)
     return table.append_column("end_ns", pa.array(end[inside] - bounds[0]))
 
 

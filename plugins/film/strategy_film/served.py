@@ -28,28 +28,28 @@ def server_bytes(profile: Profile, segment: int) -> dict[int, tuple[int, int]]:
 def served_phases(spans: pa.Table, is_own: Bools) -> list[tuple[str, Intervals]]:
     """Return the parts of a worker's steps as phases."""
     start, end = ints(spans, "start_ns"), ints(spans, "end_ns")
-    found = []
+    phases = []
     for part in SERVED_PARTS:
         # A step whose workload does not report its parts has one span.
         names = (part, "step") if part == "compute" else (part,)
         chosen = is_own & is_one_of(spans, "op", [f"{name}{MARKED}" for name in names])
-        found.append((part, Intervals.union((start[chosen], end[chosen]))))
-    return found
+        phases.append((part, Intervals.union((start[chosen], end[chosen]))))
+    return phases
 
 
 def served_tensors(
     rows: Rows, servers: dict[int, tuple[int, int]], names: Names
 ) -> tuple[SentTensor, ...]:
     """Return one sent tensor per server for each pull and push. Servers follow the replicas."""
-    place = {process: len(rows.own) + number for number, process in enumerate(servers)}
+    node_of = {process: len(rows.own) + number for number, process in enumerate(servers)}
     replicas = {replica: node for node, replica in enumerate(rows.own)}
-    found: list[SentTensor] = []
+    tensors: list[SentTensor] = []
     columns = ["replica", "op", "name", "start_ns", "end_ns"]
     for row in rows.spans.select(columns).sort_by("start_ns").to_pylist():
         part = (row["op"] or "").partition(" ")[0]
         if part in ("pull", "push") and row["replica"] in replicas:
-            found += _of_part(part, row, replicas[row["replica"]], servers, place, names)
-    return tuple(found)
+            tensors += _of_part(part, row, replicas[row["replica"]], servers, node_of, names)
+    return tuple(tensors)
 
 
 def _of_part(
@@ -57,14 +57,14 @@ def _of_part(
     row: dict[str, Any],
     worker: int,
     servers: dict[int, tuple[int, int]],
-    place: dict[int, int],
+    node_of: dict[int, int],
     names: Names,
 ) -> list[SentTensor]:
-    found = []
+    tensors = []
     for process, (pulled, pushed) in servers.items():
-        ends = (place[process], worker) if part == "pull" else (worker, place[process])
+        ends = (node_of[process], worker) if part == "pull" else (worker, node_of[process])
         size = pulled if part == "pull" else pushed
-        found.append(
+        tensors.append(
             SentTensor(row["start_ns"], row["end_ns"], *ends, size, names.index(row["name"]))
         )
-    return found
+    return tensors

@@ -29,8 +29,8 @@ def partition(
     """
     begin, end = max(own[0], whole[0]), min(own[1], whole[1])
     edges = [np.array([begin, end, *whole], np.int64)]
-    for _, found in phases:
-        edges += [np.clip(found.starts, begin, end), np.clip(found.ends, begin, end)]
+    for _, intervals in phases:
+        edges += [np.clip(intervals.starts, begin, end), np.clip(intervals.ends, begin, end)]
     starts = sorted_distinct(np.concatenate(edges))[:-1]
     names = [*(name for name, _ in phases), IDLE, OUTSIDE]
     code = np.full(len(starts), len(phases), np.int64)

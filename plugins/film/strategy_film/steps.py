@@ -48,8 +48,8 @@ def film_steps(profile: Profile) -> tuple[FilmStep, ...]:
     for segment, step, wall in zip(*(each.tolist() for each in columns), strict=True):
         if segment in known and wall > 0:  # NaN: unknown length
             longest[segment, step] = max(longest.get((segment, step), 0.0), wall)
-    found = sorted(longest.items())
-    kept = found if source == "measured" else found[-MAX_UNCAPTURED:]
+    ordered = sorted(longest.items())
+    kept = ordered if source == "measured" else ordered[-MAX_UNCAPTURED:]
     return tuple(FilmStep(*key, wall, source) for key, wall in kept)
 
 

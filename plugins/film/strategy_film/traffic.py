@@ -28,8 +28,8 @@ def exchanges(rows: Rows, node_of: NodeOf, names: Names) -> tuple[Exchange, ...]
         # A collective in a loop runs several times under one key.
         turn = turns[*key, node] = turns.get((*key, node), -1) + 1
         groups.setdefault((*key, turn), []).append({**row, "node": node})
-    found = [_exchange(rows, members, names) for members in groups.values() if len(members) > 1]
-    return tuple(sorted(found, key=lambda exchange: exchange.first_entered_ns))
+    joined = [_exchange(rows, members, names) for members in groups.values() if len(members) > 1]
+    return tuple(sorted(joined, key=lambda exchange: exchange.first_entered_ns))
 
 
 def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -65,22 +65,22 @@ def _exchange(rows: Rows, members: Sequence[Mapping[str, Any]], names: Names) ->
 
 def sent_tensors(rows: Rows, node_of: NodeOf, names: Names) -> tuple[SentTensor, ...]:
     """Return the tensors sent between nodes whose arrival was recorded, in order of time."""
-    found = []
+    tensors = []
     for row in rows.transfers.sort_by("start_ns").to_pylist():
         sender, receiver = (node_of.get(row[f"{end}_device"] or "") for end in ("send", "recv"))
         if sender is None or receiver is None or sender == receiver:
             continue
         if row["step"] == rows.step.step and row["duration_ms"] is not None:
             times, name = (row["start_ns"], row["end_ns"]), names.index(row["tensor"])
-            found.append(SentTensor(*times, sender, receiver, row["bytes"], name))
-    return tuple(found)
+            tensors.append(SentTensor(*times, sender, receiver, row["bytes"], name))
+    return tuple(tensors)
 
 
 def waits(
     rows: Rows, exchanges: Sequence[Exchange], sent_tensors: Sequence[SentTensor], names: Names
 ) -> tuple[Wait, ...]:
     """Return who waits for whom: for the last member of a collective, or the sender of a tensor."""
-    found = [
+    all_waits = [
         Wait(member.entered_ns, exchange.all_entered_ns, member.node, exchange.last)
         for exchange in exchanges
         if exchange.source != "derived"
@@ -91,18 +91,18 @@ def waits(
         (sent_tensor.receiver, names.texts[sent_tensor.name]): sent_tensor
         for sent_tensor in sent_tensors
     }
-    return tuple(sorted([*found, *_waits_for_tensors(rows, sent)]))
+    return tuple(sorted([*all_waits, *_waits_for_tensors(rows, sent)]))
 
 
 def _waits_for_tensors(rows: Rows, sent: Mapping[tuple[int, str], SentTensor]) -> list[Wait]:
     """Return the waits of receives. A receive is named after its tensor: `dense/MatMul/_17`."""
     nodes = {replica: number for number, replica in enumerate(rows.own)}
-    found = []
+    of_tensors = []
     for row in rows.spans.select(["category", "replica", "name", "start_ns", "end_ns"]).to_pylist():
         if row["category"] != "wait" or row["replica"] not in nodes:
             continue
         node, tensor = nodes[row["replica"]], (row["name"] or "").rpartition("/_")[0]
         sent_tensor = sent.get((node, tensor))
         if sent_tensor is not None:
-            found.append(Wait(row["start_ns"], row["end_ns"], node, sent_tensor.sender))
-    return found
+            of_tensors.append(Wait(row["start_ns"], row["end_ns"], node, sent_tensor.sender))
+    return of_tensors

@@ -142,12 +142,12 @@ def accept(runs: Sequence[CheckedRun]) -> Baseline:
 
 def check_same(runs: Sequence[tuple[str, str | None, int | None]]) -> None:
     """Raise AnalysisError if runs (name, workload, global batch) are not of one program."""
-    for which, place in (("workload", 1), ("global batch", 2)):
-        known = {str(run[place]): run[0] for run in runs if run[place] is not None}
+    for which, index in (("workload", 1), ("global batch", 2)):
+        known = {str(run[index]): run[0] for run in runs if run[index] is not None}
         if len(known) > 1:
-            told = units.listed([f"{value} in {name}" for value, name in known.items()])
+            values = units.listed([f"{value} in {name}" for value, name in known.items()])
             raise AnalysisError(
-                f"The {which} differs: {told}",
+                f"The {which} differs: {values}",
                 advice=f"Check runs of one {which}, or accept another baseline: "
                 "strategy-lab baseline RUN -o FILE",
             )
@@ -181,17 +181,19 @@ def read_baseline(file: str | Path) -> Baseline:
     except SpecError as error:
         raise SpecError(error.problem, advice=_ADVICE) from None
     try:
-        found = decoder_of(Baseline).decode(read_file(path, MOST_BYTES))
-        if found.schema_version != SCHEMA_VERSION:
-            raise ValueError(f"its schema_version is {found.schema_version}, not {SCHEMA_VERSION}")
-        if not found.runs or any(run.time.median_ms <= 0 for run in found.runs):
+        baseline = decoder_of(Baseline).decode(read_file(path, MOST_BYTES))
+        if baseline.schema_version != SCHEMA_VERSION:
+            raise ValueError(
+                f"its schema_version is {baseline.schema_version}, not {SCHEMA_VERSION}"
+            )
+        if not baseline.runs or any(run.time.median_ms <= 0 for run in baseline.runs):
             raise ValueError("it has no run, or a run whose step took no time")
     except (OSError, ValueError) as error:
         raise SpecError(
             f"{quoted(str(file))} is not a baseline: {first_line(error)}",
             advice=_ADVICE,
         ) from None
-    return found
+    return baseline
 
 
 def _workload(profile: Profile) -> str | None:

@@ -55,17 +55,17 @@ def _of_group(baseline: Baseline, group: str, runs: Sequence[CheckedRun]) -> Ite
         known = accepted.get(name, 0)
         if known is None:  # a note of the gate names it
             continue
-        found = [(run.exact.value(group, name), run.run.run) for run in runs]
-        yield _one(group, name, known, found)
+        values = [(run.exact.value(group, name), run.run.run) for run in runs]
+        yield _one(group, name, known, values)
 
 
-def _one(group: str, name: str, accepted: Value, found: list[tuple[Value, str]]) -> ExactCheck:
-    lost = next((run for value, run in found if value is None), None)
+def _one(group: str, name: str, accepted: Value, values: list[tuple[Value, str]]) -> ExactCheck:
+    lost = next((run for value, run in values if value is None), None)
     if lost is not None:
         return ExactCheck(group, name, accepted, None, lost, "unknown", NOT_RECORDED)
-    other = [(value, run) for value, run in found if value != accepted]
+    other = [(value, run) for value, run in values if value != accepted]
     if not other:
-        return ExactCheck(group, name, accepted, accepted, found[0][1], "within")
+        return ExactCheck(group, name, accepted, accepted, values[0][1], "within")
     value, run = max(other, key=lambda item: _distance(item[0], accepted))
     outcome: Outcome = "beyond"
     if group in LESS_IS_BETTER and _distance(value, accepted) < 0:

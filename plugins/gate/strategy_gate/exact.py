@@ -90,14 +90,14 @@ def _collectives(rows: pa.Table) -> dict[str, Value]:
     The lab's own gather of timestamps is left out, as its time is.
     """
     rows = rows.filter(pc.not_equal(pc.cast(rows["op"], pa.string()).fill_null(""), LAB_MARKS))
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     totals = _totals(rows, ["op", "group_size"], ["step", "worker", "replica"])
     for (op, size), steps in totals.items():
         name = f"{op or 'unknown'} of {size or 'an unknown group'}"
-        found[f"{name}, calls per step"] = _usual([calls for calls, _, _ in steps])
+        values[f"{name}, calls per step"] = _usual([calls for calls, _, _ in steps])
         is_known = all(calls == sized for calls, sized, _ in steps)
-        found[f"{name}, bytes per step"] = _usual([b for _, _, b in steps]) if is_known else None
-    return found
+        values[f"{name}, bytes per step"] = _usual([b for _, _, b in steps]) if is_known else None
+    return values
 
 
 def _copies(rows: pa.Table) -> dict[str, Value]:
@@ -111,13 +111,13 @@ def _copies(rows: pa.Table) -> dict[str, Value]:
     ends = ["send_device", "recv_device"]
     tensors = rows.group_by(ends).aggregate([("tensor", "count_distinct")]).to_pylist()
     totals = _totals(rows, ends, ["step"])
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for row in tensors:
         key = row["send_device"], row["recv_device"]
         link = " to ".join(short.get(name, "an unknown device") for name in key)
-        found[f"{link}, tensors per step"] = row["tensor_count_distinct"]
-        found[f"{link}, known bytes per step"] = _usual([b for _, _, b in totals[key]])
-    return found
+        values[f"{link}, tensors per step"] = row["tensor_count_distinct"]
+        values[f"{link}, known bytes per step"] = _usual([b for _, _, b in totals[key]])
+    return values
 
 
 def _totals(
@@ -125,12 +125,12 @@ def _totals(
 ) -> dict[tuple[object, ...], list[tuple[int, int, int]]]:
     """By group: `(rows, rows with a size, bytes)` of each step, or of each replica of a step."""
     counts = [("start_ns", "count"), ("bytes", "count"), ("bytes", "sum")]
-    found: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
+    totals: dict[tuple[object, ...], list[tuple[int, int, int]]] = {}
     for row in rows.group_by([*group, *each]).aggregate(counts).to_pylist():
         key = tuple(row[name] for name in group)
         total = row["start_ns_count"], row["bytes_count"], row["bytes_sum"] or 0
-        found.setdefault(key, []).append(total)
-    return found
+        totals.setdefault(key, []).append(total)
+    return totals
 
 
 def _usual(values: list[int]) -> int:
@@ -143,14 +143,14 @@ def _detours(profile: Profile, segment: int) -> dict[str, Value]:
     rows: pa.Table = of_segment(profile.table("causes"), segment)
     kinds, names = texts(rows, "kind"), texts(rows, "name")
     devices, replicas = texts(rows, "device"), rows["replica"].to_pylist()
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for kind, name, device, replica in zip(kinds, names, devices, replicas, strict=True):
         if kind == "detour":
             where = short_names([device])[device] if device else "another device"
-            found[f"{name} of replica {replica} on {where}"] = 1
+            values[f"{name} of replica {replica} on {where}"] = 1
         elif kind == "python-op":
-            found[f"{name}, which runs Python in the graph"] = 1
-    return found
+            values[f"{name}, which runs Python in the graph"] = 1
+    return values
 
 
 def _add_placement(
@@ -159,13 +159,13 @@ def _add_placement(
     facts: dict[str, dict[str, Value]],
     missing: dict[str, str],
 ) -> None:
-    found = placement(profile, opened.segment)
-    if found.reason:
-        missing |= dict.fromkeys(("placement", "memory"), found.reason)
+    placed = placement(profile, opened.segment)
+    if placed.reason:
+        missing |= dict.fromkeys(("placement", "memory"), placed.reason)
         return
-    short = short_names(item.device for item in found.devices)
+    short = short_names(item.device for item in placed.devices)
     places, memory = facts.setdefault("placement", {}), facts.setdefault("memory", {})
-    for item in found.devices:
+    for item in placed.devices:
         name = short[item.device]
         places[f"ops on {name}"] = item.num_ops
         if "variables" not in profile.unknown:

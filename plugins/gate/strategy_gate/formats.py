@@ -19,16 +19,16 @@ from strategy_gate.text import failures, open_questions
 
 def github_action_benchmark(report: GateReport) -> list[dict[str, Any]]:
     """Every number for which less is better."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for time in report.times.checks if report.times else ():
         reach = time.reach_ms
         entry = {"name": _name(report, time.name), "unit": "ms", "value": time.found_ms}
         extra = f"accepted: {time.accepted_ms:.6g} ms; {time.outcome}"
-        found.append(entry | ({"range": f"± {reach:.3g}"} if reach else {}) | {"extra": extra})
+        entries.append(entry | ({"range": f"± {reach:.3g}"} if reach else {}) | {"extra": extra})
     for check, value in _counts(report):
         entry = {"name": _name(report, _fact(check)), "unit": _unit(check), "value": value}
-        found.append(entry | {"extra": f"accepted: {check.accepted}; {check.outcome}"})
-    return found
+        entries.append(entry | {"extra": f"accepted: {check.accepted}; {check.outcome}"})
+    return entries
 
 
 def _counts(report: GateReport) -> Iterator[tuple[ExactCheck, float]]:
@@ -44,17 +44,17 @@ def bencher(report: GateReport) -> dict[str, dict[str, dict[str, float]]]:
     Not one benchmark with a measure for each number: Bencher refuses a file with a measure's name
     of more than 64 characters, and a threshold belongs to a measure.
     """
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    measures: dict[str, dict[str, dict[str, float]]] = {}
     for time in report.times.checks if report.times else ():
         reach = time.reach_ms
         bounds = {}
         if reach:
             low, high = time.found_ms - reach, time.found_ms + reach
             bounds = {"lower_value": max(low, 0.0), "upper_value": high}
-        found[_name(report, time.name)] = {"milliseconds": {"value": time.found_ms, **bounds}}
+        measures[_name(report, time.name)] = {"milliseconds": {"value": time.found_ms, **bounds}}
     for check, value in _counts(report):
-        found[_name(report, _fact(check))] = {_unit(check): {"value": float(value)}}
-    return found
+        measures[_name(report, _fact(check))] = {_unit(check): {"value": float(value)}}
+    return measures
 
 
 def _name(report: GateReport, what: str) -> str:

@@ -27,10 +27,10 @@ _MARKS = {
 def markdown(report: GateReport, least: float, accept: str) -> str:
     """The page; `accept` is the command that accepts these runs."""
     rows = [*exact_rows(report), *time_rows(report)]
-    shown = [row for row in rows if row.outcome != "within" or row.name == "step"]
-    hidden = [row for row in rows if row not in shown]
+    listed = [row for row in rows if row.outcome != "within" or row.name == "step"]
+    hidden = [row for row in rows if row not in listed]
     parts = [f"### Strategy Lab: {as_text(head(report))}"]
-    parts += [_table(shown)] if shown else []
+    parts += [_table(listed)] if listed else []
     parts += [f"- {as_text(text)}" for text in open_questions(report)]
     parts += [as_text(text) for text in remarks(report, least)]
     if report.can_be_accepted:

@@ -95,18 +95,18 @@ def gate(
 
 
 def _notes(baseline: Baseline, runs: Sequence[CheckedRun], only: Only | None) -> list[str]:
-    found = []
+    texts = []
     versions = {str(run.machine.tensorflow) for run in baseline.runs}
     versions |= {str(item.run.machine.tensorflow) for item in runs}
     if len(versions) > 1:
-        found.append(
+        texts.append(
             f"TensorFlow differs ({' and '.join(sorted(versions))}): each version places ops in "
             "its own way, so accept a baseline for each."
         )
     if only != "times":
-        found += [f"The baseline does not know its {k}: {v}." for k, v in baseline.missing.items()]
+        texts += [f"The baseline does not know its {k}: {v}." for k, v in baseline.missing.items()]
         if unknown := baseline.unknown:
-            found.append(f"Not checked, as the accepted runs do not know it: {', '.join(unknown)}.")
+            texts.append(f"Not checked, as the accepted runs do not know it: {', '.join(unknown)}.")
         if baseline.varies:
-            found.append(f"Not checked, as the accepted runs differ: {', '.join(baseline.varies)}.")
-    return found
+            texts.append(f"Not checked, as the accepted runs differ: {', '.join(baseline.varies)}.")
+    return texts

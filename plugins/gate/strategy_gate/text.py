@@ -69,14 +69,14 @@ def failures(report: GateReport) -> list[str]:
 
 def open_questions(report: GateReport) -> list[str]:
     """Why the gate cannot tell, and what would let it."""
-    found = [
+    questions = [
         f"{row.name} of run {check.run}: {row.reason}. Record runs in which it is known."
         for check, row in zip(_in_order(report.exact), exact_rows(report), strict=True)
         if check.outcome == "unknown"
     ]
     if report.times is not None and report.times.step.outcome == "undecided":
-        found.append(_undecided_step(report.times))
-    return found
+        questions.append(_undecided_step(report.times))
+    return questions
 
 
 def remarks(report: GateReport, least: float) -> list[str]:
@@ -161,12 +161,12 @@ def _value(value: Value, is_size: bool) -> str:
     return f"{value:,.0f}" if value == round(value) else units.number(value)
 
 
-def _change(accepted: Value, found: Value) -> str:
-    if not isinstance(accepted, int | float) or not isinstance(found, int | float):
-        return "" if accepted == found else "differs"
-    if accepted == found:
+def _change(accepted: Value, value: Value) -> str:
+    if not isinstance(accepted, int | float) or not isinstance(value, int | float):
+        return "" if accepted == value else "differs"
+    if accepted == value:
         return ""
-    return units.change_between(accepted, found) if accepted else "new"
+    return units.change_between(accepted, value) if accepted else "new"
 
 
 def _time_row(check: TimeCheck) -> Row:

@@ -185,15 +185,15 @@ def _checked_parts(a: Sequence[GatedRun], b: Sequence[GatedRun]) -> list[str]:
     """Parts that every run of a side knows, or none of it, and that take enough of the step."""
     names = dict.fromkeys(name for run in (*a, *b) for name in run.parts)
     step_ms = float(np.mean([run.time.median_ms for run in a]))
-    found = []
+    checked = []
     for name in names:
         known = [[run.parts[name] for run in side if name in run.parts] for side in (a, b)]
         is_whole = all(len(v) in (0, len(side)) for v, side in zip(known, (a, b), strict=True))
         # Only an op kind may be too short to be kept; anything else that is missing is unknown.
         is_known = all(known) or name.startswith("op ")
         if is_whole and is_known and max(np.mean(v) for v in known if v) >= LEAST_PART * step_ms:
-            found.append(name)
-    return found
+            checked.append(name)
+    return checked
 
 
 def _part(
@@ -211,10 +211,13 @@ def _part(
     level = 1 - PARTS / num_parts
     low, high, needed = None, None, None
     if min(len(a), len(b)) >= MIN_PAIRS:
-        found = (paired if is_paired else welch)(sides[0], sides[1], level)
-        low, high = found.low, found.high
+        difference = (paired if is_paired else welch)(sides[0], sides[1], level)
+        low, high = difference.low, difference.high
         needed = runs_needed(
-            found.pair_spread, max(found.freedom, 2), difference=planned(least), level=level
+            difference.pair_spread,
+            max(difference.freedom, 2),
+            difference=planned(least),
+            level=level,
         )
     num, growth = min(len(a), len(b)), means[1] - means[0]
     outcome, reason = _decide(growth, low, high, num, needed, least, why)

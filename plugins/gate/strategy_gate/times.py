@@ -31,16 +31,16 @@ LEAST_SHARE = 0.002
 
 def parts_of_step(profile: Profile, opened: SegmentOpened) -> dict[str, float]:
     """Milliseconds per step by part; a part that is not known is left out."""
-    found: dict[str, float] = {}
+    parts: dict[str, float] = {}
     split = step_breakdown(profile, opened)
     for category in CATEGORIES:
         value = split.mean_ms(category)
         if value is not None:
-            found[f"phase {category}"] = value
+            parts[f"phase {category}"] = value
     if len(split.replicas) > 1:
         for item in split.replicas:
             if item.compute_ms is not None:
-                found[f"replica {item.replica}, own work"] = item.compute_ms + (
+                parts[f"replica {item.replica}, own work"] = item.compute_ms + (
                     item.delay_ms or 0.0
                 )
     for use in communication(profile, opened).collectives:
@@ -48,9 +48,9 @@ def parts_of_step(profile: Profile, opened: SegmentOpened) -> dict[str, float]:
             continue
         name = f"{use.op} of {use.group_size or 'an unknown group'}"
         if use.wait_ms is not None and use.transfer_ms is not None:
-            found[f"{name}, wait"] = use.wait_ms
-            found[f"{name}, transfer"] = use.transfer_ms
-    return found | _op_kinds(profile, opened, split.mean_ms("wall"))
+            parts[f"{name}, wait"] = use.wait_ms
+            parts[f"{name}, transfer"] = use.transfer_ms
+    return parts | _op_kinds(profile, opened, split.mean_ms("wall"))
 
 
 def _op_kinds(profile: Profile, opened: SegmentOpened, wall_ms: float | None) -> dict[str, float]:

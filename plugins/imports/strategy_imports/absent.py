@@ -57,8 +57,8 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
     where = f"no collective is recognised on {'its' if has_devices else 'any'} device"
     for host in hosts:
         at = np.flatnonzero((host.spans.device < 0) & _is_collective(host))
-        if found := _named(host, at):
-            return f"{where}, though the host calls {found}"
+        if named := _named(host, at):
+            return f"{where}, though the host calls {named}"
     if not_recognised(hosts):
         return "no collective is recognised in the captured steps"
     return "no collective in the captured steps"
@@ -66,20 +66,20 @@ def no_collectives(hosts: Sequence[HostProfile]) -> str | None:
 
 def not_recognised(hosts: Sequence[HostProfile]) -> str:
     """Return what the import does not know, for a sentence: `25,814 events of category x`."""
-    found = sum((host.recording.not_recognised for host in hosts), Counter[str]())
-    most = found.most_common(_MOST_NAMED)
+    counts = sum((host.recording.not_recognised for host in hosts), Counter[str]())
+    most = counts.most_common(_MOST_NAMED)
     parts = [f"{units.counted(count, 'event')} of {what}" for what, count in most]
-    more = found.total() - sum(count for _, count in most)
+    more = counts.total() - sum(count for _, count in most)
     return units.listed([*parts, f"{more:,} more"] if more else parts)
 
 
 def missing_ranks(hosts: Sequence[HostProfile]) -> str | None:
     """Return which ranks of several the profile has, such as `1 of 2 ranks`; None if all."""
     num_ranks = max((host.recording.num_ranks or 0 for host in hosts), default=0)
-    here = sum(len(host.replicas.devices) for host in hosts)
-    if not num_ranks and here == 1 and hosts[0].recording.rank is not None:
+    present = sum(len(host.replicas.devices) for host in hosts)
+    if not num_ranks and present == 1 and hosts[0].recording.rank is not None:
         return f"rank {hosts[0].recording.rank} only"
-    return f"{here:,} of {num_ranks:,} ranks" if 0 < here < num_ranks else None
+    return f"{present:,} of {num_ranks:,} ranks" if 0 < present < num_ranks else None
 
 
 def _is_collective(host: HostProfile) -> NDArray[np.bool_]:
@@ -91,9 +91,9 @@ def _is_collective(host: HostProfile) -> NDArray[np.bool_]:
 def _named(host: HostProfile, at: Ints) -> str:
     """Return the most frequent names of events, with their counts, for a sentence."""
     counts = Counter(host.spans.name[at].tolist())
-    found = [
+    names = [
         f"{shortened(host.texts.all[name], _LONGEST_NAME)} ({n:,})"
         for name, n in counts.most_common(_MOST_NAMED)
     ]
-    more = len(counts) - len(found)
-    return units.listed([*found, f"{more:,} more"] if more else found)
+    more = len(counts) - len(names)
+    return units.listed([*names, f"{more:,} more"] if more else names)

@@ -82,14 +82,14 @@ def interpret(events: Sequence[Event], base_ns: int = 0) -> Iterator[CompleteEve
     names = _names(events)
     begun: dict[tuple[str, str], list[Event]] = {}
     for event in events:
-        place = (str(event.pid), str(event.tid))
+        thread = (str(event.pid), str(event.tid))
         if event.ph == "X":
             read = _read(event, _us(event.dur), base_ns, names)
         elif event.ph == "B":
-            begun.setdefault(place, []).append(event)
+            begun.setdefault(thread, []).append(event)
             continue
-        elif event.ph == "E" and begun.get(place):
-            first = begun[place].pop()
+        elif event.ph == "E" and begun.get(thread):
+            first = begun[thread].pop()
             read = _read(first, _us(event.ts) - _us(first.ts), base_ns, names)
         else:
             continue
@@ -175,8 +175,8 @@ def _stats(name: str, role: Role | None, args: Mapping[str, Any]) -> Mapping[str
 
 def _moved(name: str, args: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the size of a copy or a collective, and the number of its ranks, as stats."""
-    told = (collective_bytes(name, args), _size(args.get("bytes")), _size(args.get("size")))
-    if (size := next(filter(None, told), None)) is not None:
+    sizes = (collective_bytes(name, args), _size(args.get("bytes")), _size(args.get("size")))
+    if (size := next(filter(None, sizes), None)) is not None:
         yield MOVED_BYTES, size
     if (ranks := group_size(args)) is not None:
         yield GROUP_SIZE, ranks

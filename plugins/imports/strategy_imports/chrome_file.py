@@ -81,74 +81,74 @@ def looks_like_chrome_trace(path: Path) -> bool:
 
 def read_chrome_trace(path: Path, host: str) -> Recording:
     """Return what a trace has; `problems` says what it has not. Raises OSError."""
-    found = Recording(host)
+    recording = Recording(host)
     with open_file(path) as file:
         data = file.read(MOST_BYTES).removeprefix(_BYTE_ORDER_MARK)
         if file.read(1):
-            found.problems.append(f"Only the first {MOST_BYTES >> 20} MB of the trace are read")
-    trace = _decode(data, found)
+            recording.problems.append(f"Only the first {MOST_BYTES >> 20} MB of the trace are read")
+    trace = _decode(data, recording)
     base_ns = trace.baseTimeNanoseconds
-    _fill(found, trace.traceEvents, base_ns if is_count(base_ns, LATEST_NS) else 0)
+    _fill(recording, trace.traceEvents, base_ns if is_count(base_ns, LATEST_NS) else 0)
     first_ns = min(
-        (int(line.start_ns.min()) for plane in found.planes for line in plane.lines), default=0
+        (int(line.start_ns.min()) for plane in recording.planes for line in plane.lines), default=0
     )
-    found.start_ns = first_ns if first_ns > EPOCH_NS else 0
-    found.own_host = readable(str(trace.host_name or "").encode())
-    _read_program(found, trace)
-    return found
+    recording.start_ns = first_ns if first_ns > EPOCH_NS else 0
+    recording.own_host = readable(str(trace.host_name or "").encode())
+    _read_program(recording, trace)
+    return recording
 
 
-def _read_program(found: Recording, trace: _Trace) -> None:
+def _read_program(recording: Recording, trace: _Trace) -> None:
     """Read which rank of the program the file has, and what its devices are."""
-    told = trace.distributedInfo if isinstance(trace.distributedInfo, dict) else {}
-    rank, num_ranks = told.get("rank"), told.get("world_size")
-    found.rank = rank if is_count(rank) else None
-    found.num_ranks = num_ranks if is_count(num_ranks) and num_ranks else None
-    groups = told.get("pg_config")
+    fields = trace.distributedInfo if isinstance(trace.distributedInfo, dict) else {}
+    rank, num_ranks = fields.get("rank"), fields.get("world_size")
+    recording.rank = rank if is_count(rank) else None
+    recording.num_ranks = num_ranks if is_count(num_ranks) and num_ranks else None
+    groups = fields.get("pg_config")
     sizes = [g.get("pg_size") for g in groups if isinstance(g, dict)] if is_list(groups) else []
-    found.group_sizes = frozenset(size for size in sizes if is_count(size) and size)
+    recording.group_sizes = frozenset(size for size in sizes if is_count(size) and size)
     for device in trace.deviceProperties if is_list(trace.deviceProperties) else []:
         if isinstance(device, dict) and is_count(device.get("id")) and device.get("name"):
-            found.models[device["id"]] = readable(str(device["name"]).encode())
+            recording.models[device["id"]] = readable(str(device["name"]).encode())
 
 
 def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
-def _decode(data: bytes, found: Recording) -> _Trace:
+def _decode(data: bytes, recording: Recording) -> _Trace:
     """Return the trace, or its longest readable part; adds to `problems`."""
-    for text in _candidates(data, found):
+    for text in _candidates(data, recording):
         decoder = _BARE if text.lstrip()[:1] == b"[" else _WHOLE
         try:
             decoded = decoder.decode(text)
         except ValueError:
             continue
         return decoded if isinstance(decoded, _Trace) else _Trace(decoded)
-    found.problems[:] = ["It is no Chrome trace: it is not JSON, or has no list of events"]
+    recording.problems[:] = ["It is no Chrome trace: it is not JSON, or has no list of events"]
     return _Trace()
 
 
-def _candidates(data: bytes, found: Recording) -> Iterator[bytes]:
+def _candidates(data: bytes, recording: Recording) -> Iterator[bytes]:
     """Yield the whole text, that without NaN, and then the text up to its last whole events."""
     yield data
     data, num_replaced = _NO_NUMBER.subn(rb"\1null", data)
     if num_replaced:
-        found.problems.append(
+        recording.problems.append(
             f"{num_replaced:,} values of the trace are NaN or infinite: events whose begin or "
             "length is such a value are not read"
         )
         yield data
-    found.problems.append(
+    recording.problems.append(
         "The trace is damaged or cut off: what follows its last whole event is not read"
     )
     end = b"]" if data.lstrip()[:1] == b"[" else b"]}"
-    place, least = len(data), max(len(data) - _LONGEST_EVENT_BYTES, 0)
+    until, least = len(data), max(len(data) - _LONGEST_EVENT_BYTES, 0)
     for _cut in range(_MOST_CUTS):
-        place = data.rfind(b"}", least, place)
-        if place < 0:
+        until = data.rfind(b"}", least, until)
+        if until < 0:
             return
-        yield data[: place + 1] + end
+        yield data[: until + 1] + end
 
 
 @dataclass(slots=True)
@@ -168,11 +168,11 @@ class _PlaneBuilder:
     lines: dict[str, _Columns] = field(default_factory=dict)
 
 
-def _fill(found: Recording, events: list[_Event], base_ns: int) -> None:
+def _fill(recording: Recording, events: list[_Event], base_ns: int) -> None:
     planes: dict[str, _PlaneBuilder] = {}
     for event in interpret(events, base_ns):
-        found.num_events += 1
-        if not _is_kept(event, found):
+        recording.num_events += 1
+        if not _is_kept(event, recording):
             continue
         plane = planes.setdefault(event.plane, _PlaneBuilder())
         columns = plane.lines.setdefault(event.line, _Columns())
@@ -183,27 +183,27 @@ def _fill(found: Recording, events: list[_Event], base_ns: int) -> None:
         for name, value in _known(event, plane):
             columns.stats.setdefault(name, []).append((index, value))
     for name, builder in planes.items():
-        found.planes.append(_plane(name, builder))
+        recording.planes.append(_plane(name, builder))
 
 
-def _is_kept(event: CompleteEvent, found: Recording) -> bool:
+def _is_kept(event: CompleteEvent, recording: Recording) -> bool:
     """Return whether an event is kept; counts what is not, and what is not recognised."""
     is_of_host = not event.plane.startswith("/device:")
     if event.role == "repeats":
-        found.left_out[f"{event.category}, which repeats other events"] += 1
+        recording.left_out[f"{event.category}, which repeats other events"] += 1
         return False
     if event.role == "not read":
-        found.not_recognised[f"category {event.category}"] += 1
+        recording.not_recognised[f"category {event.category}"] += 1
         return False
     if is_left_out(event.name):
-        found.left_out[BOOKKEEPING] += 1
+        recording.left_out[BOOKKEEPING] += 1
         return False
     if is_of_host and event.role:
-        found.categories[event.category] += 1
+        recording.categories[event.category] += 1
     elif is_of_host and event.category:
-        found.not_recognised[f"category {event.category}"] += 1
+        recording.not_recognised[f"category {event.category}"] += 1
     elif is_of_host and not event.process.startswith("/host:"):
-        found.not_recognised[f"process {event.process or 'without a name'}"] += 1
+        recording.not_recognised[f"process {event.process or 'without a name'}"] += 1
     return True
 
 

@@ -38,16 +38,16 @@ def hlo_of_events(plane: Plane, line: Line, programs: Programs) -> tuple[Ints, l
     A GPU's event names program and instruction itself, a TPU core's by its kind.
     """
     of_kinds = [_of_kind(kind, programs) for kind in plane.kinds]
-    found = [each for each in of_kinds if each is not None]
+    ops = [each for each in of_kinds if each is not None]
     index_of_kind = np.full(len(of_kinds) + 1, -1, np.int64)
     has_one = np.asarray([*(each is not None for each in of_kinds), False], bool)
-    index_of_kind[has_one] = np.arange(len(found))
+    index_of_kind[has_one] = np.arange(len(ops))
     index = index_of_kind[line.kind]
     names, ids = line.stats.get("hlo_op"), line.stats.get("program_id")
     if names is None or ids is None or not programs:
-        return index, found
+        return index, ops
     (names, name_of), (ids, id_of) = distinct(names), distinct(ids)
-    pairs, place = distinct(id_of * len(names) + name_of)
+    pairs, pair_of = distinct(id_of * len(names) + name_of)
     of_pairs = [
         programs.get(int(ids[program]), {}).get(plane.texts.get(int(names[name]), ""))
         for program, name in (divmod(pair, len(names)) for pair in pairs.tolist())
@@ -55,18 +55,18 @@ def hlo_of_events(plane: Plane, line: Line, programs: Programs) -> tuple[Ints, l
     index_of_pair = np.full(len(pairs), -1, np.int64)
     for number, op in enumerate(of_pairs):
         if op is not None:
-            index_of_pair[number] = len(found)
-            found.append(op)
-    by_event = index_of_pair[place]
-    return np.where(by_event >= 0, by_event, index), found
+            index_of_pair[number] = len(ops)
+            ops.append(op)
+    by_event = index_of_pair[pair_of]
+    return np.where(by_event >= 0, by_event, index), ops
 
 
 def _of_kind(kind: EventKind, programs: Programs) -> HloOp | None:
     program, source = kind.stats.get("program_id"), kind.stats.get("source")
     if isinstance(program, int):
-        found = programs.get(signed(program), {}).get(ran_as(kind))
-        if found is not None:
-            return found
+        op = programs.get(signed(program), {}).get(ran_as(kind))
+        if op is not None:
+            return op
     if not isinstance(source, str):
         return None
     return HloOp(ran_as(kind), source_line=source)
@@ -108,7 +108,7 @@ def _of_line(
     instruction, instructions = hlo_of_events(plane, line, programs)
     references, reference = distinct(_program_op(plane, line))
     num_hlo = len(instructions) + 1
-    keys, place = distinct((line.kind * len(references) + reference) * num_hlo + instruction + 1)
+    keys, key_of = distinct((line.kind * len(references) + reference) * num_hlo + instruction + 1)
     on_line = copy_of(line.name.replace(" ", "")) or ""
     meanings = []
     for key in keys.tolist():
@@ -123,21 +123,21 @@ def _of_line(
         "category": [meaning.category for meaning in meanings],
         "hlo": [-1 if meaning.hlo is _NO_HLO else hlo.index(meaning.hlo) for meaning in meanings],
     }
-    found = {name: np.asarray(column, np.int64)[place] for name, column in columns.items()}
-    sizes = np.asarray([meaning.hlo.collective_bytes for meaning in meanings], np.int64)[place]
+    of_events = {name: np.asarray(column, np.int64)[key_of] for name, column in columns.items()}
+    sizes = np.asarray([meaning.hlo.collective_bytes for meaning in meanings], np.int64)[key_of]
     of_copies = _moved_bytes(plane, line)
-    told = line.stat(MOVED_BYTES)
-    told = np.where(told < 2**61, told, -1)
-    is_collective = found["category"] == COLLECTIVE
+    moved_bytes = line.stat(MOVED_BYTES)
+    moved_bytes = np.where(moved_bytes < 2**61, moved_bytes, -1)
+    is_collective = of_events["category"] == COLLECTIVE
     return Spans.of(
         len(line),
         device=device,
-        **found,
+        **of_events,
         start_ns=line.start_ns,
         end_ns=line.end_ns,
         thread=line.thread,
         step_num=line.stat("step_num"),
-        bytes=np.where(told >= 0, told, np.where(is_collective, sizes, of_copies)),
+        bytes=np.where(moved_bytes >= 0, moved_bytes, np.where(is_collective, sizes, of_copies)),
         group_size=line.stat(GROUP_SIZE),
     )
 
@@ -146,15 +146,15 @@ def _program_op(plane: Plane, line: Line) -> Ints:
     """Return the text number of the op of the program that each event belongs to, or -1."""
     chosen = np.full(len(line), -1, np.int64)
     for name in (OLD_OP, "hlo_op", "name", "tf_op"):  # the last one that is known counts
-        found = line.stats.get(name)
-        if found is None:
+        stat = line.stats.get(name)
+        if stat is None:
             continue
-        numbers, place = distinct(found)
+        numbers, number_of = distinct(stat)
         says = [
             plane.texts.get(number, "") not in ("", _MODULE_ONLY) for number in numbers.tolist()
         ]
-        known = np.asarray(says, bool)[place]
-        chosen[known] = found[known]
+        known = np.asarray(says, bool)[number_of]
+        chosen[known] = stat[known]
     return chosen
 
 
@@ -183,9 +183,9 @@ def _moved_bytes(plane: Plane, line: Line) -> Ints:
     details = line.stats.get("memcpy_details")
     if details is None:
         return np.full(len(line), -1, np.int64)
-    numbers, place = distinct(details)
+    numbers, number_of = distinct(details)
     sizes = [_size(plane.texts.get(number, "")) for number in numbers.tolist()]
-    return np.asarray(sizes, np.int64)[place]
+    return np.asarray(sizes, np.int64)[number_of]
 
 
 def _size(details: str) -> int:

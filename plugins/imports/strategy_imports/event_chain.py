@@ -68,12 +68,12 @@ def follow(buffer: Bytes, data: bytearray, begin: int, end: int) -> Chain:
 
 
 def _guesses(data: bytearray, begin: int, end: int) -> Ints:
-    found = [begin]
-    for place in range(begin + _BLOCK_BYTES, end - _BLOCK_BYTES, _BLOCK_BYTES):
-        match = _EVENT.search(data, place, place + _BLOCK_BYTES)
+    begins = [begin]
+    for middle in range(begin + _BLOCK_BYTES, end - _BLOCK_BYTES, _BLOCK_BYTES):
+        match = _EVENT.search(data, middle, middle + _BLOCK_BYTES)
         if match is not None:
-            found.append(match.start())
-    return np.asarray(found, np.int64)
+            begins.append(match.start())
+    return np.asarray(begins, np.int64)
 
 
 def _follow_one(data: bytearray, begin: int, until: int, end: int | None = None) -> Chain:
@@ -82,18 +82,18 @@ def _follow_one(data: bytearray, begin: int, until: int, end: int | None = None)
     starts, ends, at = [], [], begin
     while at < until and data[at] == EVENTS_TAG:
         length = shift = 0
-        place = at + 1
-        while place < last and shift < 35:
-            byte = data[place]
-            place += 1
+        position = at + 1
+        while position < last and shift < 35:
+            byte = data[position]
+            position += 1
             length |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 break
-        if place + length > last:
+        if position + length > last:
             break
-        starts.append(place)
-        at = place + length
+        starts.append(position)
+        at = position + length
         ends.append(at)
     return Chain(np.asarray(starts, np.int64), np.asarray(ends, np.int64), at)
 
@@ -110,9 +110,9 @@ def _follow_all(
     going = np.arange(len(at))
     turns: list[tuple[Ints, Ints, Ints]] = []
     while going.size:
-        place = at[going]
-        is_event = buffer[place] == EVENTS_TAG
-        lengths, first = _lengths(buffer, place + 1)
+        position = at[going]
+        is_event = buffer[position] == EVENTS_TAG
+        lengths, first = _lengths(buffer, position + 1)
         after = first + lengths
         is_event &= (lengths >= 0) & (lengths < end) & (after <= end)
         if not is_event.all():

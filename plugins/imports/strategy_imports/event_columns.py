@@ -158,21 +158,21 @@ def _read_stats(
     texts: InlineTexts | None,
 ) -> dict[str, Ints]:
     """Return the wanted stats that are numbers, references or `texts`; -1 for a missing one."""
-    found = {name: np.full(len(positions), -1, np.int64) for name in wanted.values()}
-    if not found:
-        return found
+    values = {name: np.full(len(positions), -1, np.int64) for name in wanted.values()}
+    if not values:
+        return values
     known = np.asarray(sorted(wanted), np.int64)
-    columns = [found[wanted[int(stat)]] for stat in known]
+    columns = [values[wanted[int(stat)]] for stat in known]
     has_text = np.asarray([wanted[int(stat)] in TEXT_STATS for stat in known])
     at = positions.copy()
     going = np.flatnonzero(at < ends)
     for _turn in range(_MOST_STATS):
         if not going.size:
             break
-        place, end = at[going], ends[going]
-        lengths, begin = read_varints(buffer, place + 1)
+        position, end = at[going], ends[going]
+        lengths, begin = read_varints(buffer, position + 1)
         after = begin + lengths
-        fits = (buffer[place] == _STATS) & (lengths >= 0) & (after <= end) & (after >= begin)
+        fits = (buffer[position] == _STATS) & (lengths >= 0) & (after <= end) & (after >= begin)
         if not fits.all():
             going, begin, after = going[fits], begin[fits], after[fits]
         stats = _wanted_stats(buffer, begin, after, going, known)
@@ -182,7 +182,7 @@ def _read_stats(
                 _take_texts(stats, columns, has_text, texts)
         at[going] = after
         going = going[after < ends[going]]
-    return found
+    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,20 +39,20 @@ class Shape:
     """First byte and number of bytes, by what the number is. A number without bytes is 0."""
 
     def matches(self, rows: Words) -> NDArray[np.bool_]:
-        found = np.ones(len(rows), bool)
+        is_match = np.ones(len(rows), bool)
         for word in np.flatnonzero(self.mask).tolist():
-            found &= (rows[:, word] & self.mask[word]) == self.bits[word]
-        return found
+            is_match &= (rows[:, word] & self.mask[word]) == self.bits[word]
+        return is_match
 
     def number(self, rows: Words, what: str) -> Ints:
         """Return a number of every row, as int64 with the bits of an unsigned one."""
-        place, width = self.numbers[what]
+        offset, width = self.numbers[what]
         if not width or not len(rows):
             return np.zeros(len(rows), np.int64)
         digits = np.uint64(0x7F7F7F7F7F7F7F7F >> 8 * max(8 - width, 0))
-        value = _joined_bits(_at(rows, place, "<u8") & digits)
+        value = _joined_bits(_at(rows, offset, "<u8") & digits)
         for more in range(8, width):
-            byte = _at(rows, place + more, "u1").astype(np.uint64) & np.uint64(0x7F)
+            byte = _at(rows, offset + more, "u1").astype(np.uint64) & np.uint64(0x7F)
             value |= byte << np.uint64(7 * more)
         return value.view(np.int64)
 
@@ -106,10 +106,10 @@ class Shapes:
         for shape in known:
             if shape.matches(row)[0]:
                 return shape
-        found = shape_of(event, self._wanted, self._texts)
-        if found is not None and len(known) < 4 * _MOST_TURNS:
-            known.append(found)
-        return found
+        new = shape_of(event, self._wanted, self._texts)
+        if new is not None and len(known) < 4 * _MOST_TURNS:
+            known.append(new)
+        return new
 
 
 _NO_WORDS: Words = np.zeros((0, 0), np.uint64)
@@ -207,9 +207,9 @@ def _by_length(lengths: Ints) -> Iterator[tuple[int, Ints]]:
         at += int(counts[length])
 
 
-def _at(rows: Words, place: int, kind: str) -> NDArray[np.uint64]:
+def _at(rows: Words, offset: int, kind: str) -> NDArray[np.uint64]:
     """Return the value at one place of every row."""
-    return np.ndarray(len(rows), kind, rows, place, rows.strides[:1])
+    return np.ndarray(len(rows), kind, rows, offset, rows.strides[:1])
 
 
 def _joined_bits(value: Words) -> Words:

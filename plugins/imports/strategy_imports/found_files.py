@@ -79,9 +79,9 @@ def _profiles_in(folder: Path) -> tuple[Path, ...]:
     names = sorted(path for path in folder.iterdir() if path.is_file() or _is_gone(path))
     names = names[: 4 * _MOST_HOSTS]
     for suffixes in (XPLANE_SUFFIXES, CHROME_SUFFIXES):
-        found = tuple(path for path in names if path.name.endswith(suffixes))
-        if found:
-            return found[:_MOST_HOSTS]
+        files = tuple(path for path in names if path.name.endswith(suffixes))
+        if files:
+            return files[:_MOST_HOSTS]
     # PyTorch lets the program name its traces: `rank-0.json.gz`.
     named = [path for path in names if path.name.endswith((".json", ".json.gz"))]
     return tuple(path for path in named[:_MOST_HOSTS] if _has_trace_events(path))
@@ -102,7 +102,7 @@ def _is_gone(path: Path) -> bool:
 
 def _sessions_below(folder: Path) -> list[Path]:
     """Return the folders of sessions, the newest first: TensorFlow names them by their time."""
-    found = [
+    folders = [
         session
         for pattern in ("", "*/", "*/*/")
         for home in folder.glob(f"{pattern}{SESSIONS}")
@@ -110,5 +110,5 @@ def _sessions_below(folder: Path) -> list[Path]:
         if session.is_dir() and _profiles_in(session)
     ]
     if folder.name == SESSIONS.name:
-        found += [each for each in folder.iterdir() if each.is_dir() and _profiles_in(each)]
-    return sorted(set(found), key=lambda session: (session.name, str(session)), reverse=True)
+        folders += [each for each in folder.iterdir() if each.is_dir() and _profiles_in(each)]
+    return sorted(set(folders), key=lambda session: (session.name, str(session)), reverse=True)

@@ -164,18 +164,18 @@ class _Program:
                 self._frames_at = first, last
 
     def _read_computation(self, begin: int, end: int) -> None:
-        found, own_id = _Computation(), -1 - len(self._computations)
+        read, own_id = _Computation(), -1 - len(self._computations)
         for number, kind, first, last in fields(self._buffer, begin, end):
             if number == _INSTRUCTIONS and kind == BYTES:
-                found.instructions.append((first, last))
+                read.instructions.append((first, last))
             elif number == _ID and kind == VARINT:
                 own_id = first
             elif number == _ROOT and kind == VARINT:
-                found.root = first
-        self._num_instructions += len(found.instructions)
+                read.root = first
+        self._num_instructions += len(read.instructions)
         if self._num_instructions > _MOST_INSTRUCTIONS:
             raise DamagedError(begin, f"more than {_MOST_INSTRUCTIONS:,} instructions")
-        self._computations[own_id] = found
+        self._computations[own_id] = read
 
     def ops(self, wanted: Set[bytes]) -> Iterator[HloOp]:
         for computation in self._computations.values():
@@ -256,12 +256,12 @@ class _Program:
             return {}
         names = dict(enumerate(index.file_names, start=1))
         locations = dict(enumerate(index.file_locations, start=1))
-        found = {}
+        frames = {}
         for number, frame in enumerate(index.stack_frames, start=1):
             location = locations.get(frame.file_location_id)
             if location is not None and location.file_name_id in names:
-                found[number] = f"{_text(names[location.file_name_id])}:{location.line}"
-        return found
+                frames[number] = f"{_text(names[location.file_name_id])}:{location.line}"
+        return frames
 
 
 def _text(raw: bytes) -> str:

@@ -69,19 +69,19 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     The lines of its planes are removed once their events are spans: a large profile would else be
     in memory twice.
     """
-    found = sorted(
+    ordered = sorted(
         ((device_of(plane) or ("", 0), plane) for plane in recording.planes),
         key=lambda item: item[0],
     )
-    planes = [plane for (kind, _), plane in found if kind]
+    planes = [plane for (kind, _), plane in ordered if kind]
     lines = {device: lines_of(plane) for device, plane in enumerate(planes)}
     devices = tuple(
         Device(plane.name.partition(" ")[0], kind, number, own.num_events, plane)
         for ((kind, number), plane), own in zip(
-            [item for item in found if item[0][0]], lines.values(), strict=True
+            [item for item in ordered if item[0][0]], lines.values(), strict=True
         )
     )
-    for (kind, _), plane in found:
+    for (kind, _), plane in ordered:
         if not kind and plane.name.startswith("/device:") and any(map(len, plane.lines)):
             recording.not_recognised[f"plane {plane.name}"] += sum(map(len, plane.lines))
     texts = Texts()
@@ -99,7 +99,7 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     on_devices = spans.take(slice(None, num_on_devices))
     host = spans.take(slice(num_on_devices, None))
     call = launching_calls(on_devices, host)
-    told = told_by_host(on_devices, host, call, texts.all)
+    annotated = told_by_host(on_devices, host, call, texts.all)
     launched_ns = np.where(call >= 0, np.append(host.start_ns, -1)[call], -1)
     is_known = launched_ns >= 0
     length_ns = on_devices.end_ns - on_devices.start_ns
@@ -108,9 +108,9 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
     worked_ns = np.where(is_known, launched_ns, on_devices.start_ns)
     steps = without_partial(steps, worked_ns if len(worked_ns) else host.start_ns)
     steps = windows_by_launch(steps, on_devices, launched_ns)
-    if told is not on_devices:
+    if annotated is not on_devices:
         for column in ("bytes", "group_size", "name"):
-            both = np.concatenate([getattr(told, column), getattr(host, column)])
+            both = np.concatenate([getattr(annotated, column), getattr(host, column)])
             spans = spans.with_columns(**{column: both})
     messages = slice_messages(recording.planes)
     lines.clear()
@@ -148,11 +148,11 @@ def read_host(recording: Recording, *, is_alone: bool) -> HostProfile:
 
 
 def _step_of_events(spans: Spans, steps: Steps) -> Ints:
-    found = steps.host.of(spans.start_ns)
+    of_host = steps.host.of(spans.start_ns)
     for device, windows in steps.devices.items():
         own = np.flatnonzero(spans.device == device)
-        found[own] = windows.of(spans.start_ns[own])
-    return found
+        of_host[own] = windows.of(spans.start_ns[own])
+    return of_host
 
 
 def _usual_group(recording: Recording) -> int:

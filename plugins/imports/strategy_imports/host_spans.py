@@ -30,8 +30,10 @@ _MOST_CHARACTERS = 100
 def readable(raw: bytes) -> str:
     """A name in a file that anyone may have made, as a short line without control characters."""
     text = raw.decode("utf-8", "replace")
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    return shortened(shown, _MOST_CHARACTERS)
+    printable = "".join(
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+    return shortened(printable, _MOST_CHARACTERS)
 
 
 def distinct_names(own: Sequence[str], of_files: Sequence[str]) -> list[str]:

@@ -51,18 +51,18 @@ def _read(file: Path) -> Recording:
     try:
         with unpacked(file) as content:
             if content.path != file and is_packed(content.path):
-                found = Recording(host_of(file), problems=[PACKED_TWICE])
+                recording = Recording(host_of(file), problems=[PACKED_TWICE])
             elif looks_like_chrome_trace(content.path):
-                found = read_chrome_trace(content.path, host_of(file))
+                recording = read_chrome_trace(content.path, host_of(file))
             elif _is_rewritten_as_text(content.path):
-                found = Recording(host_of(file), problems=[REWRITTEN])
+                recording = Recording(host_of(file), problems=[REWRITTEN])
             else:
-                found = read_xplane(content.path, host_of(file))
+                recording = read_xplane(content.path, host_of(file))
     except OSError as error:
         return Recording(host_of(file), problems=[error.strerror or str(error)])
     if content.problem:
-        found.problems.append(content.problem)
-    return found
+        recording.problems.append(content.problem)
+    return recording
 
 
 def _is_rewritten_as_text(path: Path) -> bool:
@@ -92,8 +92,8 @@ def _readable(
     if not kept:
         raise LabError(lost[0])
     kept[0][1].problems.extend(lost)
-    found = FoundFiles(tuple(file for file, _ in kept), files.others)
-    return found, [recording for _, recording in kept]
+    readable = FoundFiles(tuple(file for file, _ in kept), files.others)
+    return readable, [recording for _, recording in kept]
 
 
 def _by_rank(

@@ -34,13 +34,13 @@ class InlineTexts:
         """
         lengths, begin = read_varints(buffer, places)
         fits = (lengths > 0) & (lengths <= _LONGEST) & (begin + lengths == ends)
-        found = np.full(len(places), -1, np.int64)
+        numbers = np.full(len(places), -1, np.int64)
         for length in np.unique(lengths[fits]).tolist():
             at = np.flatnonzero(fits & (lengths == length))
             rows = buffer[begin[at][:, None] + np.arange(length)]
-            texts, place = np.unique(rows.view(f"S{length}").ravel(), return_inverse=True)
-            found[at] = np.asarray([self._number(text) for text in texts.tolist()])[place]
-        return found
+            texts, text_of = np.unique(rows.view(f"S{length}").ravel(), return_inverse=True)
+            numbers[at] = np.asarray([self._number(text) for text in texts.tolist()])[text_of]
+        return numbers
 
     def by_number(self) -> dict[int, str]:
         return {number: text.decode("utf-8", "replace") for text, number in self._numbers.items()}

@@ -31,15 +31,15 @@ def launch_of_events(line: Line, modules: Sequence[Line]) -> Ints:
 
     A GPU's event has its own id, a TPU core's that of the program's execution in which it began.
     """
-    found = line.stat("correlation_id")
+    correlation = line.stat("correlation_id")
     for module in modules:
         if CONSUMER in module.stats:
             order = np.argsort(module.start_ns, kind="stable")
             windows = Windows(module.start_ns[order], module.end_ns[order])
             execution = windows.of(line.start_ns)
             own = np.append(link_id(module.stats[CONSUMER])[order], -1)[execution]
-            found = np.where(found > 0, found, own)
-    return found
+            correlation = np.where(correlation > 0, correlation, own)
+    return correlation
 
 
 def launching_calls(on_devices: Spans, host: Spans) -> Ints:
@@ -85,7 +85,7 @@ def told_by_host(on_devices: Spans, host: Spans, call: Ints, names: Sequence[str
 
 def _innermost(outer: Spans, tellers: Ints, host: Spans, call: Ints) -> Ints:
     """Return the last of the tellers to begin that is around each call, on its thread, or -1."""
-    found = np.full(len(call), -1, np.int64)
+    innermost = np.full(len(call), -1, np.int64)
     tellers = tellers[np.argsort(outer.start_ns[tellers], kind="stable")]
     for thread in np.unique(host.thread[call]).tolist():
         own = tellers[outer.thread[tellers] == thread]
@@ -93,11 +93,11 @@ def _innermost(outer: Spans, tellers: Ints, host: Spans, call: Ints) -> Ints:
         at_ns = host.start_ns[call[calls]]
         last = np.searchsorted(outer.start_ns[own], at_ns, side="right") - 1
         for depth in range(_MOST_NESTED):
-            place = last - depth
-            is_open = (place >= 0) & (found[calls] < 0)
-            is_open &= outer.end_ns[own[np.maximum(place, 0)]] >= at_ns
-            found[calls[is_open]] = own[place[is_open]]
-    return found
+            outer_at = last - depth
+            is_open = (outer_at >= 0) & (innermost[calls] < 0)
+            is_open &= outer.end_ns[own[np.maximum(outer_at, 0)]] >= at_ns
+            innermost[calls[is_open]] = own[outer_at[is_open]]
+    return innermost
 
 
 def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Steps:
@@ -112,7 +112,7 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
         return steps
     launched_in = np.where(launched_ns >= 0, steps.host.of(launched_ns), -1)
     last_ns = int(steps.host.end_ns[-1] - steps.host.start_ns[-1])
-    found = {}
+    bounds = {}
     for device in np.unique(on_devices.device).tolist():
         own = np.flatnonzero(on_devices.device == device)
         begin_and_end = launches.device_windows(
@@ -123,5 +123,5 @@ def windows_by_launch(steps: Steps, on_devices: Spans, launched_ns: Ints) -> Ste
         after = own[on_devices.start_ns[own] >= windows.start_ns[0]] if windows else own
         is_known = float((launched_ns[after] >= 0).mean()) >= 1 - _MOST_UNKNOWN
         if windows is not None and is_known:
-            found[device] = windows
-    return replace(steps, devices=found)
+            bounds[device] = windows
+    return replace(steps, devices=bounds)

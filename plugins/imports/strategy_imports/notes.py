@@ -63,7 +63,7 @@ def what_is_known(files: FoundFiles, hosts: Sequence[HostProfile]) -> ImportNote
 
 def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
     first = hosts[0]
-    found = {
+    unknown = {
         "loss": "a profile does not record the loss",
         "examples": "a profile does not record the batch size",
         "batch": "a profile does not record it",
@@ -80,16 +80,16 @@ def _unknown(hosts: Sequence[HostProfile]) -> dict[str, str]:
         "transfers": "the profile does not tell the size of at least one copy",
     }
     if not len(first.steps):
-        found["steps"] = found["replicas"] = NO_STEPS
+        unknown["steps"] = unknown["replicas"] = NO_STEPS
     if not any(host.replicas.devices for host in hosts):
-        found["replicas"] = found["devices"] = no_devices(hosts)
+        unknown["replicas"] = unknown["devices"] = no_devices(hosts)
     if reason := no_collectives(hosts):
-        found["collectives"] = reason
+        unknown["collectives"] = reason
     if (missing := missing_ranks(hosts)) is not None:
-        found["others"] = f"the profile has {missing}: no other to compare it with"
+        unknown["others"] = f"the profile has {missing}: no other to compare it with"
     if not first.has_input:
-        found["input"] = "the profile has no events of an input pipeline"
-    return found
+        unknown["input"] = "the profile has no events of an input pipeline"
+    return unknown
 
 
 def _steps(host: HostProfile) -> list[str]:
@@ -165,13 +165,13 @@ def _ranks(hosts: Sequence[HostProfile]) -> list[str]:
 
 
 def _models(hosts: Sequence[HostProfile]) -> list[str]:
-    found = {
+    models = {
         model
         for host in hosts
         for device in host.devices
         if device.num_events and (model := host.recording.models.get(device.number))
     }
-    return [f"Devices: {units.listed(sorted(found))}"] if found else []
+    return [f"Devices: {units.listed(sorted(models))}"] if models else []
 
 
 def _not_recognised(hosts: Sequence[HostProfile]) -> list[str]:
@@ -225,10 +225,10 @@ def _copies(hosts: Sequence[HostProfile]) -> list[str]:
 
 def _slices(hosts: Sequence[HostProfile]) -> list[str]:
     """Return notes on the messages between slices."""
-    found = [host.messages.take(np.flatnonzero(host.messages.is_across)) for host in hosts]
-    slices = {int(number) for each in found for number in np.unique(each.ends[:, [0, 2]])}
+    messages = [host.messages.take(np.flatnonzero(host.messages.is_across)) for host in hosts]
+    slices = {int(number) for each in messages for number in np.unique(each.ends[:, [0, 2]])}
     sizes: dict[str, int] = {}
-    for each in found:
+    for each in messages:
         for name, size in zip(each.collective, each.bytes.tolist(), strict=True):
             kind = collective_of(name) or "unnamed"
             sizes[kind] = sizes.get(kind, 0) + size
@@ -237,7 +237,7 @@ def _slices(hosts: Sequence[HostProfile]) -> list[str]:
         largest = sorted(sizes.items(), key=lambda item: -item[1])
         parts = [f"{kind} {units.size(size)}" for kind, size in largest]
         notes.append(
-            f"{units.counted(sum(map(len, found)), 'message')} of collectives between "
+            f"{units.counted(sum(map(len, messages)), 'message')} of collectives between "
             f"{len(slices)} slices (Megascale) arrived on these hosts: {units.listed(parts)}"
         )
     if unusable := sum(host.messages.num_unusable for host in hosts):

@@ -26,19 +26,19 @@ _STAT_ID, _BYTES_VALUE = 1, 6
 
 
 def read_programs(
-    buffer: mmap.mmap, entries: Iterable[Place], stats: Iterable[Place], found: Recording
+    buffer: mmap.mmap, entries: Iterable[Place], stats: Iterable[Place], recording: Recording
 ) -> None:
-    """Add to `found` the programs that its devices ran; what is damaged is added to its problems.
+    """Add the programs that devices ran to a recording, and what is damaged to its problems.
 
     Args:
       buffer: the file.
       entries: where the plane's entries of events are; each holds one program.
       stats: where its names of stats are.
-      found: the devices' planes, read before.
+      recording: the devices' planes, read before.
     """
     names = read_names(buffer, (), stats, ()).stats
     program_stats = {number for number, name in names.items() if name in _PROGRAM_STATS}
-    planes = [plane for plane in found.planes if device_of(plane) is not None]
+    planes = [plane for plane in recording.planes if device_of(plane) is not None]
     ids, instructions = _that_ran(planes), _instructions(planes)
     damaged = 0
     for begin, end in entries if program_stats and ids else ():
@@ -46,13 +46,13 @@ def read_programs(
             for key, first, last in _programs(buffer, begin, end, program_stats):
                 if key in ids:
                     ops = read_program(buffer, first, last, instructions)
-                    found.programs.setdefault(key, {}).update(ops)
+                    recording.programs.setdefault(key, {}).update(ops)
         except DamagedError:
             damaged += 1
         page = begin - begin % mmap.PAGESIZE
         buffer.madvise(mmap.MADV_DONTNEED, page, end - page)  # the pages count as memory until then
     if damaged:
-        found.problems.append(
+        recording.problems.append(
             f"{damaged:,} programs in the plane /host:metadata are damaged: their kernels have the "
             "names that XLA gave them"
         )

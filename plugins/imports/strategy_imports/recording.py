@@ -95,8 +95,8 @@ class Line:
 
     def stat(self, name: str) -> Ints:
         """Return a stat of every event, -1 where it is missing."""
-        found = self.stats.get(name)
-        return np.full(len(self), -1, np.int64) if found is None else found
+        stat = self.stats.get(name)
+        return np.full(len(self), -1, np.int64) if stat is None else stat
 
 
 @dataclass(frozen=True, slots=True)

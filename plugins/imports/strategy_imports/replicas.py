@@ -48,9 +48,9 @@ def find_replicas(spans: Spans, names: Sequence[str], num_devices: int) -> Repli
     busy, _ = distinct(spans.device[is_op if is_op.any() else is_on_device])
     if len(distinct(number[is_op & (number >= 0)])[0]) > len(busy):
         return _of_names(spans, np.where(is_on_device, number, -1))
-    place = np.full(num_devices + 1, -1)  # the last is the host
-    place[busy] = np.arange(len(busy))
-    of_device: Ints = place[spans.device]
+    replica_of = np.full(num_devices + 1, -1)  # the last is the host
+    replica_of[busy] = np.arange(len(busy))
+    of_device: Ints = replica_of[spans.device]
     named = _only_numbers(of_device[is_op], number[is_op], len(busy))
     return Replicas(tuple(busy.tolist()), of_device, "the devices that ran an op", named)
 
@@ -75,9 +75,9 @@ def _of_merged(spans: Spans, names: Sequence[str], number: Ints) -> Ints:
     `_2` and `_3` those of the second one; `update_1/` is the update of the second replica.
     """
     numbers = distinct(number[number >= 0])[0].tolist()
-    found = np.full(len(names) + 1, -1, np.int64)
+    replica_of = np.full(len(names) + 1, -1, np.int64)
     if len(numbers) < 2:
-        return found[spans.name]
+        return replica_of[spans.name]
     families: dict[str, list[tuple[int, int]]] = {}
     at = np.flatnonzero((spans.category == COLLECTIVE) & (number < 0))
     for index in distinct(spans.name[at])[0].tolist():
@@ -87,13 +87,13 @@ def _of_merged(spans: Spans, names: Sequence[str], number: Ints) -> Ints:
         families.setdefault(key[0], []).append((key[1], index))
     for members in families.values():
         if len(members) % len(numbers) == 0:
-            for place, (_, index) in enumerate(sorted(members)):
-                found[index] = numbers[place % len(numbers)]
+            for rank, (_, index) in enumerate(sorted(members)):
+                replica_of[index] = numbers[rank % len(numbers)]
     for index, name in enumerate(names):
         updated = _UPDATE.search(name)
         if updated and int(updated[1]) in numbers:
-            found[index] = int(updated[1])
-    return np.where(spans.category != OTHER, found[spans.name], -1)
+            replica_of[index] = int(updated[1])
+    return np.where(spans.category != OTHER, replica_of[spans.name], -1)
 
 
 def _only_numbers(replica: Ints, number: Ints, num_replicas: int) -> tuple[int, ...]:
@@ -111,14 +111,14 @@ def _unusual(numbers: list[int]) -> tuple[int, ...]:
 
 def _by_name(names: Sequence[str]) -> Ints:
     """Return the replica of each name; the first replica's are those that others repeat."""
-    found = np.full(len(names) + 1, -1, np.int64)
+    numbers = np.full(len(names) + 1, -1, np.int64)
     bare = set()
     for index, name in enumerate(names):
         replica = replica_in(name)
         if replica is not None and replica < min(_MOST_NAMED, MOST_REPLICAS):
-            found[index] = replica
+            numbers[index] = replica
             bare.add(without_replica(name))
     for index, name in enumerate(names):
-        if found[index] < 0 and name in bare:
-            found[index] = 0
-    return found
+        if numbers[index] < 0 and name in bare:
+            numbers[index] = 0
+    return numbers

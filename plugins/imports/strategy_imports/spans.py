@@ -28,10 +28,10 @@ class Numbered(Generic[Item]):
         self._index: dict[Item, int] = {}
 
     def index(self, item: Item) -> int:
-        found = self._index.setdefault(item, len(self.all))
-        if found == len(self.all):
+        index = self._index.setdefault(item, len(self.all))
+        if index == len(self.all):
             self.all.append(item)
-        return found
+        return index
 
 
 Texts = Numbered[str]

@@ -99,13 +99,13 @@ def find_steps(
     launched: Launched,
 ) -> Steps:
     """Return the steps of a host. `planes` and `lines` are those of its devices, by number."""
-    found = _annotated(host)
-    if found is not None:
-        return found
+    steps = _annotated(host)
+    if steps is not None:
+        return steps
     for source in (_of_step_lines, _of_modules):
-        found = source(planes, lines)
-        if found is not None:
-            return found
+        steps = source(planes, lines)
+        if steps is not None:
+            return steps
     return _of_optimizer(host, names, launched) or _of_calls(host, names, launched) or NONE
 
 
@@ -158,11 +158,11 @@ def _annotated(host: Spans) -> Steps | None:
 
 
 def _of_step_lines(planes: Sequence[Plane], lines: Mapping[int, DeviceLines]) -> Steps | None:
-    found: dict[int, dict[int, tuple[int, int]]] = {}
+    by_plane: dict[int, dict[int, tuple[int, int]]] = {}
     for device, own in lines.items():
         for line in own.steps:
-            found.setdefault(device, {}).update(_numbered(planes[device], line))
-    numbers = sorted(set.intersection(*map(set, found.values()))) if found else []
+            by_plane.setdefault(device, {}).update(_numbered(planes[device], line))
+    numbers = sorted(set.intersection(*map(set, by_plane.values()))) if by_plane else []
     if not numbers:
         return None
     windows = {
@@ -170,7 +170,7 @@ def _of_step_lines(planes: Sequence[Plane], lines: Mapping[int, DeviceLines]) ->
             np.asarray([steps[number][0] for number in numbers], np.int64),
             np.asarray([steps[number][1] for number in numbers], np.int64),
         )
-        for device, steps in found.items()
+        for device, steps in by_plane.items()
     }
     if any((np.diff(each.start_ns) <= 0).any() for each in windows.values()):
         return None  # numbers that start again
@@ -213,8 +213,8 @@ def _of_modules(planes: Sequence[Plane], lines: Mapping[int, DeviceLines]) -> St
                     total[name] += int(length[kind])
     repeated = [
         name
-        for name, found in counts.items()
-        if len(found) == len(busy) and min(found) == max(found) >= FEWEST
+        for name, counted in counts.items()
+        if len(counted) == len(busy) and min(counted) == max(counted) >= FEWEST
     ]
     if not repeated:
         return None

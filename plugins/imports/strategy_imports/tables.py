@@ -39,15 +39,15 @@ def copies(host: HostProfile, devices: Sequence[str], numbers: Ints) -> dict[str
     is_sent = (spans.bytes[at] >= 0) | (has_own & (spans.correlation[at] >= 0))
     at = at[is_copy[spans.op[at]] & is_sent]
     rows = spans.take(at)
-    found = [ends.get(int(op), "") for op in rows.op]
+    names = [ends.get(int(op), "") for op in rows.op]
     host_name = devices[-1]
     own = [devices[device] for device in rows.device.tolist()]
     return {
         "step": numbers[rows.step],
         "tensor": pa.array([host.texts.all[name] for name in rows.name], pa.string()),
         "bytes": pa.array(rows.bytes, mask=rows.bytes < 0),
-        "send_device": pa.array(_side(0, found, own, host_name), pa.string()),
-        "recv_device": pa.array(_side(1, found, own, host_name), pa.string()),
+        "send_device": pa.array(_side(0, names, own, host_name), pa.string()),
+        "recv_device": pa.array(_side(1, names, own, host_name), pa.string()),
         "start_ns": rows.start_ns,
         "duration_ms": (rows.end_ns - rows.start_ns) / 1e6,
         "source": pa.array(["measured"] * len(rows), pa.string()),
@@ -70,7 +70,7 @@ def _side(
 
 def _ends(host: HostProfile) -> dict[int, str]:
     """Return the ends of copies by the index of what ran: `HD`, `DH` or `PP`."""
-    found = {
+    ends_of = {
         index: ends for index, name in enumerate(host.texts.all) if (ends := copy_of(name) or "")
     }
     for device in host.devices:
@@ -80,8 +80,8 @@ def _ends(host: HostProfile) -> dict[int, str]:
                 name = kind.name.partition(" = ")[0].removeprefix("%")
                 to, of = (_HOST_MEMORY in shape for shape in match.groups())
                 if to != of:
-                    found[host.texts.index(name)] = "DH" if to else "HD"
-    return found
+                    ends_of[host.texts.index(name)] = "DH" if to else "HD"
+    return ends_of
 
 
 Columns = dict[str, Any]
@@ -111,7 +111,7 @@ def window_tables(
         "input_stages": {"step": np.zeros(0, np.int64)},
         "tensors": {"step": np.zeros(0, np.int64)},
     }
-    return {name: table(name, found, worker) for name, found in columns.items()}
+    return {name: table(name, values, worker) for name, values in columns.items()}
 
 
 def table(name: str, columns: Columns, worker: int) -> pa.Table:
@@ -139,8 +139,8 @@ def _typed(values: Any, kind: pa.DataType, length: int) -> pa.Array:
 
 def texts(index: Ints, known: Sequence[str]) -> pa.Array:
     """Return texts by index as a dictionary column; null where the index is -1 or it is empty."""
-    unique, place = np.unique(np.asarray([*known, ""], dtype=object), return_inverse=True)
-    codes = place[index].astype(np.int32)
+    unique, code_of = np.unique(np.asarray([*known, ""], dtype=object), return_inverse=True)
+    codes = code_of[index].astype(np.int32)
     empty = int(np.searchsorted(unique, ""))
     return pa.DictionaryArray.from_arrays(
         pa.array(codes, mask=codes == empty), pa.array(list(unique), pa.string())
@@ -159,21 +159,21 @@ def _transfers(copied: Columns, host: HostProfile, numbers: Ints) -> Columns:
     """Return the copies, then the messages between slices that arrived in a step."""
     step = host.steps.host.of(host.messages.end_ns)
     chosen = np.flatnonzero((step >= 0) & host.messages.is_across)
-    found = host.messages.take(chosen)
+    messages = host.messages.take(chosen)
     sent, received = (
-        [f"/slice:{ends[at]}/device:TPU:{ends[at + 1]}" for ends in found.ends.tolist()]
+        [f"/slice:{ends[at]}/device:TPU:{ends[at + 1]}" for ends in messages.ends.tolist()]
         for at in (0, 2)
     )
     own: Columns = {
         "step": numbers[step[chosen]],
-        "tensor": pa.array([name or None for name in found.collective], pa.string()),
-        "bytes": found.bytes,
+        "tensor": pa.array([name or None for name in messages.collective], pa.string()),
+        "bytes": messages.bytes,
         "send_device": pa.array(sent, pa.string()),
         "recv_device": pa.array(received, pa.string()),
-        "start_ns": found.start_ns,
-        "duration_ms": (found.end_ns - found.start_ns) / 1e6,
-        "source": pa.array(["measured"] * len(found), pa.string()),
-        "bytes_source": pa.array(["measured"] * len(found), pa.string()),
+        "start_ns": messages.start_ns,
+        "duration_ms": (messages.end_ns - messages.start_ns) / 1e6,
+        "source": pa.array(["measured"] * len(messages), pa.string()),
+        "bytes_source": pa.array(["measured"] * len(messages), pa.string()),
     }
     return {name: _after(column, own[name]) for name, column in copied.items()}
 
@@ -255,25 +255,25 @@ def _replica_steps(host: HostProfile, devices: Sequence[str], numbers: Ints, fir
 
 
 def _collectives(host: HostProfile, devices: Sequence[str], numbers: Ints, first: int) -> Columns:
-    found = host.collectives
-    rows = host.spans.take(found.span)
-    moving = np.clip(found.all_started_ns, rows.start_ns, rows.end_ns)
+    collectives = host.collectives
+    rows = host.spans.take(collectives.span)
+    moving = np.clip(collectives.all_started_ns, rows.start_ns, rows.end_ns)
     transfer_s = (rows.end_ns - moving) / 1e9
-    algbw, busbw = bandwidths(found.bytes, transfer_s, found.op, found.group_size)
+    algbw, busbw = bandwidths(collectives.bytes, transfer_s, collectives.op, collectives.group_size)
     return {
         "step": numbers[rows.step],
         "replica": replica_numbers(rows, first),
         "device": texts(device_of_rows(host, rows), devices_with_replicas(host, devices)),
-        "op": pa.array(found.op, pa.string()),
+        "op": pa.array(collectives.op, pa.string()),
         "name": texts(rows.name, host.texts.all),
-        "instance": found.instance,
-        "group_size": nullable(found.group_size),
-        "bytes": nullable(found.bytes),
+        "instance": collectives.instance,
+        "group_size": nullable(collectives.group_size),
+        "bytes": nullable(collectives.bytes),
         "start_ns": rows.start_ns,
         "wait_ms": (moving - rows.start_ns) / 1e6,
         "transfer_ms": (rows.end_ns - moving) / 1e6,
         "algbw_gbps": pa.array(algbw, mask=np.isnan(algbw)),
         "busbw_gbps": pa.array(busbw, mask=np.isnan(busbw)),
         "source": texts(np.zeros(len(rows), np.int64), ["measured"]),
-        "bytes_source": texts(np.where(found.bytes >= 0, 0, -1), ["derived"]),
+        "bytes_source": texts(np.where(collectives.bytes >= 0, 0, -1), ["derived"]),
     }

@@ -110,7 +110,7 @@ def _environment(host: HostProfile, names: Sequence[str]) -> events.Environment:
 def _write_origin(
     log: EventLog, source: Path, files: FoundFiles, hosts: Sequence[HostProfile], known: ImportNotes
 ) -> None:
-    told = [
+    origin = [
         event_parts.ImportedFile(
             file.name, file.stat().st_size, host.recording.host, host.recording.num_events
         )
@@ -118,7 +118,7 @@ def _write_origin(
     ]
     ranks = max((host.recording.num_ranks or 0 for host in hosts), default=0) or None
     framework = "PyTorch" if any(host.recording.categories for host in hosts) else None
-    log.write(events.Imported(str(source.absolute()), told, known.unknown, ranks, framework))
+    log.write(events.Imported(str(source.absolute()), origin, known.unknown, ranks, framework))
     by = f", recorded by {framework}'s profiler" if framework else ""
     told_by = f"Imported from {source}{by}. A profile does not name its program"
     log.write(events.Note("info", told_by))

@@ -63,9 +63,9 @@ class KindTable:
             last = np.uint64(len(self._direct) - 1)
             # As unsigned numbers, negative ids are large.
             return self._direct[np.minimum(ids.view(np.uint64), last).view(np.int64)]
-        place = np.searchsorted(self._ids, ids)
-        is_known = self._ids[np.minimum(place, len(self._ids) - 1)] == ids
-        return np.where(is_known, self._kinds[place], -1)
+        nearest = np.searchsorted(self._ids, ids)
+        is_known = self._ids[np.minimum(nearest, len(self._ids) - 1)] == ids
+        return np.where(is_known, self._kinds[nearest], -1)
 
 
 MOST_EVENTS = 10_000_000
@@ -101,32 +101,32 @@ def read_xplane(path: Path, host: str = "") -> Recording:
 
     `host` is the name that the file's own name has.
     """
-    found = Recording(host)
+    recording = Recording(host)
     with open_file(path) as file:
         if not path.stat().st_size:
-            return found
+            return recording
         with closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as buffer:
-            _read_space(buffer, FilePieces(file), found)
-    return found
+            _read_space(buffer, FilePieces(file), recording)
+    return recording
 
 
-def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None:
+def _read_space(buffer: mmap.mmap, pieces: FilePieces, recording: Recording) -> None:
     planes = []
     try:
         for number, kind, begin, end in fields(buffer, 0, len(buffer)):
             if number == _PLANES and abs(kind) == BYTES:
                 planes.append(_split_plane(buffer, begin, end))
-            elif number == _HOSTNAMES and kind == BYTES and not found.own_host:
-                found.own_host = readable(buffer[begin : min(end, begin + _LONGEST)])
+            elif number == _HOSTNAMES and kind == BYTES and not recording.own_host:
+                recording.own_host = readable(buffer[begin : min(end, begin + _LONGEST)])
     except DamagedError as error:
         if error.position == 0:
-            found.problems.append("It is no XPlane file, or its first byte is damaged")
+            recording.problems.append("It is no XPlane file, or its first byte is damaged")
         else:
-            found.problems.append(
+            recording.problems.append(
                 f"The file is damaged or cut off: {error}; what follows is not read"
             )
     names = [_names_of(buffer, plane) for plane in planes]
-    found.start_ns = next(
+    recording.start_ns = next(
         (
             start
             for each in names
@@ -144,17 +144,17 @@ def _read_space(buffer: mmap.mmap, pieces: FilePieces, found: Recording) -> None
         by_size = sorted(indices, key=lambda i: planes[i].num_bytes)
         for index, left in zip(by_size, range(len(by_size), 0, -1), strict=True):
             share = max(most - kept, 0) // left
-            read[index] = _read_plane(buffer, pieces, planes[index], names[index], found, share)
+            read[index] = _read_plane(buffer, pieces, planes[index], names[index], recording, share)
             kept += sum(len(line) for line in read[index].lines)
-        found.planes += [read[index] for index in indices]
+        recording.planes += [read[index] for index in indices]
     for plane in planes:
         if plane.name == _METADATA_PLANE:
             places = plane.parts.get(_EVENT_METADATA, []), plane.parts.get(_STAT_METADATA, [])
-            read_programs(buffer, *places, found)
+            read_programs(buffer, *places, recording)
 
 
-def _has_consumers(found: Recording) -> bool:
-    return any(CONSUMER in line.stats for plane in found.planes for line in plane.lines)
+def _has_consumers(recording: Recording) -> bool:
+    return any(CONSUMER in line.stats for plane in recording.planes for line in plane.lines)
 
 
 def _split_plane(buffer: Buffer, begin: int, end: int) -> _PlaneParts:
@@ -182,7 +182,7 @@ def _read_plane(
     pieces: FilePieces,
     parts: _PlaneParts,
     names: PlaneNames,
-    found: Recording,
+    recording: Recording,
     most_events: int,
 ) -> Plane:
     kind_ids = sorted(names.kinds)
@@ -190,7 +190,7 @@ def _read_plane(
     plane = Plane(parts.name, kinds, [], names.own, names.stats)
     is_device = parts.name.startswith("/device:")
     links = CONSUMER if is_device else PRODUCER
-    is_linked = links == CONSUMER or _has_consumers(found)
+    is_linked = links == CONSUMER or _has_consumers(recording)
     known = (*INTEGER_STATS, *TEXT_STATS, *([links] if is_linked else []))
     if SLICE_ENDS[0] in names.stats.values():
         known += (*SLICE_STATS, SLICE_LABEL)
@@ -210,15 +210,15 @@ def _read_plane(
     lines: dict[Place, Line] = {}
     for place in sorted(places, key=lambda place: place[1] - place[0]):
         share = max(most_events, 0) // (len(places) - len(lines))
-        lines[place] = reader.read(*place, found.start_ns, share)
+        lines[place] = reader.read(*place, recording.start_ns, share)
         most_events -= len(lines[place])
     plane.lines.extend(lines[place] for place in places)
     if texts is not None:
         names.stats |= texts.by_number()
-    found.num_events += reader.num_events
-    found.left_out[BOOKKEEPING] += reader.num_left_out
+    recording.num_events += reader.num_events
+    recording.left_out[BOOKKEEPING] += reader.num_left_out
     problems += reader.problems
-    found.problems += [f"Plane {parts.name or 'without a name'}: {text}" for text in problems]
+    recording.problems += [f"Plane {parts.name or 'without a name'}: {text}" for text in problems]
     return plane
 
 

@@ -34,27 +34,27 @@ def read_names(
     buffer: Buffer, events: Iterable[Place], stats: Iterable[Place], own: Iterable[Place]
 ) -> PlaneNames:
     """Read the entries at these positions; a damaged one is counted and left out."""
-    found = PlaneNames()
-    for entry in _parsed(buffer, stats, "StatMetadataEntry", found):
-        found.stats[entry.key] = _text(entry.value.name)
-    for entry in _parsed(buffer, events, "EventMetadataEntry", found):
+    names = PlaneNames()
+    for entry in _parsed(buffer, stats, "StatMetadataEntry", names):
+        names.stats[entry.key] = _text(entry.value.name)
+    for entry in _parsed(buffer, events, "EventMetadataEntry", names):
         value = entry.value
-        found.kinds[entry.key] = EventKind(
-            _text(value.name), _text(value.display_name), _values(value.stats, found.stats)
+        names.kinds[entry.key] = EventKind(
+            _text(value.name), _text(value.display_name), _values(value.stats, names.stats)
         )
-    found.own = _values(_parsed(buffer, own, "XStat", found), found.stats)
-    return found
+    names.own = _values(_parsed(buffer, own, "XStat", names), names.stats)
+    return names
 
 
 def _parsed(
-    buffer: Buffer, places: Iterable[Place], message: str, found: PlaneNames
+    buffer: Buffer, places: Iterable[Place], message: str, names: PlaneNames
 ) -> Iterable[Any]:
     parse = message_class(message).FromString
     for begin, end in places:
         try:
             yield parse(buffer[begin:end])
         except DecodeError:
-            found.num_damaged += 1
+            names.num_damaged += 1
 
 
 def _values(stats: Iterable[Any], names: dict[int, str]) -> dict[str, Value]:

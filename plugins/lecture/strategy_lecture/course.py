@@ -37,8 +37,8 @@ class Scene:
 
 def scenes() -> tuple[Scene, ...]:
     """Return the course, in order."""
-    found = (import_module(f"strategy_lecture.scenes.{name}") for name in ORDER)
+    modules = (import_module(f"strategy_lecture.scenes.{name}") for name in ORDER)
     return tuple(
         Scene(name, module.TITLE, module.RECORDING, module.ask)
-        for name, module in zip(ORDER, found, strict=True)
+        for name, module in zip(ORDER, modules, strict=True)
     )

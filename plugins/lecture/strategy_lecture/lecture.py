@@ -65,9 +65,9 @@ class Lecture:
         """The question of the current scene, with its evidence."""
         while True:
             at = self.at
-            found = await self._scene(at)
+            scene = await self._scene(at)
             if at == self.at:  # or the lecture went on while it was computed
-                return found
+                return scene
 
     async def _scene(self, at: int) -> EvaluatedScene:
         if at not in self._shown:  # pages that ask at the same time share one computation
@@ -111,15 +111,15 @@ class Lecture:
             await self.note_change()
 
     async def _record(self, at: int) -> None:
-        asked = (await self._scene(at)).question.choices
+        choices = (await self._scene(at)).question.choices
         try:
-            found = await asyncio.to_thread(self._live, self.scenes[at])
-            if found.question.choices != asked:
+            recorded = await asyncio.to_thread(self._live, self.scenes[at])
+            if recorded.question.choices != choices:
                 raise LabError("The live recording leads to other choices than those asked")
         except LabError as error:
             said = f"Not recorded live: {error} The recording of the lab is shown."
         else:
-            self._shown[at] = _done(found)
+            self._shown[at] = _done(recorded)
             said = ""
         if at == self.at:
             self.live = said
@@ -154,33 +154,33 @@ class Lecture:
 
     async def for_lecturer(self) -> dict[str, Any]:
         """Everything that the lecturer's page draws; what decides the question once revealed."""
-        shown = await self.current_scene()
-        number = len(shown.question.choices)
+        scene = await self.current_scene()
+        number = len(scene.question.choices)
         room = self.room
-        return self._asked(shown.question) | {
+        return self._asked(scene.question) | {
             "version": self._version,
             "title": self.scene.title,
-            "setup": shown.setup,
-            "program": shown.program,
-            "line": shown.question.line,
-            "origin": shown.origin,
-            "run": shown.run,
+            "setup": scene.setup,
+            "program": scene.program,
+            "line": scene.question.line,
+            "origin": scene.origin,
+            "run": scene.run,
             "live": self.live,
             "links": self.links,
             "qr": _qr_code(self.links[0]) if self.links else None,
             "num_guesses": room.num_guesses if room else 0,
             "counts": room.counts(self.at, number) if room else None,
-            **(self._answered(shown.question) if self.is_revealed else {}),
+            **(self._answered(scene.question) if self.is_revealed else {}),
         }
 
     async def for_device(self, device: str | None) -> dict[str, Any]:
         """What a phone shows: the question, its own answer, and the right one once revealed."""
         question = (await self.current_scene()).question
         yours = self.room.choice_of(device, self.at) if self.room else None
-        told = ("right", "evidence") if self.is_revealed else ()
+        fields = ("right", "evidence") if self.is_revealed else ()
         answered = self._answered(question)
         own = {"version": self._question_version, "yours": yours}
-        return self._asked(question) | own | {name: answered[name] for name in told}
+        return self._asked(question) | own | {name: answered[name] for name in fields}
 
     def _asked(self, question: Question) -> dict[str, Any]:
         return {
@@ -208,7 +208,7 @@ def _qr_code(link: str) -> str:
     return segno.make(link, error="m", micro=False).svg_data_uri(border=3, light="white", scale=8)
 
 
-def _done(found: EvaluatedScene) -> asyncio.Future[EvaluatedScene]:
+def _done(scene: EvaluatedScene) -> asyncio.Future[EvaluatedScene]:
     future = asyncio.get_running_loop().create_future()
-    future.set_result(found)
+    future.set_result(scene)
     return future

@@ -16,13 +16,13 @@ def document(name: str, title: str, *also: str) -> tuple[str, str]:
     `also` are the scripts of documents that the page shows in frames.
     """
     elements = (files("strategy_app.frontend") / "shared" / "dom.js").read_text(encoding="utf-8")
-    here = files("strategy_lecture") / "assets"
-    own = (here / f"{name}.js").read_text(encoding="utf-8")
+    folder = files("strategy_lecture") / "assets"
+    own = (folder / f"{name}.js").read_text(encoding="utf-8")
     script = f"{elements.replace('export function', 'function')}\n{own}"
-    shared = (here / "shared.css").read_text(encoding="utf-8")
-    style = shared + (here / f"{name}.css").read_text(encoding="utf-8")
-    shown = page(title, style, script, policy="", main="page", is_served=True)
+    shared = (folder / "shared.css").read_text(encoding="utf-8")
+    style = shared + (folder / f"{name}.css").read_text(encoding="utf-8")
+    html = page(title, style, script, policy="", main="page", is_served=True)
     policy = content_policy(style, script, *also)
     if also:  # a frame has the page's policy, too, and these scripts set styles of elements
         policy = re.sub("style-src [^;]+", "style-src 'unsafe-inline'", policy)
-    return shown, f"{policy}; connect-src 'self'; img-src data:"
+    return html, f"{policy}; connect-src 'self'; img-src data:"

@@ -35,9 +35,9 @@ class Program:
 
     def recorded(self) -> Trace:
         """The recording that comes with the lab."""
-        found = shipped.shipped(self.source, shipped.STRATEGY, shipped.DEVICES)
-        assert found is not None, f"the lab has no recording of {self.name}"
-        return found
+        trace = shipped.shipped(self.source, shipped.STRATEGY, shipped.DEVICES)
+        assert trace is not None, f"the lab has no recording of {self.name}"
+        return trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ Entry = Mapping[str, Any]
 
 def entries(trace: Trace, call: str) -> list[Entry]:
     """Return the entries of a call, in order; raises AnalysisError if there is none."""
-    found = [entry for entry in trace["trace"]["entries"] if entry["call"] == call]
-    if not found:
+    own = [entry for entry in trace["trace"]["entries"] if entry["call"] == call]
+    if not own:
         raise AnalysisError(f"The recording has no call of {call}")
-    return found
+    return own
 
 
 def line_with(trace: Trace, text: str) -> int:
@@ -28,8 +28,8 @@ def line_with(trace: Trace, text: str) -> int:
 
 def step_of(trace: Trace, entry: Entry, kind: str = "enter") -> int:
     """Return the step of the viewer at which control enters or leaves an entry, from 1."""
-    shown = steps(trace)
-    at = (number for number, step in enumerate(shown, 1) if _is_at(step, entry["seq"], kind))
+    all_steps = steps(trace)
+    at = (number for number, step in enumerate(all_steps, 1) if _is_at(step, entry["seq"], kind))
     return next(at, 1)
 
 

@@ -61,8 +61,8 @@ class Answers:
 
     def list_runs(self, limit: int) -> Json:
         """The newest runs, with what was asked and how they ended."""
-        found = list_runs(self.runs)
-        return {"num_runs": len(found), "runs": [_listed(entry) for entry in found[:limit]]}
+        runs = list_runs(self.runs)
+        return {"num_runs": len(runs), "runs": [_listed(entry) for entry in runs[:limit]]}
 
     def summary(self, run: str, details: list[str]) -> Json:
         """The document of `strategy-lab summary --json`, of its `_DETAILS` only those asked for.

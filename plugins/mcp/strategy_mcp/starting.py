@@ -32,7 +32,7 @@ class Starting:
 
     def start(self, spec: Json, name: str) -> Json:
         """Start a run from the fields of a RunSpec; raises LabError if it cannot start."""
-        asked = parse_spec(spec)
+        parsed = parse_spec(spec)
         with self._lock:
             if Path(name).name != name or name.startswith("."):
                 raise SpecError(
@@ -42,8 +42,8 @@ class Starting:
             self._runs.mkdir(parents=True, exist_ok=True)
             handle = in_folder(
                 self._runs / name if name else None,
-                lambda: self._runs / new_name(self._runs, asked),
-                lambda folder: self._launcher.launch(asked, folder),
+                lambda: self._runs / new_name(self._runs, parsed),
+                lambda folder: self._launcher.launch(parsed, folder),
             )
             run = handle.folder.name
             self._handles[run] = handle
@@ -73,11 +73,11 @@ class Starting:
 
     def _handle(self, run: str) -> RunHandle:
         with self._lock:
-            found = self._handles.get(run)
-        if found is None:
+            handle = self._handles.get(run)
+        if handle is None:
             run_folder(self._runs, run)
             raise LabError(
                 f"The run {quoted(run)} was not started by this server",
                 advice="Read it with the tool summary",
             )
-        return found
+        return handle

@@ -25,7 +25,7 @@ _TIMEOUTS = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1", "MLFLOW_HTTP_REQUEST_TIMEOU
 
 
 def _send(profile: Profile, address: str) -> str:
-    found = segment_metrics(profile)
+    segments = segment_metrics(profile)
     os.environ.update({name: os.environ.get(name, text) for name, text in _TIMEOUTS.items()})
     from mlflow.entities import Metric, Param
     from mlflow.exceptions import MlflowException
@@ -35,7 +35,7 @@ def _send(profile: Profile, address: str) -> str:
         client = MlflowClient(tracking_uri=address)
         run = client.create_run(
             _experiment(client),
-            start_time=_started_ms(profile, found),
+            start_time=_started_ms(profile, segments),
             tags={"strategy_lab.path": str(profile.path), "strategy_lab.run": profile.name},
             run_name=profile.name,
         )
@@ -43,7 +43,7 @@ def _send(profile: Profile, address: str) -> str:
             run.info.run_id,
             metrics=[
                 Metric(item.name, item.value, each.segment.started_ns // 10**6, _step(each))
-                for each in found
+                for each in segments
                 for item in each.metrics
             ],
             params=[Param(name, str(value)) for name, value in _params(profile).items()],
@@ -63,8 +63,8 @@ def _send(profile: Profile, address: str) -> str:
 
 def _experiment(client: Any) -> str:
     """The id of the experiment, which is created for the first run."""
-    found = client.get_experiment_by_name(EXPERIMENT)
-    return str(found.experiment_id if found else client.create_experiment(EXPERIMENT))
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    return str(experiment.experiment_id if experiment else client.create_experiment(EXPERIMENT))
 
 
 def _params(profile: Profile) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def _step(each: SegmentMetrics) -> int:
     return each.segment.first_step
 
 
-def _started_ms(profile: Profile, found: list[SegmentMetrics]) -> int:
-    known = profile.identity.created_ns if profile.identity else found[0].segment.started_ns
+def _started_ms(profile: Profile, segments: list[SegmentMetrics]) -> int:
+    known = profile.identity.created_ns if profile.identity else segments[0].segment.started_ns
     return known // 10**6
 
 

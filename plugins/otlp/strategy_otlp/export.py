@@ -29,7 +29,7 @@ def _send(profile: Profile, address: str) -> str:
     from opentelemetry.sdk.resources import Resource
 
     endpoint = _endpoint(address)
-    found = segment_metrics(profile)
+    segments = segment_metrics(profile)
     reader = InMemoryMetricReader()
     resource = Resource.create(
         {"service.name": "strategy-lab", "strategy_lab.run": profile.name}
@@ -37,7 +37,7 @@ def _send(profile: Profile, address: str) -> str:
     )
     provider = MeterProvider([reader], resource, shutdown_on_exit=False)
     meter = provider.get_meter("strategy_lab")
-    for item in found:
+    for item in segments:
         about = {"segment": item.segment.segment, "strategy": item.segment.strategy}
         for metric in item.metrics:
             gauge = meter.create_gauge(f"strategy_lab.{metric.name}", metric.unit)

@@ -104,12 +104,12 @@ def all_reduce_of(
         models = [_of_groups(name, several, share) for share in (0.5, 0.0, 1.0)]
     else:
         models, notes = _of_one_group(several[0], _small_ms(recorded, several[0]))
-    asked = algorithm or name
-    cost(asked, 2, 1.0)
-    likely, least, longest = (replace(model, algorithm=asked) for model in models)
-    is_changed = asked != name
+    wanted = algorithm or name
+    cost(wanted, 2, 1.0)
+    likely, least, longest = (replace(model, algorithm=wanted) for model in models)
+    is_changed = wanted != name
     return AllReduce(
-        asked, likely, least, longest, base.gradient_bytes, base.num_replicas, is_changed, notes
+        wanted, likely, least, longest, base.gradient_bytes, base.num_replicas, is_changed, notes
     )
 
 
@@ -124,14 +124,14 @@ def _of_groups(
     latency_ms = min(
         latency_ms, *(item.all_reduce_ms / num for item, num in zip(several, messages, strict=True))
     )
-    found = fit(
+    fitted = fit(
         algorithm,
         [
             Observed(item.num_replicas, item.gradient_bytes, item.all_reduce_ms - num * latency_ms)
             for item, num in zip(several, messages, strict=True)
         ],
     )
-    return replace(found, latency_ms=found.latency_ms + latency_ms)
+    return replace(fitted, latency_ms=fitted.latency_ms + latency_ms)
 
 
 def _small_ms(recorded: Sequence[RecordedSteps], base: RecordedSteps) -> float | None:

@@ -33,18 +33,18 @@ _ON_MESH = (
 )
 
 
-def more_replicas(found: ScalingPrediction) -> Answer:
+def more_replicas(predicted: ScalingPrediction) -> Answer:
     """Return what twice the replicas would bring, and the step by the number of replicas."""
-    notes = tuple(_of_scaling(found))
-    steps = table("scaling", "Steps on more replicas", found.rows, _SCALED, notes=notes)
-    return Answer("scaling", _doubled(found), parts=(steps,))
+    notes = tuple(_of_scaling(predicted))
+    steps = table("scaling", "Steps on more replicas", predicted.rows, _SCALED, notes=notes)
+    return Answer("scaling", _doubled(predicted), parts=(steps,))
 
 
-def _doubled(found: ScalingPrediction) -> tuple[str, ...]:
+def _doubled(predicted: ScalingPrediction) -> tuple[str, ...]:
     """Compare twice the largest recorded number of replicas with it; without a recorded step the
     smallest predicted one."""
-    first = max(found.measured or found.rows[:1], key=lambda item: item.num_replicas)
-    more = (item for item in found.rows if item.num_replicas >= 2 * first.num_replicas)
+    first = max(predicted.measured or predicted.rows[:1], key=lambda item: item.num_replicas)
+    more = (item for item in predicted.rows if item.num_replicas >= 2 * first.num_replicas)
     last = next(more, None)
     if last is None:
         return ()
@@ -58,22 +58,22 @@ def _doubled(found: ScalingPrediction) -> tuple[str, ...]:
     )
 
 
-def _of_scaling(found: ScalingPrediction) -> Iterator[str]:
-    link = f" over {found.link}" if found.link else ""
-    moved = f"{units.size(found.gradient_bytes)} of gradients by {found.algorithm}{link}."
-    counts = [units.counted(item.num_replicas, "replica") for item in found.measured]
+def _of_scaling(predicted: ScalingPrediction) -> Iterator[str]:
+    link = f" over {predicted.link}" if predicted.link else ""
+    moved = f"{units.size(predicted.gradient_bytes)} of gradients by {predicted.algorithm}{link}."
+    counts = [units.counted(item.num_replicas, "replica") for item in predicted.measured]
     measured = f" Measured on {units.listed(counts)}." if counts else ""
     yield (
-        f"From {units.listed(found.runs)}: {found.batch_per_replica:g} examples per replica, "
-        f"{moved}{measured}"
+        f"From {units.listed(predicted.runs)}: {predicted.batch_per_replica:g} examples per "
+        f"replica, {moved}{measured}"
     )
-    yield from (f"{note}." for note in found.notes)
-    yield found.error_sentence
-    if any(item.basis == "on paper" for item in found.rows):
+    yield from (f"{note}." for note in predicted.notes)
+    yield predicted.error_sentence
+    if any(item.basis == "on paper" for item in predicted.rows):
         yield ON_PAPER
 
 
-def on_a_mesh(found: MeshPrediction) -> Table:
+def on_a_mesh(predicted: MeshPrediction) -> Table:
     """Return the all-reduces of emulated TPU cores on meshes of TPU chips, on paper."""
-    notes = (LABEL, about_mesh(found))
-    return table("mesh_times", "All-reduces on a mesh", found.times, _ON_MESH, notes=notes)
+    notes = (LABEL, about_mesh(predicted))
+    return table("mesh_times", "All-reduces on a mesh", predicted.times, _ON_MESH, notes=notes)

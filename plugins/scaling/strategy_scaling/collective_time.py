@@ -85,10 +85,10 @@ def _least_squares(columns: Floats) -> tuple[Floats, float]:
             if size > len(columns):
                 continue
             taken = columns[:, chosen]
-            found, *_ = np.linalg.lstsq(taken, np.ones(len(columns)), rcond=None)
-            off = taken @ found - 1
+            factors, *_ = np.linalg.lstsq(taken, np.ones(len(columns)), rcond=None)
+            off = taken @ factors - 1
             squares = float(off @ off)
-            if (found >= 0).all() and squares < 0.98 * least - 1e-12:
+            if (factors >= 0).all() and squares < 0.98 * least - 1e-12:
                 best, least, most_off = np.zeros(3), squares, float(np.abs(off).max())
-                best[list(chosen)] = found
+                best[list(chosen)] = factors
     return best, most_off

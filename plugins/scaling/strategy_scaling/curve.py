@@ -14,12 +14,12 @@ from strategy_scaling.predicting import ScaledStep, ScalingPrediction
 _FONT = 15
 
 
-def throughput_curve(found: ScalingPrediction) -> go.Figure:
+def throughput_curve(predicted: ScalingPrediction) -> go.Figure:
     """Examples per second over replicas, both logarithmic: ideal scaling is a straight line."""
     chart = figure(height=420, x_title="replicas", y_title="examples per second")
     text = {"tickfont": {"size": _FONT}, "title_font": {"size": _FONT}}
-    rows = found.rows
-    _add_band(chart, found)
+    rows = predicted.rows
+    _add_band(chart, predicted)
     # The line runs on from the last measured point.
     checked = [item for item in rows if item.basis != "on paper"]
     beyond = [*checked[-1:], *(item for item in rows if item.basis == "on paper")]
@@ -27,10 +27,10 @@ def throughput_curve(found: ScalingPrediction) -> go.Figure:
     if len(beyond) > 1:
         _add_line(chart, beyond, "arithmetic on paper", "dash")
     _add_ideal(chart, rows)
-    if found.measured:
+    if predicted.measured:
         chart.add_scatter(
-            x=[item.num_replicas for item in found.measured],
-            y=[item.examples_per_second_at_median for item in found.measured],
+            x=[item.num_replicas for item in predicted.measured],
+            y=[item.examples_per_second_at_median for item in predicted.measured],
             mode="markers",
             name="measured",
             marker={"size": 13, "color": SERIES_COLOUR, "line": {"color": GREY, "width": 1}},
@@ -54,13 +54,13 @@ def _ticks(chart: go.Figure) -> list[float]:
     return [digit * 10.0**power for power in decades for digit in digits]
 
 
-def _add_band(chart: go.Figure, found: ScalingPrediction) -> None:
+def _add_band(chart: go.Figure, predicted: ScalingPrediction) -> None:
     """Between the throughput of the longest and the shortest step; measured points have none."""
     points = [
-        (item, item.low_ms or item.step_ms, item.high_ms or item.step_ms) for item in found.rows
+        (item, item.low_ms or item.step_ms, item.high_ms or item.step_ms) for item in predicted.rows
     ]
     numbers = [item.num_replicas for item, *_ in points]
-    batch = found.batch_per_replica
+    batch = predicted.batch_per_replica
     least = [batch * item.num_replicas / high * 1e3 for item, _, high in points]
     most = [batch * item.num_replicas / low * 1e3 for item, low, _ in points]
     chart.add_scatter(

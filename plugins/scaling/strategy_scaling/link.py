@@ -107,14 +107,16 @@ def link_or_problems(values: Mapping[str, Any]) -> Link | dict[str, str]:
 
 def text_of_link(link: Link) -> str:
     """Return the link as a file that `read_link` reads."""
-    told = link.model_dump(exclude_defaults=True)
+    fields = link.model_dump(exclude_defaults=True)
     # A JSON string or number is one of TOML, but for an unescaped DEL.
-    lines = (f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in told.items())
+    lines = (
+        f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in fields.items()
+    )
     return "".join(lines).replace("\x7f", "\\u007F")
 
 
 def _problems(error: ValidationError) -> dict[str, str]:
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for each in error.errors():
         message = what_it_takes(each)
         if message.startswith("it "):
@@ -123,8 +125,8 @@ def _problems(error: ValidationError) -> dict[str, str]:
             message = "No value is given"
         elif each["type"] == "extra_forbidden":
             message = f"A link has no such field; it has {', '.join(Link.model_fields)}"
-        found.setdefault(".".join(map(str, each["loc"])), message)
-    return found
+        problems.setdefault(".".join(map(str, each["loc"])), message)
+    return problems
 
 
 def _no_link(file_name: str, problem: str) -> LabError:

@@ -46,13 +46,13 @@ def pick_own_link() -> Link | None:
         fields.figure("num_links", "Links of a device", 1.0, 1.0,
                       "Of a mesh such as that of a TPU; the bandwidth is that of all "
                       "of them.")  # fmt: skip
-        found = link_or_problems(_without_idle_sources(fields.values))
-        if isinstance(found, Link):
-            _offer_file(found)
+        link = link_or_problems(_without_idle_sources(fields.values))
+        if isinstance(link, Link):
+            _offer_file(link)
         else:
-            fields.show(found)
+            fields.show(link)
         _load_file()
-    return found if isinstance(found, Link) else None
+    return link if isinstance(link, Link) else None
 
 
 class _Fields:

@@ -59,19 +59,19 @@ def _show(opened: OpenRun, segment: int) -> None:
         if is_emulated(segment_of(opened.profile, segment)):
             show_parts((on_a_mesh(opened.ask(_on_mesh, segment, link)),))
             return
-        found = opened.ask(_predicted, segment, name, link)
+        predicted = opened.ask(_predicted, segment, name, link)
     except LabError as error:
         st.markdown(as_markdown(error, 400))
         return
-    _show_curve(found)
+    _show_curve(predicted)
 
 
-def _show_curve(found: ScalingPrediction) -> None:
-    answer = more_replicas(found)
+def _show_curve(predicted: ScalingPrediction) -> None:
+    answer = more_replicas(predicted)
     show_beginning(answer)
-    if len(found.rows) > 1:
+    if len(predicted.rows) > 1:
         draw_chart(
-            throughput_curve(found),
+            throughput_curve(predicted),
             key="scaling_curve",
             alt="Predicted examples per second by the number of replicas",
         )

@@ -189,8 +189,8 @@ def _predict_shared(
 
 def _left_out(count: int) -> tuple[str, ...]:
     """Say which numbers of replicas a replay does not predict."""
-    told = f"Fewer replicas than were replayed, and more than {MOST_SHARING}, are left out"
-    return (told,) if count else ()
+    text = f"Fewer replicas than were replayed, and more than {MOST_SHARING}, are left out"
+    return (text,) if count else ()
 
 
 def predict_from(
@@ -295,11 +295,11 @@ class _Model:
 
 def _quantiles(ordered: Floats, at: Floats) -> Floats:
     """Return the quantiles `at` of each row, interpolated between neighbours."""
-    place = at * (ordered.shape[1] - 1)
-    below = place.astype(np.int64)
+    position = at * (ordered.shape[1] - 1)
+    below = position.astype(np.int64)
     above = np.minimum(below + 1, ordered.shape[1] - 1)
     lower, upper = (np.take_along_axis(ordered, each, axis=1) for each in (below, above))
-    between: Floats = lower + (upper - lower) * (place - below)
+    between: Floats = lower + (upper - lower) * (position - below)
     return between
 
 

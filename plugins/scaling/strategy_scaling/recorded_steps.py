@@ -193,9 +193,9 @@ def _phases(
 
 
 def _table(size: tuple[int, int], row: Ints, column: Ints, values: Floats) -> Floats:
-    found = np.full(size, np.nan)
-    found[row, column] = values
-    return found
+    matrix = np.full(size, np.nan)
+    matrix[row, column] = values
+    return matrix
 
 
 def _small_ms(profile: Profile, segment: int, gradient_bytes: float) -> float | None:

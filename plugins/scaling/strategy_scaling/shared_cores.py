@@ -70,14 +70,14 @@ class SharedCores:
     def ratios(self, num_replicas: int) -> Floats:
         """Return, per replayed step, its length with so many replicas over that as recorded."""
         chosen = self.known.steps[:: max(1, len(self.known.steps) // _MOST_STEPS)]
-        found: Floats = np.array(
+        ratios: Floats = np.array(
             [
                 _length_ns(step, num_replicas, self.num_replicas, self.segment.cross_device_ops)
                 / step.schedule.length_ns
                 for step in chosen
             ]
         )
-        return found
+        return ratios
 
     def step_ms(self, num_replicas: int) -> tuple[float, tuple[float, float]]:
         """Return the step, and 90 % of the medians of resampled steps widened by the errors of the

@@ -106,14 +106,14 @@ def predict_mesh(
     )
 
 
-def sentence(found: MeshPrediction) -> str:
+def sentence(predicted: MeshPrediction) -> str:
     """What is counted, and what is not."""
-    cores_each = units.counted(found.cores_per_replica, "core")
-    notes = "".join(f" {note}." for note in found.notes)
+    cores_each = units.counted(predicted.cores_per_replica, "core")
+    notes = "".join(f" {note}." for note in predicted.notes)
     return (
-        f"{found.run}: {units.counted(found.num_all_reduces, 'all-reduce')} a step between "
-        f"replicas, {units.size(found.gradient_bytes)} of a replica of {cores_each}, "
-        f"{found.cores_per_chip} to a chip, over {found.link}. {NO_STEP}.{notes}"
+        f"{predicted.run}: {units.counted(predicted.num_all_reduces, 'all-reduce')} a step between "
+        f"replicas, {units.size(predicted.gradient_bytes)} of a replica of {cores_each}, "
+        f"{predicted.cores_per_chip} to a chip, over {predicted.link}. {NO_STEP}.{notes}"
     )
 
 
@@ -121,20 +121,20 @@ def _all_reduces(
     profile: Profile, opened: SegmentOpened, expansion: CoresExpanded
 ) -> tuple[int, int, tuple[str, ...]]:
     """Return the all-reduces between replicas in a step, and their bytes."""
-    found = [
+    reduces = [
         each
         for each in expansion.collectives
         if each.op == _ALL_REDUCE and each.group_size == opened.num_replicas
     ]
-    if opened.num_replicas < 2 or not found:
+    if opened.num_replicas < 2 or not reduces:
         raise PredictionError(
             f"{profile.name} recorded no all-reduce between replicas, so its bytes are not known",
             advice="Record two replicas or more (--devices cpu:2 or more)",
         )
-    unsized = sum(each.count for each in found if each.bytes is None)
+    unsized = sum(each.count for each in reduces if each.bytes is None)
     notes = (f"{unsized} all-reduces of unknown size are not counted",) if unsized else ()
-    total = sum(each.count * (each.bytes or 0) for each in found)
-    return sum(each.count for each in found), total, notes
+    total = sum(each.count * (each.bytes or 0) for each in reduces)
+    return sum(each.count for each in reduces), total, notes
 
 
 def _time(number: int, num_bytes: int, per_replica: int, per_chip: int, link: Link) -> MeshTime:
@@ -170,10 +170,10 @@ def mesh_of(num_chips: int, num_axes: int) -> tuple[int, ...]:
 
 def _prime_factors(number: int) -> list[int]:
     """Return the prime factors, the largest first."""
-    found, factor = [], 2
+    factors, factor = [], 2
     while number > 1:
         while number % factor == 0:
-            found.append(factor)
+            factors.append(factor)
             number //= factor
         factor += 1
-    return found[::-1]
+    return factors[::-1]

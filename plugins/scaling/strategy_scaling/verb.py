@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     link = read_link(args.link) if args.link else None
     if len(runs) == 1 and is_emulated(segment_of(runs[0], last_segment(runs[0]))):
         return _on_a_mesh(args, runs[0], numbers, link)
-    found = predict_scaling(
+    predicted = predict_scaling(
         runs,
         numbers,
         link=link,
@@ -81,18 +81,23 @@ def run(args: argparse.Namespace) -> int:
         batch_per_replica=args.batch_per_replica,
     )
     if args.json:
-        print(json.dumps(document(found)))
+        print(json.dumps(document(predicted)))
     else:
-        print_answer(more_replicas(found), Console())
+        print_answer(more_replicas(predicted), Console())
     return 0
 
 
-def document(found: ScalingPrediction) -> dict[str, Any]:
+def document(predicted: ScalingPrediction) -> dict[str, Any]:
     """The prediction as JSON: rows in order of the number of replicas, measured ones among them."""
-    rows = [asdict(item) for item in found.rows]
-    shown = asdict(found)
-    del shown["measured"], shown["steps"]
-    return {"schema_version": 1, **shown, "error_sentence": found.error_sentence, "steps": rows}
+    rows = [asdict(item) for item in predicted.rows]
+    fields = asdict(predicted)
+    del fields["measured"], fields["steps"]
+    return {
+        "schema_version": 1,
+        **fields,
+        "error_sentence": predicted.error_sentence,
+        "steps": rows,
+    }
 
 
 def _on_a_mesh(
@@ -112,11 +117,11 @@ def _on_a_mesh(
             "modelled",
             advice="Leave out --algorithm and --batch-per-replica",
         )
-    found = predict_mesh(run, last_segment(run), numbers, link)
+    predicted = predict_mesh(run, last_segment(run), numbers, link)
     if args.json:
-        print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(found)}))
+        print(json.dumps({"schema_version": 1, "basis": "on paper", **asdict(predicted)}))
         return 0
-    print_parts([on_a_mesh(found)], Console())
+    print_parts([on_a_mesh(predicted)], Console())
     return 0
 
 

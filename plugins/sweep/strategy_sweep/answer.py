@@ -23,22 +23,22 @@ _WHY = (
 )
 
 
-def sweep_answer(found: Results) -> Answer:
+def sweep_answer(results: Results) -> Answer:
     """Return the answer of a sweep, as far as it has come."""
-    said = headline(found)
-    name = "" if found.winner is None else found.winner.label
+    said = headline(results)
+    name = "" if results.winner is None else results.winner.label
     before, _, after = said.partition(name) if name else (said, "", "")
     return Answer(
         "sweep",
         (before, Bold(name), after) if name else (said,),
-        parts=(_configurations(found), _not_finished(found)),
+        parts=(_configurations(results), _not_finished(results)),
     )
 
 
-def _configurations(found: Results) -> Table:
+def _configurations(results: Results) -> Table:
     """Every configuration, the fastest first."""
 
-    reference = found.sweep.reference
+    reference = results.sweep.reference
     columns = (
         Column("configuration", "Configuration", "name", value=lambda item: item.label),
         Column(
@@ -85,25 +85,25 @@ def _configurations(found: Results) -> Table:
         Column("state", "Result"),
     )
     return table(
-        "configurations", "Configurations", found.table, columns, notes=tuple(_notes(found))
+        "configurations", "Configurations", results.table, columns, notes=tuple(_notes(results))
     )
 
 
-def _notes(found: Results) -> Iterator[str]:
-    yield what_was_done(found)
-    if checked := verified_text(found):
+def _notes(results: Results) -> Iterator[str]:
+    yield what_was_done(results)
+    if checked := verified_text(results):
         yield checked
     for cost, name in COST_NAMES.items():
-        front = found.pareto(cost)
-        labels = [item.label for item in found.table if item.index in front]
+        front = results.pareto(cost)
+        labels = [item.label for item in results.table if item.index in front]
         if labels:
             yield f"Pareto front, throughput against {name}: {', '.join(labels)}"
 
 
-def _not_finished(found: Results) -> Table:
+def _not_finished(results: Results) -> Table:
     """What was left out or stopped, and why; combinations with one reason in a row."""
-    stopped = (LeftOut(item.label, why_text(item)) for item in found.table if item.why)
-    reasons = by_reason([*stopped, *found.sweep.left_out])
+    stopped = (LeftOut(item.label, why_text(item)) for item in results.table if item.why)
+    reasons = by_reason([*stopped, *results.sweep.left_out])
     title = "Left out or stopped"
     return table("not_finished", title, reasons.items(), _WHY, depths=(0,) * len(reasons))
 

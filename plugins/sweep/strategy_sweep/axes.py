@@ -117,9 +117,9 @@ def combine(base: RunSpec, axes: Axes, inventory: Inventory) -> Combinations:
     validation.check(base, inventory)
     named = _named(base, axes, inventory)
     for values in itertools.product(*axes.values()):
-        asked = dict(zip(axes, values, strict=True))
-        changes = fields_of(base, asked, inventory)
-        label = label_of({field: asked[field] for field in named})
+        combination = dict(zip(axes, values, strict=True))
+        changes = fields_of(base, combination, inventory)
+        label = label_of({field: combination[field] for field in named})
         spec = base.with_changes(changes)
         error = _refusal(spec, inventory)
         if error is not None:
@@ -239,24 +239,24 @@ def _check_number(value: Any) -> None:
         )
 
 
-def fields_of(base: RunSpec, asked: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
+def fields_of(base: RunSpec, wanted: Mapping[str, Any], inventory: Inventory) -> dict[str, Any]:
     """The fields of the spec that the values of axes mean.
 
     A plain number of devices is that of replicas: of a strategy in several processes the number of
     workers with a device each.
     """
-    changes = dict(asked)
-    number = asked.get("devices")
+    changes = dict(wanted)
+    number = wanted.get("devices")
     if not isinstance(number, int) or isinstance(number, bool):
         return _with_servers(base, changes)
-    row = strategy_catalog.row(str(asked.get("strategy", base.strategy)))
+    row = strategy_catalog.row(str(wanted.get("strategy", base.strategy)))
     is_gpu = inventory.count("GPU") > 0 and "GPU" in row.kinds and not row.has_servers
     kind = "gpu" if is_gpu else "cpu"
     if row.runs_in == "several":
-        changes |= {"devices": f"{kind}:1", "workers": asked.get("workers", number)}
+        changes |= {"devices": f"{kind}:1", "workers": wanted.get("workers", number)}
     else:
         changes |= {"devices": f"{kind}:{number}"}
-        if "workers" not in asked and row.runs_in == "one":
+        if "workers" not in wanted and row.runs_in == "one":
             changes["workers"] = 1
     return _with_servers(base, changes)
 

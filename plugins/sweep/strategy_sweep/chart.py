@@ -19,11 +19,11 @@ _LONGEST_NAME = 24
 """Letters: a longer name of the winner does not fit a narrow screen; the legend has its star."""
 
 
-def pareto(found: Results, cost: Cost) -> go.Figure:
+def pareto(results: Results, cost: Cost) -> go.Figure:
     """Every configuration as a point with its interval; the front as a line, the winner named."""
     chart = figure(height=380, x_title=_UNITS[cost], y_title="examples/s")
-    front = set(found.pareto(cost))
-    known = [item for item in found.table if cost_of(item, cost) is not None]
+    front = set(results.pareto(cost))
+    known = [item for item in results.table if cost_of(item, cost) is not None]
     ends = sorted((item for item in known if item.index in front), key=lambda item: _x(item, cost))
     on_front = "on the Pareto front" if len(known) > 1 else "measured"
     if len(ends) > 1:
@@ -117,9 +117,9 @@ def _beside(winner: Result, known: Sequence[Result], cost: Cost) -> dict[str, An
 
 
 def _x(item: Result, cost: Cost) -> float:
-    found = cost_of(item, cost)
-    assert found is not None
-    return found
+    x = cost_of(item, cost)
+    assert x is not None
+    return x
 
 
 def _rate(item: Result) -> Estimate:

@@ -110,13 +110,13 @@ def sweep_progress(sweep: Sweep) -> SweepProgress:
 
 def throughputs(runs: Sequence[MeasuredRun]) -> Log:
     """The logarithm of every measured throughput."""
-    found: Log = {}
+    logs: Log = {}
     for run in runs:
         if run.is_measured and run.examples_per_second_at_median:
-            found.setdefault(run.configuration, {})[run.round] = math.log(
+            logs.setdefault(run.configuration, {})[run.round] = math.log(
                 run.examples_per_second_at_median
             )
-    return found
+    return logs
 
 
 def leader(among: Collection[int], logs: Log) -> int | None:
@@ -131,8 +131,10 @@ def ratio(one: int, other: int, logs: Log, level: float) -> Ratio | None:
     both = sorted(a.keys() & b.keys())
     if len(both) < MIN_PAIRS:
         return None
-    found = paired(np.array([a[n] for n in both]), np.array([b[n] for n in both]), level)
-    return Ratio(math.exp(found.middle), math.exp(found.low), math.exp(found.high), len(both))
+    difference = paired(np.array([a[n] for n in both]), np.array([b[n] for n in both]), level)
+    return Ratio(
+        math.exp(difference.middle), math.exp(difference.low), math.exp(difference.high), len(both)
+    )
 
 
 def runs_left(sweep: Sweep, now: SweepProgress) -> tuple[float, float]:
@@ -189,17 +191,17 @@ def _halve(left: Sequence[int], logs: Log, number: int, *, keep: int) -> dict[in
 
 def _test(left: Sequence[int], logs: Log, level: float) -> dict[int, str]:
     best = leader(left, logs)
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for index in left:
         if best is None or index == best:
             continue
         against = ratio(index, best, logs, level)
         if against is not None and against.is_slower:
-            found[index] = (
+            reasons[index] = (
                 f"slower: {against.middle:.2f} times the leader "
                 f"({against.low:.2f} to {against.high:.2f}) over {against.num_pairs} runs"
             )
-    return found
+    return reasons
 
 
 def _looks(rounds: int) -> list[int]:

@@ -142,17 +142,17 @@ def _varied(inventory: Inventory, usual: Axes) -> Axes:
         key="sweep_xla",
         help=TERMS["XLA"],
     )
-    found: Axes = {"strategy": strategies, "devices": devices, "global_batch_size": batches}
+    axes: Axes = {"strategy": strategies, "devices": devices, "global_batch_size": batches}
     # A field with its default alone would only make every label longer.
     if algorithms != ["auto"]:
-        found["cross_device_ops"] = algorithms
+        axes["cross_device_ops"] = algorithms
     if packs != [1]:
-        found["num_packs"] = packs
+        axes["num_packs"] = packs
     if loops != ["custom"]:
-        found["loop"] = loops
+        axes["loop"] = loops
     if compiled != [False]:
-        found["xla"] = compiled
-    return found
+        axes["xla"] = compiled
+    return axes
 
 
 def _most(inventory: Inventory) -> int:

@@ -32,40 +32,40 @@ COLUMNS = (
 )
 
 
-def as_json(found: Results) -> dict[str, Any]:
+def as_json(results: Results) -> dict[str, Any]:
     """Everything that is known, as one JSON object."""
-    sweep, winner = found.sweep, found.winner
+    sweep, winner = results.sweep, results.winner
     return {
         "kind": "sweep",
         "schema_version": sweep.schema_version,
         "sweep": sweep.name,
-        "headline": headline(found),
-        "done": what_was_done(found),
-        "is_complete": found.now.next_run is None,
+        "headline": headline(results),
+        "done": what_was_done(results),
+        "is_complete": results.now.next_run is None,
         "base": sweep.base,
         "axes": sweep.axes,
-        "reference": found.reference.label,
+        "reference": results.reference.label,
         "winner": None
         if winner is None
-        else {"label": winner.label, "spec": found.spec(winner.index).to_json()},
-        "not_distinguishable": [item.label for item in found.rivals],
+        else {"label": winner.label, "spec": results.spec(winner.index).to_json()},
+        "not_distinguishable": [item.label for item in results.rivals],
         "configurations": [
             asdict(item) | {"changes": sweep.configurations[item.index].changes}
-            for item in found.table
+            for item in results.table
         ],
         "verified": msgspec.to_builtins(sweep.verified),
         "left_out": msgspec.to_builtins(sweep.left_out),
-        "pareto": {cost: _labels(found, found.pareto(cost)) for cost in COST_NAMES},
-        "confidence": found.now.level,
+        "pareto": {cost: _labels(results, results.pareto(cost)) for cost in COST_NAMES},
+        "confidence": results.now.level,
     }
 
 
-def as_csv(found: Results) -> str:
+def as_csv(results: Results) -> str:
     """One row per configuration."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(map(as_cell, _row(item)) for item in found.table)
+    writer.writerows(map(as_cell, _row(item)) for item in results.table)
     return text.getvalue()
 
 
@@ -86,5 +86,5 @@ def _ends(value: Estimate | Ratio | None) -> list[float | None]:
     return [None] * 3 if value is None else [value.middle, value.low, value.high]
 
 
-def _labels(found: Results, indices: list[int]) -> list[str]:
-    return [item.label for item in found.table if item.index in indices]
+def _labels(results: Results, indices: list[int]) -> list[str]:
+    return [item.label for item in results.table if item.index in indices]

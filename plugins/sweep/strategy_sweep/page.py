@@ -49,23 +49,23 @@ def show_page() -> None:
     _show(sweep)
 
 
-def _pick(known: list[str], place: DeltaGenerator) -> str:
+def _pick(known: list[str], container: DeltaGenerator) -> str:
     active = state.lab().part(Sweeps).active
-    asked = st.query_params.get(_CHOSEN) or (active.name if active else known[0])
+    wanted = st.query_params.get(_CHOSEN) or (active.name if active else known[0])
     options = [NEW, *known]
     if st.session_state.get(_CHOSEN) not in options:
-        st.session_state[_CHOSEN] = asked if asked in options else known[0]
-    chosen: str = place.selectbox("Sweep", options, key=_CHOSEN, label_visibility="collapsed")
+        st.session_state[_CHOSEN] = wanted if wanted in options else known[0]
+    chosen: str = container.selectbox("Sweep", options, key=_CHOSEN, label_visibility="collapsed")
     st.query_params[_CHOSEN] = chosen
     return chosen
 
 
 def _show(sweep: Sweep) -> None:
     show_progress(sweep)
-    found = results(sweep)
-    show_results(found)
-    if found.winner is not None:
-        show_files(found)
+    current = results(sweep)
+    show_results(current)
+    if current.winner is not None:
+        show_files(current)
 
 
 def _configure(known: list[str]) -> None:
@@ -78,10 +78,10 @@ def _configure(known: list[str]) -> None:
     buttons = st.container(horizontal=True, vertical_alignment="center")
     plan = st.container()
     field_errors.below("")
-    asked = pick_axes(inventory, field_errors)
-    sweep = _planned(asked, inventory, field_errors)
+    request = pick_axes(inventory, field_errors)
+    sweep = _planned(request, inventory, field_errors)
     busy = lab.active_run()
-    waits = trusted_paths.waits_for_person(asked.document["workload"], asked.document["data"])
+    waits = trusted_paths.waits_for_person(request.document["workload"], request.document["data"])
     with buttons:
         is_off = sweep is None or waits or busy is not None
         pressed = st.button("Start", type="primary", key="sweep_start", disabled=is_off)
@@ -103,10 +103,12 @@ def _configure(known: list[str]) -> None:
             field_errors.show(error)
 
 
-def _planned(asked: SweepRequest, inventory: Inventory, field_errors: FieldErrors) -> Sweep | None:
+def _planned(
+    request: SweepRequest, inventory: Inventory, field_errors: FieldErrors
+) -> Sweep | None:
     try:
         runs = state.lab().runs
-        return new_sweep(asked.base(), asked.axes, inventory, runs, asked.budget)
+        return new_sweep(request.base(), request.axes, inventory, runs, request.budget)
     except LabError as error:
         field_errors.show(error)
         return None

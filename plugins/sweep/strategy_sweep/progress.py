@@ -58,15 +58,15 @@ def show_progress(sweep: Sweep) -> None:
         return
     if running is not None and running.error is not None:
         st.error(as_markdown(running.error))
-    found = results(sweep)
-    if found.now.next_run is None:
+    current = results(sweep)
+    if current.now.next_run is None:
         return
     busy = run_in_progress(state.lab().runs)
     # The runs of a sweep are called `NAME-c3-LABEL-1` (configuration, round).
     if busy is not None and busy.startswith(f"{sweep.name}-c"):
         st.fragment(_follow_elsewhere, run_every=LOOK_ELSEWHERE_EVERY_S)(sweep, busy)
     else:
-        _offer_to_go_on(found)
+        _offer_to_go_on(current)
 
 
 def _follow(running: RunningSweep, num_drawn: int) -> None:
@@ -74,9 +74,9 @@ def _follow(running: RunningSweep, num_drawn: int) -> None:
     sweeping = running.sweeping
     if running.is_over or len(sweeping.sweep.runs) != num_drawn:
         st.rerun()
-    found, now = results(sweeping.sweep), sweeping.progress
+    current, now = results(sweeping.sweep), sweeping.progress
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(_share(found), text=_text(found))
+        st.progress(_share(current), text=_text(current))
         is_off = sweeping.is_cancelled
         st.button("Cancel", key="sweep_cancel", disabled=is_off, on_click=sweeping.cancel)
     if sweeping.is_cancelled:
@@ -88,15 +88,15 @@ def _follow(running: RunningSweep, num_drawn: int) -> None:
         st.caption(as_markdown(f"Round {now.planned.round}, {label}: {doing}"))
 
 
-def _text(found: Results) -> str:
-    left = time_left(found)
-    done = units.counted(len(found.sweep.runs), "run")
+def _text(current: Results) -> str:
+    left = time_left(current)
+    done = units.counted(len(current.sweep.runs), "run")
     return f"{done} done{f', {left}' if left else ''}"
 
 
-def _share(found: Results) -> float:
+def _share(current: Results) -> float:
     """The share of the runs that is done if the leaders never separate."""
-    done, left = len(found.sweep.runs), runs_left(found.sweep, found.now)[1]
+    done, left = len(current.sweep.runs), runs_left(current.sweep, current.now)[1]
     return done / (done + left) if done + left else 1.0
 
 
@@ -108,8 +108,8 @@ def _follow_elsewhere(sweep: Sweep, busy: str) -> None:
     st.info(as_markdown(f"Another program is running this sweep. Current run: {busy}."))
 
 
-def _offer_to_go_on(found: Results) -> None:
-    sweep = found.sweep
+def _offer_to_go_on(current: Results) -> None:
+    sweep = current.sweep
     paths = {
         item
         for spec in _specs(sweep)
@@ -118,10 +118,10 @@ def _offer_to_go_on(found: Results) -> None:
     for field, path in sorted(paths):
         trusted_paths.ask_to_trust(field, path, source="the file of this sweep")
     done = units.counted(len(sweep.runs), "run")
-    told = f"Interrupted after {done}. What was measured is kept."
+    text = f"Interrupted after {done}. What was measured is kept."
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = st.button("Go on", key="sweep_resume", type="primary")
-        st.markdown(told if sweep.runs else "No run of this sweep is done yet.")
+        st.markdown(text if sweep.runs else "No run of this sweep is done yet.")
     if pressed:
         st.session_state[_REFUSED] = _why_not(sweep)
         if st.session_state[_REFUSED] is None:

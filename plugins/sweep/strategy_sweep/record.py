@@ -171,9 +171,9 @@ def names(runs: Path) -> Iterator[str]:
 
 
 def _read(file: Path) -> Sweep:
-    found = find_file(file, "The sweep")
+    chosen = find_file(file, "The sweep")
     try:
-        sweep = _DECODER.decode(read_file(found, MOST_BYTES))
+        sweep = _DECODER.decode(read_file(chosen, MOST_BYTES))
     except (OSError, ValueError) as error:
         raise RunFolderError(
             f"{file} is not a sweep: {first_line(error)}", advice="Delete it, and sweep again"

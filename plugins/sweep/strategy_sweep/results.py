@@ -109,10 +109,10 @@ def results(sweep: Sweep) -> Results:
     logs = throughputs(sweep.runs)
     best = leader(now.left, logs)
     level = CONFIDENCE if now.level is None else now.level
-    found = []
+    table = []
     for index, configuration in enumerate(sweep.configurations):
         runs = [run for run in sweep.runs if run.configuration == index and run.is_measured]
-        found.append(
+        table.append(
             Result(
                 index=index,
                 label=configuration.label,
@@ -127,7 +127,7 @@ def results(sweep: Sweep) -> Results:
                 why=now.stopped.get(index, ""),
             )
         )
-    return Results(sweep, now, tuple(sorted(found, key=_place)))
+    return Results(sweep, now, tuple(sorted(table, key=_place)))
 
 
 def _state(index: int, best: int | None, now: SweepProgress, runs: Sequence[MeasuredRun]) -> State:

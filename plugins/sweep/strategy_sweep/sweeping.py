@@ -88,15 +88,15 @@ def new_sweep(
     """Plan a sweep under a name that the folder does not have yet; raises SpecError."""
     check_budget(budget)
     base = base.with_changes({"reconfigure": []})
-    found = combine(base, axes, inventory)
+    combined = combine(base, axes, inventory)
     return Sweep(
         name=_new_name(base.workload, runs),
         created_ns=time.time_ns(),
         base=base.to_json(),
         axes=axes,
-        configurations=found.configurations,
-        reference=found.reference,
-        left_out=found.left_out,
+        configurations=combined.configurations,
+        reference=combined.reference,
+        left_out=combined.left_out,
         budget=budget,
         seed=secrets.randbelow(2**31),
         prunes=prunes,
@@ -205,20 +205,20 @@ class Sweeping:
     def _go(self) -> Results:
         save(self.sweep, self._runs)
         while True:
-            found = results(self.sweep)
+            current = results(self.sweep)
             if self.is_cancelled:
-                return found
-            if found.now.next_run is None:
+                return current
+            if current.now.next_run is None:
                 return self._verify()
-            reason = why_pruned(self.sweep, found.now.next_run, self._runs)
+            reason = why_pruned(self.sweep, current.now.next_run, self._runs)
             if reason is not None:
-                pruned = [*self.sweep.pruned, Pruned(found.now.next_run.configuration, reason)]
+                pruned = [*self.sweep.pruned, Pruned(current.now.next_run.configuration, reason)]
                 self.sweep = msgspec.structs.replace(self.sweep, pruned=pruned)
                 save(self.sweep, self._runs)
                 continue
-            made = self._make(found.now.next_run)
+            made = self._make(current.now.next_run)
             if made is None:
-                return found
+                return current
             self.sweep = msgspec.structs.replace(self.sweep, runs=[*self.sweep.runs, made])
             save(self.sweep, self._runs)
             self._say(results(self.sweep))

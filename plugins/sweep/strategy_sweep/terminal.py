@@ -14,14 +14,14 @@ from strategy_sweep.answer import sweep_answer
 from strategy_sweep.results import Results
 
 
-def print_sweep(found: Results, runs: Path) -> None:
+def print_sweep(results: Results, runs: Path) -> None:
     """Print everything that the sweep found."""
     out = Console()
-    print_answer(sweep_answer(found), out)
-    winner = found.winner
+    print_answer(sweep_answer(results), out)
+    winner = results.winner
     if winner is None or not winner.runs:
         return
-    spec = found.spec(winner.index)
+    spec = results.spec(winner.index)
     out.print()
     out.print(plain_text("The fastest again, as a command:", "bold"))
     print(plain(as_command(spec).replace("\\\n  ", "")))
@@ -31,9 +31,9 @@ def print_sweep(found: Results, runs: Path) -> None:
     print(as_python(spec), end="")
     out.print(plain_text("Its last run:", "bold"))
     print(plain(f"strategy-lab summary {shlex.quote(str(runs / winner.runs[-1]))}"))
-    if found.reference.runs and winner.index != found.sweep.reference:
+    if results.reference.runs and winner.index != results.sweep.reference:
         sides = [
             " ".join(shlex.quote(str(runs / name)) for name in item.runs)
-            for item in (found.reference, winner)
+            for item in (results.reference, winner)
         ]
         print(plain(f"strategy-lab compare {sides[0]} --against {sides[1]}"))

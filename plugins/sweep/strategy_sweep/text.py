@@ -12,21 +12,21 @@ from strategy_sweep.results import Estimate, Result, Results
 _NAMED = 3
 
 
-def headline(found: Results) -> str:
+def headline(results: Results) -> str:
     """The answer, with its interval and the configurations that may be equally fast."""
-    winner, num = found.winner, len(found.table)
+    winner, num = results.winner, len(results.table)
     if winner is None or winner.examples_per_second_at_median is None:
-        if found.now.next_run is None:
+        if results.now.next_run is None:
             return f"No configuration could be measured: all {num} failed."
         return "Nothing is measured yet."
     rate = interval_text(winner.examples_per_second_at_median)
-    among = f"{_rank(found)} of {_configurations(found)}"
-    text = f"{among}{_compared(found)}: {winner.label}, {rate} examples/s"
-    if winner.index == found.sweep.reference:
-        text += f", which is the default{_next(found)}"
+    among = f"{_rank(results)} of {_configurations(results)}"
+    text = f"{among}{_compared(results)}: {winner.label}, {rate} examples/s"
+    if winner.index == results.sweep.reference:
+        text += f", which is the default{_next(results)}"
     elif winner.of_reference is not None:
-        text += f", {ratio_text(winner.of_reference)} the default ({found.reference.label})"
-    return f"{text}{_not_told_apart(found)}."
+        text += f", {ratio_text(winner.of_reference)} the default ({results.reference.label})"
+    return f"{text}{_not_told_apart(results)}."
 
 
 def ratio_text(ratio: Ratio) -> str:
@@ -50,9 +50,9 @@ def interval_text(estimate: Estimate | None) -> str:
     return f"{units.number(estimate.middle)} ({ends})"
 
 
-def what_was_done(found: Results) -> str:
+def what_was_done(results: Results) -> str:
     """How many runs were made, why the sweep ended, and what the intervals are."""
-    sweep, now = found.sweep, found.now
+    sweep, now = results.sweep, results.now
     if not sweep.runs:
         return "No run is done."
     num_rounds = max((run.round for run in sweep.runs), default=0)
@@ -71,9 +71,9 @@ def what_was_done(found: Results) -> str:
     return text
 
 
-def verified_text(found: Results) -> str:
+def verified_text(results: Results) -> str:
     """Whether predictions left out the right configurations; empty if that was not checked."""
-    sweep, winner = found.sweep, found.winner
+    sweep, winner = results.sweep, results.winner
     if not sweep.verified or winner is None or winner.examples_per_second_at_median is None:
         return ""
     parts, num_right = [], 0
@@ -94,10 +94,10 @@ def verified_text(found: Results) -> str:
     )
 
 
-def time_left(found: Results) -> str:
+def time_left(results: Results) -> str:
     """`2 min to 4 min left`; empty before the first run and after the last."""
-    known = seconds_left(found.sweep, found.now)
-    if known is None or found.now.next_run is None:
+    known = seconds_left(results.sweep, results.now)
+    if known is None or results.now.next_run is None:
         return ""
     least, most = known
     if most - least < 5:
@@ -117,49 +117,49 @@ def why_text(item: Result) -> str:
 
 def by_reason(left_out: Sequence[LeftOut]) -> dict[str, list[str]]:
     """The labels of the combinations that one reason leaves out, in the order of the sweep."""
-    found: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
     for item in left_out:
-        found.setdefault(item.reason, []).append(item.label)
-    return found
+        labels.setdefault(item.reason, []).append(item.label)
+    return labels
 
 
-def _rank(found: Results) -> str:
-    if found.now.next_run is not None:
+def _rank(results: Results) -> str:
+    if results.now.next_run is not None:
         return "Fastest so far"
-    return "Fastest" if found.rivals or _is_undecided(found) else "Best"
+    return "Fastest" if results.rivals or _is_undecided(results) else "Best"
 
 
-def _configurations(found: Results) -> str:
+def _configurations(results: Results) -> str:
     """`5 configurations`, or `2 of 5 configurations` while some have no run yet."""
-    num, left = len(found.table), sum(item.state == "not run" for item in found.table)
+    num, left = len(results.table), sum(item.state == "not run" for item in results.table)
     some = f"{num - left} of " if left else ""
     return f"{some}{units.counted(num, 'configuration')}"
 
 
-def _compared(found: Results) -> str:
-    if not _is_undecided(found):
+def _compared(results: Results) -> str:
+    if not _is_undecided(results):
         return ""
-    num_rounds = max(run.round for run in found.sweep.runs)
+    num_rounds = max(run.round for run in results.sweep.runs)
     return f" in {units.counted(num_rounds, 'round')}, too few to compare them"
 
 
-def _is_undecided(found: Results) -> bool:
+def _is_undecided(results: Results) -> bool:
     """Whether the sweep is over, and its leaders were never compared."""
-    return found.now.next_run is None and found.now.level is None and len(found.now.left) > 1
+    return results.now.next_run is None and results.now.level is None and len(results.now.left) > 1
 
 
-def _next(found: Results) -> str:
+def _next(results: Results) -> str:
     """How fast the next configuration is, if the default is the fastest."""
-    slower = next((item for item in found.table if item.state == "slower"), None)
-    if slower is None or slower.of_reference is None or found.rivals:
+    slower = next((item for item in results.table if item.state == "slower"), None)
+    if slower is None or slower.of_reference is None or results.rivals:
         return ""
     return f"; {slower.label} has {ratio_text(slower.of_reference)} its throughput"
 
 
-def _not_told_apart(found: Results) -> str:
-    rivals = [item.label for item in found.rivals]
+def _not_told_apart(results: Results) -> str:
+    rivals = [item.label for item in results.rivals]
     if not rivals:
         return ""
     more = len(rivals) - _NAMED
-    shown = [*rivals[:_NAMED], *([f"{more} more"] if more > 0 else [])]
-    return f"; not distinguishable from {units.listed(shown)}"
+    named = [*rivals[:_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return f"; not distinguishable from {units.listed(named)}"

@@ -118,13 +118,13 @@ def run(args: argparse.Namespace) -> int:
     with Launcher(forks=True) as launcher:
         sweeping = Sweeping(sweep, runs, launcher.launch, _tell_run)
         with signals_stop(sweeping.cancel, launcher.close):
-            found = sweeping.go()
-    if sweeping.is_cancelled and found.now.next_run is not None:
+            swept = sweeping.go()
+    if sweeping.is_cancelled and swept.now.next_run is not None:
         at = "" if str(runs) == "runs" else f" --runs {shlex.quote(str(runs))}"
         _say(f"Stopped. To go on: strategy-lab sweep --resume {shlex.quote(sweep.name)}{at}")
-        _end(args, found)
+        _end(args, swept)
         return 128 + signal.SIGINT
-    return _end(args, found)
+    return _end(args, swept)
 
 
 def _new(args: argparse.Namespace) -> Sweep:
@@ -152,7 +152,7 @@ def _planned(args: argparse.Namespace) -> Sweep:
     """Return the sweep to go on with; raises SpecError if another plan is asked for as well."""
     sweep = load(args.runs, args.resume)
     budget = Budget()
-    asked = {
+    request = {
         "a spec": args.spec,
         **{flag_of(field): getattr(args, field) for field in FLAG_FIELDS},
         **{f"--{name}": getattr(args, name) for name in ("set", "inject", "reconfigure", "vary")},
@@ -163,7 +163,7 @@ def _planned(args: argparse.Namespace) -> Sweep:
         "--verify-pruned": args.verify_pruned,
         "--no-prune": args.no_prune,
     }
-    if other := [name for name, value in asked.items() if value]:
+    if other := [name for name, value in request.items() if value]:
         raise SpecError(
             f"--resume goes on with {sweep.name} as it was planned, without {other[0]}",
             advice=f"Leave out {units.listed(other)}, or start another sweep",
@@ -181,35 +181,35 @@ def _tell_plan(sweep: Sweep) -> None:
     _say(f"Compared with {labels[sweep.reference]}, the spec as given")
 
 
-def _tell_run(found: Results) -> None:
+def _tell_run(swept: Results) -> None:
     """Print the last run's step time, and the rate of its configuration over all its runs."""
-    last = found.sweep.runs[-1]
-    label = found.sweep.configurations[last.configuration].label
+    last = swept.sweep.runs[-1]
+    label = swept.sweep.configurations[last.configuration].label
     if last.failure is not None:
         said = f"failed: {last.failure.rstrip('.')}"
     else:
-        item = next(item for item in found.table if item.index == last.configuration)
+        item = next(item for item in swept.table if item.index == last.configuration)
         rate = interval_text(item.examples_per_second_at_median)
         said = (
             f"{last.step_ms:.1f} ms; {rate} examples/s over {units.counted(len(item.runs), 'run')}"
         )
-    left = time_left(found)
+    left = time_left(swept)
     _say(f"Round {last.round}, {label}: {said}{f'; {left}' if left else ''}")
 
 
-def _end(args: argparse.Namespace, found: Results) -> int:
+def _end(args: argparse.Namespace, swept: Results) -> int:
     if args.markdown:
-        title = f"Sweep {found.sweep.name}"
-        write_text(args.markdown, as_markdown(sweep_answer(found), title), "a")
+        title = f"Sweep {swept.sweep.name}"
+        write_text(args.markdown, as_markdown(sweep_answer(swept), title), "a")
     if args.csv:
-        write_text(args.csv, as_csv(found), "w")
+        write_text(args.csv, as_csv(swept), "w")
     if args.json:
-        print(json.dumps(as_json(found), allow_nan=False))
+        print(json.dumps(as_json(swept), allow_nan=False))
     else:
         from strategy_sweep.terminal import print_sweep
 
-        print_sweep(found, args.runs)
-    return 0 if found.winner is not None else 1
+        print_sweep(swept, args.runs)
+    return 0 if swept.winner is not None else 1
 
 
 def _say(line: str) -> None:

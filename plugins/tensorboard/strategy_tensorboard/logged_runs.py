@@ -36,21 +36,21 @@ class LoggedRuns:
 def _search(root: Path) -> dict[str, RunEntry]:
     """Find runs breadth first in at most `MOST_FOLDERS` folders; `root` may be a run itself."""
     if holds_run(root):
-        found = [entry for entry in list_runs(root.parent) if entry.path == root]
+        entries = [entry for entry in list_runs(root.parent) if entry.path == root]
     else:
-        found, left = [], deque([root])
+        entries, left = [], deque([root])
         for _ in range(MOST_FOLDERS):
             if not left:
                 break
             folder = left.popleft()
-            found += list_runs(folder)
+            entries += list_runs(folder)
             # A link back to a folder above would never end.
             left += [
                 each
                 for each in other_folders(folder)
                 if _can_be_typed(each.name) and not each.is_symlink()
             ]
-    newest_first = sorted(found, key=lambda entry: (-entry.created_ns, entry.path))
+    newest_first = sorted(entries, key=lambda entry: (-entry.created_ns, entry.path))
     return {_name(entry, root): entry for entry in newest_first}
 
 

@@ -67,7 +67,7 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
 
     @wrappers.Request.application
     def _list(self, request: wrappers.Request) -> wrappers.Response:
-        found = self._runs.find() if self._runs else {}
+        entries = self._runs.find() if self._runs else {}
         runs = [
             {
                 "name": name,
@@ -76,7 +76,7 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
                 "is_damaged": entry.is_damaged,
                 "command": shlex.join(["strategy-lab", "ui", "--runs", str(entry.path.parent)]),
             }
-            for name, entry in found.items()
+            for name, entry in entries.items()
         ]
         listed = {"logdir": self._logdir, "runs": runs}
         return http_util.Respond(request, listed, "application/json")
@@ -86,8 +86,8 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         entry = self._entry(request)
         if entry is None:
             return self._no_such_run(request)
-        found = {"page": page_of(entry.path, "overview")}
-        return http_util.Respond(request, found, "application/json")
+        address = {"page": page_of(entry.path, "overview")}
+        return http_util.Respond(request, address, "application/json")
 
     @wrappers.Request.application
     def _report(self, request: wrappers.Request) -> wrappers.Response:

@@ -16,9 +16,9 @@ RECORDING = MIRRORED
 
 def ask(recording: Profile) -> Question:
     segment = recording.segments[0]
-    found = communication(recording, segment)
-    main, n = found.main, segment.num_replicas
-    shares = [each for each in found.traffic if each.source == "ring model" and each.bytes]
+    measured = communication(recording, segment)
+    main, n = measured.main, segment.num_replicas
+    shares = [each for each in measured.traffic if each.source == "ring model" and each.bytes]
     if main is None or not main.bytes or not shares:
         raise AnalysisError("The recording has no all-reduce of known size")
     sent = float(shares[0].bytes or 0)

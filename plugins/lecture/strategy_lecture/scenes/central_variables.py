@@ -16,12 +16,12 @@ RECORDING = CENTRAL
 
 def ask(recording: Profile) -> Question:
     segment = recording.segments[0]
-    found = placement(recording, segment.segment)
-    holding = [each for each in found.devices if each.num_variables]
+    placed = placement(recording, segment.segment)
+    holding = [each for each in placed.devices if each.num_variables]
     if not holding:
         raise AnalysisError("The recording names no variable")
-    copied = all(len(each.devices) > 1 for each in found.variables)
-    names = short_names(each.device for each in found.devices)
+    copied = all(len(each.devices) > 1 for each in placed.variables)
+    names = short_names(each.device for each in placed.devices)
     held = "; ".join(
         f"{names[each.device]} holds {each.num_variables} variables, "
         f"{units.size(each.variable_bytes)}"

@@ -38,7 +38,7 @@ class PendingDelays:
     """What the sliders of one run were moved to, until the run has answered."""
 
     ms_by_place: dict[Place, float] = field(default_factory=dict)
-    asked: dict[Place, float] = field(default_factory=dict)
+    sent: dict[Place, float] = field(default_factory=dict)
     """Delays that were sent to the run and not answered yet."""
     heard: float = 0.0
     """When the last moves that are known were sent. A rerun may bring back older ones."""
@@ -54,7 +54,7 @@ class PendingDelays:
 
     def answered(self) -> None:
         """Drop the delays that the run has applied or rejected, unless changed since."""
-        sent, self.asked = self.asked, {}
+        sent, self.sent = self.sent, {}
         self.ms_by_place = {
             place: ms for place, ms in self.ms_by_place.items() if sent.get(place) != ms
         }
@@ -90,7 +90,7 @@ def live_delays(
         pending.ms_by_place.clear()
         st.error(as_markdown(error))
         return
-    pending.asked = dict(pending.ms_by_place)
+    pending.sent = dict(pending.ms_by_place)
     st.rerun()
 
 

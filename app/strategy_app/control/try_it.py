@@ -149,10 +149,10 @@ def _progress(begun: TryingOut, key: str) -> None:
 def _show_end(begun: TryingOut) -> None:
     if begun.error is not None:
         st.error(as_markdown(begun.error))
-    elif begun.found is None:
+    elif begun.agreement is None:
         st.caption("Cancelled. The runs that were finished are kept.")
     else:
-        _show_result(begun, begun.found)
+        _show_result(begun, begun.agreement)
 
 
 def _show_result(begun: TryingOut, agreement: Agreement) -> None:

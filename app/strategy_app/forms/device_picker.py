@@ -67,7 +67,7 @@ def _pick_kind(
     kind: str = st.segmented_control(
         "Kind of device",
         ["cpu", "gpu"],
-        default=_asked(before)[0] or ("cpu" if is_cluster else "gpu"),
+        default=_requested(before)[0] or ("cpu" if is_cluster else "gpu"),
         format_func=str.upper,
         required=True,
         key=f"{key}_kind{'_each' if is_cluster else ''}",
@@ -115,12 +115,12 @@ def _pick_count(
 def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: bool) -> int:
     """The devices of each worker of a cluster."""
     is_cpu = kind == "cpu"
-    is_kept = _is_for_each_worker(before.get("strategy")) and _asked(before)[0] == kind
+    is_kept = _is_for_each_worker(before.get("strategy")) and _requested(before)[0] == kind
     count: int = st.number_input(
         "Virtual CPU devices of each worker" if is_cpu else "GPUs of each worker",
         min_value=1,
         max_value=MAX_DEVICES,
-        value=(_asked(before)[1] if is_kept and not is_cpu else None) or 1,
+        value=(_requested(before)[1] if is_kept and not is_cpu else None) or 1,
         step=1,
         disabled=is_cpu,
         key=f"{key}_each_{kind}",
@@ -134,7 +134,7 @@ def _pick_count_each(kind: str, before: Mapping[str, Any], key: str, *, bound: b
 
 def _count_before(before: Mapping[str, Any]) -> int | None:
     """Return the number of devices in the current spec, per worker in a cluster."""
-    count = _asked(before)[1]
+    count = _requested(before)[1]
     if count is None or not _is_for_each_worker(before.get("strategy")):
         return count
     return min(count * int(before.get("workers") or 1), MAX_DEVICES)
@@ -146,7 +146,7 @@ def _is_for_each_worker(strategy: str | None) -> bool:
     return row is not None and row.runs_in == "several"
 
 
-def _asked(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:
+def _requested(spec: Mapping[str, Any]) -> tuple[str | None, int | None]:
     """Kind and count that a spec names; None where it leaves them open."""
     try:
         request = parse_devices(str(spec.get("devices", "auto")))

@@ -82,10 +82,10 @@ class ProcessView:
         if seen == self.version:
             return "null"
         if self._text is None:
-            self._text = dumps(plain(self._told()))
+            self._text = dumps(plain(self._document()))
         return self._text
 
-    def _told(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         current = self.history.current()
         return {
             "processes": [_row(process) for process in current],

@@ -38,7 +38,7 @@ class TryingOut(Background):
         """Runs that are over."""
         self.side = ""
         """Which side runs now: `a` without the change, `b` with it."""
-        self.found: Agreement | None = None
+        self.agreement: Agreement | None = None
         self.outcome: Outcome | None = None
         self._launch = launch
         self._handle: RunHandle | None = None
@@ -75,7 +75,7 @@ class TryingOut(Background):
         with contextlib.suppress(_CancelledError):
             self.outcome = Repetition(self.tried.plan, self._record).go(self.tried.num_pairs)
             if not self.is_cancelled:
-                self.found = self.tried.agreement(self.outcome)
+                self.agreement = self.tried.agreement(self.outcome)
 
     def _record(self, spec: RunSpec, folder: Path) -> None:
         if self.is_cancelled:

@@ -13,7 +13,7 @@ from strategy_app.widgets.text import plain, workload_name
 NO_VALUE = "–"
 
 
-def _asked(name: str) -> Callable[[RunEntry], str]:
+def _of_spec(name: str) -> Callable[[RunEntry], str]:
     def value(entry: RunEntry) -> str:
         field: Any = (entry.spec or {}).get(name)
         return NO_VALUE if field is None else plain(field, 60)
@@ -26,8 +26,8 @@ def _workload(entry: RunEntry) -> str:
 
 
 GROUPS: dict[str, Callable[[RunEntry], str]] = {
-    "strategy": _asked("strategy"),
-    "devices": _asked("devices"),
+    "strategy": _of_spec("strategy"),
+    "devices": _of_spec("devices"),
     "workload": _workload,
     "tags": lambda entry: ", ".join(plain(tag) for tag in entry.tags) or NO_VALUE,
 }

@@ -22,15 +22,15 @@ class LoggedRuns:
     def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.root = root
         self._clock = clock
-        self._found: dict[str, RunEntry] = {}
+        self._entries: dict[str, RunEntry] = {}
         self._searched_at: float | None = None
 
     def find(self) -> dict[str, RunEntry]:
         """Return the runs by their path from the root, the newest first."""
         now = self._clock()
         if self._searched_at is None or now - self._searched_at >= FRESH_S:
-            self._found, self._searched_at = _search(self.root), now
-        return self._found
+            self._entries, self._searched_at = _search(self.root), now
+        return self._entries
 
 
 def _search(root: Path) -> dict[str, RunEntry]:

@@ -81,7 +81,7 @@ def run_under_ray(
         with _stores(folder) as storage:
             trainer = _trainer(spec, config, cpus_per_worker, storage)
             error = _fit(trainer, lambda: ray.get(actor.stop.remote()))
-        endings = ray.get(actor.told.remote())
+        endings = ray.get(actor.endings.remote())
     finally:
         ray.shutdown()
     if len(endings) < spec.workers:
@@ -141,7 +141,7 @@ def _run_actor() -> Any:
     class RunActor:
         def __init__(self) -> None:
             self._is_stopped = False
-            self._told: dict[int, tuple[str, str | None]] = {}
+            self._endings: dict[int, tuple[str, str | None]] = {}
 
         def stop(self) -> None:
             self._is_stopped = True
@@ -150,10 +150,10 @@ def _run_actor() -> Any:
             return self._is_stopped
 
         def tell(self, process: int, status: str, message: str | None) -> None:
-            self._told[process] = (status, message)
+            self._endings[process] = (status, message)
 
-        def told(self) -> dict[int, tuple[str, str | None]]:
-            return self._told
+        def endings(self) -> dict[int, tuple[str, str | None]]:
+            return self._endings
 
     return ray.remote(num_cpus=0)(RunActor).remote()
 

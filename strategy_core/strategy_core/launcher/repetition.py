@@ -84,7 +84,7 @@ class Plan:
         Of two commands that begin at once under one name, the second would otherwise put its runs
         among those of the first.
         """
-        document = {"schema_version": PLAN_VERSION, "seed": self.seed, **self._asked()}
+        document = {"schema_version": PLAN_VERSION, "seed": self.seed, **self._specs()}
         content = (json.dumps(document, indent=1) + "\n").encode()
         if not create_file(self.file, content) and self.resumed() != self:
             raise RunFolderError(
@@ -92,7 +92,7 @@ class Plan:
                 advice="Name another output with -o",
             )
 
-    def _asked(self) -> dict[str, Any]:
+    def _specs(self) -> dict[str, Any]:
         return {side: self.spec(side).to_json() for side in self.sides}
 
     def resumed(self) -> Plan:
@@ -109,7 +109,7 @@ class Plan:
                 f"{self.file} cannot be read: {error}", advice="Name another output with -o"
             ) from error
         sides = {side: document[side] for side in "ab" if side in document}
-        if sides != self._asked() or not isinstance(document.get("seed"), int):
+        if sides != self._specs() or not isinstance(document.get("seed"), int):
             raise RunFolderError(
                 f"{self.file} holds the plan of other repetitions",
                 advice="Repeat the earlier command to continue them, or name another output "

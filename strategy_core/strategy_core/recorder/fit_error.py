@@ -57,9 +57,9 @@ class FitError:
 
     def _uncaught(self, error: BaseException) -> None:
         if threading.current_thread() is self._thread:  # `fit` may go on in another thread
-            self._found(error)
+            self._raised(error)
 
-    def _found(self, error: BaseException) -> None:
+    def _raised(self, error: BaseException) -> None:
         self.close()
         self._report(error)
 
@@ -73,7 +73,7 @@ class FitError:
                 self._ran_out(error)
                 raise
             except BaseException as error:
-                self._found(error)
+                self._raised(error)
                 raise
 
         def restore() -> None:

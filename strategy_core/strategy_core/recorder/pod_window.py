@@ -44,7 +44,9 @@ class PodWindow(Window):
         # One thread per host: given several hosts in one call, TensorFlow 2.18 profiles them in
         # turn.
         self._asking = [
-            threading.Thread(target=self._ask, args=(host,), name=f"profiler {host}", daemon=True)
+            threading.Thread(
+                target=self._capture_on, args=(host,), name=f"profiler {host}", daemon=True
+            )
             for host in self._hosts
         ]
         for each in self._asking:
@@ -80,7 +82,7 @@ class PodWindow(Window):
     def _scratch_of_hosts(self) -> Path:
         return self.scratch / "hosts"
 
-    def _ask(self, host: str) -> None:
+    def _capture_on(self, host: str) -> None:
         """Request a capture from one host and wait for its answer or failure."""
         try:
             tf.profiler.experimental.client.trace(

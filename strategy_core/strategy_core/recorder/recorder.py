@@ -291,7 +291,7 @@ class Recorder:
         while True:
             step = self.open_step or self.begin_ahead()
             try:
-                batch = step.ask(iterator)
+                batch = step.next_batch(iterator)
             except StopIteration:
                 self.leave_ahead()
                 return

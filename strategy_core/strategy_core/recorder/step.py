@@ -52,7 +52,7 @@ class RecordedStep:
     """Wall clock, ns since the epoch."""
     begin_ns = end_ns = 0
     """Monotonic clock, ns."""
-    asked_ns: int | None = None
+    waited_ns: int | None = None
     """Time that the step waited for its batch; None if it was not measured."""
     ended_ns = 0
     """When the step ended (monotonic clock), if it is left later."""
@@ -81,7 +81,7 @@ class RecordedStep:
     @property
     def input_ms(self) -> float | None:
         """Time that the step waited for its batch; None if it was not measured."""
-        return None if self.asked_ns is None else self.asked_ns / 1e6
+        return None if self.waited_ns is None else self.waited_ns / 1e6
 
     def __enter__(self) -> Self:
         if self.observer is not None:
@@ -95,21 +95,21 @@ class RecordedStep:
     def input(self) -> AbstractContextManager[None]:
         """Context manager around fetching the batch; measures the host time that the step waits for
         it."""
-        return _Asking(self)
+        return _BatchWait(self)
 
-    def ask(self, batches: Iterator[Any]) -> Any:
+    def next_batch(self, batches: Iterator[Any]) -> Any:
         """Return the next batch; like `input` around `next(batches)`, but with less overhead."""
         if self.captured:
             with self.input():
                 return next(batches)
         begin_ns = time.monotonic_ns()
         batch = next(batches)
-        self.asked_ns = (self.asked_ns or 0) + time.monotonic_ns() - begin_ns
+        self.waited_ns = (self.waited_ns or 0) + time.monotonic_ns() - begin_ns
         return batch
 
-    def asked(self, took_ns: int) -> None:
+    def add_wait(self, took_ns: int) -> None:
         """Add to the time that the step waited for its batch."""
-        self.asked_ns = (self.asked_ns or 0) + took_ns
+        self.waited_ns = (self.waited_ns or 0) + took_ns
 
     def result(self, *, loss: Any = None, marks: Any = None, examples: int | None = None) -> None:
         """Set the step's result: a scalar loss, and the timestamps of each replica (int64 ns).
@@ -211,21 +211,21 @@ def _equal_part(call: RecordedStep, index: int) -> StepPart:
     )
 
 
-class _Asking:
+class _BatchWait:
     """Context manager of `RecordedStep.input`. Not a generator: it is entered in every step."""
 
-    __slots__ = ("_begin_ns", "_shown", "_step")
+    __slots__ = ("_begin_ns", "_step", "_trace")
 
     def __init__(self, step: RecordedStep) -> None:
         self._step = step
-        self._shown = tf.profiler.experimental.Trace(event_names.INPUT) if step.captured else None
+        self._trace = tf.profiler.experimental.Trace(event_names.INPUT) if step.captured else None
 
     def __enter__(self) -> None:
         self._begin_ns = time.monotonic_ns()
-        if self._shown is not None:
-            self._shown.__enter__()
+        if self._trace is not None:
+            self._trace.__enter__()
 
     def __exit__(self, *raised: Any) -> None:
-        if self._shown is not None:
-            self._shown.__exit__(*raised)
-        self._step.asked(time.monotonic_ns() - self._begin_ns)
+        if self._trace is not None:
+            self._trace.__exit__(*raised)
+        self._step.add_wait(time.monotonic_ns() - self._begin_ns)

@@ -68,7 +68,7 @@ class Windows:
         self._submitted: dict[int, _Captured] = {}
         self._drained: tuple[int, int] | None = None
         """The step that follows the last window of the segment, and when that window had ended."""
-        self._told: set[str] = set()
+        self._noted: set[str] = set()
         """What captures lack, as notes have said."""
         self._number = 0
         self._is_leader = folder.worker == 0
@@ -358,7 +358,7 @@ class Windows:
             events += [
                 Note("warning", f"Capture: {problem}.")
                 for problem in event.problems
-                if problem not in self._told
+                if problem not in self._noted
             ]
-            self._told.update(event.problems)
+            self._noted.update(event.problems)
         return events

@@ -65,7 +65,7 @@ def cards(load: Callable[[str], Any] = importlib.import_module) -> tuple[Card, .
     except Exception as error:  # of NVML: no driver, no permission, another version
         return f"NVML does not start: {error}"
     try:
-        driver = _text(_asked(nvml.nvmlSystemGetDriverVersion))
+        driver = _text(_answer_of(nvml.nvmlSystemGetDriverVersion))
         return tuple(
             _card(nvml, nvml.nvmlDeviceGetHandleByIndex(index), driver)
             for index in range(nvml.nvmlDeviceGetCount())
@@ -100,28 +100,28 @@ def _of(value: float | None, most: float | None, unit: float, name: str) -> str 
 
 
 def _card(nvml: Any, handle: Any, driver: str | None) -> Card:
-    def asked(name: str, *more: Any) -> Any:
-        return _asked(getattr(nvml, name, None), handle, *more)
+    def answer(name: str, *more: Any) -> Any:
+        return _answer_of(getattr(nvml, name, None), handle, *more)
 
     memory, capability = (
-        asked("nvmlDeviceGetMemoryInfo"),
-        asked("nvmlDeviceGetCudaComputeCapability"),
+        answer("nvmlDeviceGetMemoryInfo"),
+        answer("nvmlDeviceGetCudaComputeCapability"),
     )
-    bus, used = asked("nvmlDeviceGetPciInfo"), asked("nvmlDeviceGetUtilizationRates")
-    power, limit = asked("nvmlDeviceGetPowerUsage"), asked("nvmlDeviceGetEnforcedPowerLimit")
-    processes = asked("nvmlDeviceGetComputeRunningProcesses")
-    reasons = asked("nvmlDeviceGetCurrentClocksEventReasons")
+    bus, used = answer("nvmlDeviceGetPciInfo"), answer("nvmlDeviceGetUtilizationRates")
+    power, limit = answer("nvmlDeviceGetPowerUsage"), answer("nvmlDeviceGetEnforcedPowerLimit")
+    processes = answer("nvmlDeviceGetComputeRunningProcesses")
+    reasons = answer("nvmlDeviceGetCurrentClocksEventReasons")
     if reasons is None:  # its name before 2023
-        reasons = asked("nvmlDeviceGetCurrentClocksThrottleReasons")
+        reasons = answer("nvmlDeviceGetCurrentClocksThrottleReasons")
     return Card(
-        model=_text(asked("nvmlDeviceGetName")),
+        model=_text(answer("nvmlDeviceGetName")),
         bus=_text(getattr(bus, "busId", None)),
         driver=driver,
         compute_capability=None if capability is None else ".".join(map(str, capability)),
         memory_bytes=getattr(memory, "total", None),
         used_bytes=getattr(memory, "used", None),
-        clock_mhz=asked("nvmlDeviceGetClockInfo", _SM_CLOCK),
-        max_clock_mhz=asked("nvmlDeviceGetMaxClockInfo", _SM_CLOCK),
+        clock_mhz=answer("nvmlDeviceGetClockInfo", _SM_CLOCK),
+        max_clock_mhz=answer("nvmlDeviceGetMaxClockInfo", _SM_CLOCK),
         power_w=None if power is None else power / 1000,
         max_power_w=None if limit is None else limit / 1000,
         busy=None if used is None else used.gpu / 100,
@@ -134,7 +134,7 @@ def _slowed_by(reasons: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for bit, word in _REASONS.items() if reasons & bit))
 
 
-def _asked(function: Callable[..., Any] | None, *arguments: Any) -> Any:
+def _answer_of(function: Callable[..., Any] | None, *arguments: Any) -> Any:
     """Return what NVML answers; None if this card, driver or version of the package cannot."""
     if function is None:
         return None

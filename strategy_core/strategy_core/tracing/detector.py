@@ -45,7 +45,7 @@ class Step(Protocol):
     ended_ns: int
 
     def began_at(self, start_ns: int, begin_ns: int) -> None: ...
-    def asked(self, took_ns: int) -> None: ...
+    def add_wait(self, took_ns: int) -> None: ...
     def __exit__(self, *raised: Any) -> None: ...
 
 
@@ -274,7 +274,7 @@ class Detector(ABC):
         else:
             for each in fetched:
                 if each.step is None:
-                    self.step.asked(each.took_ns)
+                    self.step.add_wait(each.took_ns)
         if call.iterations is None and unit.may_loop and unit.num_calls > 1:
             call.iterations = self.num_updates(unit)
 
@@ -290,7 +290,7 @@ class Detector(ABC):
             return
         step.began_at(*call.first_began())
         for each in call.fetched:
-            step.asked(each.took_ns)
+            step.add_wait(each.took_ns)
 
     def returned(self, call: Call) -> None:
         """A call of the open step that computes gradients has returned."""

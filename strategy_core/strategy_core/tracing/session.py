@@ -524,7 +524,7 @@ class Session:
             if fetched.asking is not None:
                 fetched.asking.__exit__(None, None, None)
             elif step is not None:
-                step.asked_ns = took_ns + (step.asked_ns or 0)
+                step.waited_ns = took_ns + (step.waited_ns or 0)
             if error is None:
                 self._fetched[id(fetched.iterator())] = fetched
             elif self._recording is not None and step is not None:

@@ -113,7 +113,7 @@ class _Aside:
         self._pid: int | None = None
         self._is_stuck = False
         self._turn = threading.Lock()
-        self._asked: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
+        self._acts: queue.SimpleQueue[Callable[[], Any]] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
 
     def do(self, act: Callable[[], Any]) -> Any:
@@ -125,7 +125,7 @@ class _Aside:
         with self._turn:
             if self._is_stuck:
                 return None
-            self._asked.put(act)
+            self._acts.put(act)
             try:
                 result, error = self._done.get(timeout=_MOST_S)
             except queue.Empty:
@@ -136,9 +136,9 @@ class _Aside:
         return result
 
     def _serve(self) -> None:
-        asked, done = self._asked, self._done
+        acts, done = self._acts, self._done
         while True:
-            act = asked.get()
+            act = acts.get()
             try:
                 done.put((act(), None))
             except BaseException as error:

@@ -52,7 +52,7 @@ class CustomLoop:
         """
 
     def run_step(self, recorded: RecordedStep) -> int:
-        batch, shares = recorded.ask(self.batches)
+        batch, shares = recorded.next_batch(self.batches)
         # Reading the result waits for the devices. It is converted to Python numbers, because right
         # after a step NumPy's functions take several times as long as elsewhere.
         if self.agreement is None:

@@ -70,7 +70,7 @@ def memory_section(facts: RunFacts) -> Section | None:
 def input_section(facts: RunFacts) -> Section | None:
     """The stages of tf.data; None if no captured step of the run has events of them."""
     section = answered(facts, "input", "Input pipeline", input_pipeline)
-    return section if section.shown["has_tables"] else None
+    return section if section.values["has_tables"] else None
 
 
 def communication_section(facts: RunFacts) -> Section | None:

@@ -19,7 +19,7 @@ class Section:
 
     key: str
     title: str
-    shown: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     """The values for the template, beside the run's `facts`."""
     charts: dict[str, Any] = field(default_factory=dict)
     """The charts' data for the script, by the name of their place."""

@@ -117,7 +117,7 @@ def resolve(
     name, _, options = text.partition(":")
     kind = name.strip().lower()
     if kind == "auto":
-        return resolve(_found(environ), wanted, index=index, environment=environ, ask=ask)
+        return resolve(_engine(environ), wanted, index=index, environment=environ, ask=ask)
     if kind == "tf_config":
         return _of_tf_config(environ, index)
     if kind in ENGINES:
@@ -145,7 +145,7 @@ def own_task_in_cluster() -> OwnTask | None:
     return own_task if len(own_task.cluster) > 1 else None
 
 
-def _found(environ: Mapping[str, str]) -> str:
+def _engine(environ: Mapping[str, str]) -> str:
     """The engine found in the environment; raises SpecError."""
     if environ.get("TF_CONFIG", "").strip():
         return "TF_CONFIG"

@@ -179,7 +179,7 @@ class ClockFollower:
         for _ in range(IN_BURST):
             if self._stop.wait(APART_S):
                 return
-            exchange = self._ask(sock)
+            exchange = self._exchange(sock)
             if exchange is not None:
                 yield exchange
                 continue
@@ -187,7 +187,7 @@ class ClockFollower:
             if num_lost >= 3:
                 return
 
-    def _ask(self, sock: socket.socket) -> Exchange | None:
+    def _exchange(self, sock: socket.socket) -> Exchange | None:
         """Ask one question; None if the answer does not arrive in time."""
         self._number += 1
         until = time.monotonic() + ANSWER_WITHIN_S

@@ -29,7 +29,7 @@ class XlaChecker:
     is_strict: bool
     last: XlaCheck | None = None
     """Result for the last trace; None before the first one, and if the check is off."""
-    _told: set[str] = field(default_factory=set)
+    _warned: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, xla_check: bool | None, strict: bool | None) -> XlaChecker:
@@ -63,9 +63,9 @@ class XlaChecker:
 
     def _warn(self, finding: TpuFinding) -> None:
         sentence = finding.sentence()
-        if sentence in self._told or finding.is_asked_for:
+        if sentence in self._warned or finding.is_asked_for:
             return
-        self._told.add(sentence)
+        self._warned.add(sentence)
         file, line = finding.file or "tpu_step", finding.line or 0
         warnings.warn_explicit(
             finding.text() if finding.file else sentence, TPUProgramWarning, file, line

@@ -47,11 +47,11 @@ export class Delays {
 
   fill({ place, label, ms }) {
     const row = this.rows.get(place);
-    const shown = this.moved.get(place) ?? ms;
+    const current = this.moved.get(place) ?? ms;
     setText(row.label, label);
-    row.input.max = String(Math.max(this.data.max, shown));
-    if (row.input.value !== String(shown)) row.input.value = String(shown);
-    setText(row.output, `${shown} ms`);
+    row.input.max = String(Math.max(this.data.max, current));
+    if (row.input.value !== String(current)) row.input.value = String(current);
+    setText(row.output, `${current} ms`);
     row.block.classList.toggle("moved", this.moved.has(place));
   }
 

@@ -145,8 +145,8 @@ export class Charts {
       this.drawLegend(legend, chart, at);
     }
     this.drawLabels(boundaries);
-    const told = () => `${this.position(at)} · a click shows it on the timeline`;
-    setText(this.where, this.axis.cursor === null ? this.aboutAxis() : told());
+    const text = () => `${this.position(at)} · a click shows it on the timeline`;
+    setText(this.where, this.axis.cursor === null ? this.aboutAxis() : text());
   }
 
   aboutAxis() {
@@ -196,13 +196,13 @@ export class Charts {
   // segment's number if its text needs more room.
   drawLabels(boundaries) {
     const { axis } = this;
-    const shown = boundaries.map(({ label, segment, value }) => ({ label, segment, x: Math.max(axis.x(value(axis.mode)), axis.left) }));
-    const said = JSON.stringify(shown);
+    const labels = boundaries.map(({ label, segment, value }) => ({ label, segment, x: Math.max(axis.x(value(axis.mode)), axis.left) }));
+    const said = JSON.stringify(labels);
     if (this.labels.dataset.said === said) return;
     this.labels.dataset.said = said;
     this.labels.replaceChildren(
-      ...shown.map(({ label, segment, x }, index) => {
-        const room = (shown[index + 1]?.x ?? axis.width) - x - 2;
+      ...labels.map(({ label, segment, x }, index) => {
+        const room = (labels[index + 1]?.x ?? axis.width) - x - 2;
         const text = room >= ROOM_FOR_TEXT ? label : room >= ROOM_FOR_NUMBER ? segment : "";
         const node = el("span", { text, title: label });
         node.style.left = `${x}px`;

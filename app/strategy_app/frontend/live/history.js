@@ -119,19 +119,19 @@ export class History {
   // The newest step that every worker has reported; their rows arrive one by one.
   settled() {
     const last = this.length - 1;
-    let [found, most] = [last, last < 0 ? 0 : this.present(last).length];
+    let [chosen, most] = [last, last < 0 ? 0 : this.present(last).length];
     for (let at = last - 1; at >= 0 && at > last - RECENT && this.segment[at] === this.segment[last]; at--) {
       const count = this.present(at).length;
-      if (count > most) [found, most] = [at, count];
+      if (count > most) [chosen, most] = [at, count];
     }
-    return found;
+    return chosen;
   }
 
   // The replicas that take part in a step.
   present(at) {
-    const found = [];
-    for (let r = 0; r < this.numReplicas; r++) if (this.hasReplica(r, at)) found.push(r);
-    return found;
+    const replicas = [];
+    for (let r = 0; r < this.numReplicas; r++) if (this.hasReplica(r, at)) replicas.push(r);
+    return replicas;
   }
 
   // Values of the newest steps of a segment, up to and with `at`, without its first step, which is

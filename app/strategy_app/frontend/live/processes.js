@@ -52,21 +52,21 @@ export class Processes {
     if (this.root.hidden) return;
     this.drawStory(loss);
     this.drawArrival(processes, isOver ? [] : arriving);
-    const shown = [...processes, ...(isOver ? [] : arriving.map((row) => ({ ...row, state: "arriving" })))];
-    this.arrange(shown);
-    const titles = new Map(shown.map(({ worker, title }) => [worker, title]));
-    for (const row of shown) {
+    const rows = [...processes, ...(isOver ? [] : arriving.map((row) => ({ ...row, state: "arriving" })))];
+    this.arrange(rows);
+    const titles = new Map(rows.map(({ worker, title }) => [worker, title]));
+    for (const row of rows) {
       const isSilent = isOver && ["starting", "running"].includes(row.state);
       const isKeeping = row.state === "running" && arriving.length > 0;
       const state = isSilent ? "silent" : isKeeping ? "keeping" : row.state;
       const step = state === "arriving" ? undefined : steps.get(row.worker);
       this.drawCard({ ...row, state, culprit: titles.get(row.follows) }, { step, done: served[row.worker]?.steps, uses: usesOf(resources, row.worker), canKill: isCluster && canKill && state === "running" });
     }
-    this.root.classList.toggle("many", shown.length > MANY);
-    const running = shown.filter(({ state }) => state === "running").length;
+    this.root.classList.toggle("many", rows.length > MANY);
+    const running = rows.filter(({ state }) => state === "running").length;
     setText(this.name, isCluster ? "Processes" : "Process");
     setText(this.count, !isCluster ? "" : isOver ? `${processes.length}` : `${running} of ${processes.length} running`);
-    this.root.dataset.states = shown.map(({ state }) => state).join(" ");
+    this.root.dataset.states = rows.map(({ state }) => state).join(" ");
   }
 
   drawStory(sentences) {
@@ -85,12 +85,12 @@ export class Processes {
   }
 
   // One card per process, in order; a card is kept as long as its process is shown.
-  arrange(shown) {
-    const keys = shown.map(keyOf);
+  arrange(rows) {
+    const keys = rows.map(keyOf);
     if (keys.join() === this.order) return;
     this.order = keys.join();
     for (const key of this.cards.keys()) if (!keys.includes(key)) this.cards.delete(key);
-    for (const row of shown) if (!this.cards.has(keyOf(row))) this.cards.set(keyOf(row), this.makeCard(row));
+    for (const row of rows) if (!this.cards.has(keyOf(row))) this.cards.set(keyOf(row), this.makeCard(row));
     this.grid.replaceChildren(...keys.map((key) => this.cards.get(key).root));
   }
 

@@ -310,13 +310,13 @@ export class LiveView {
   drawServed() {
     if (!this.hasServers) return;
     const bars = this.servedBars;
-    const told = Object.entries(this.served).filter(([, { parts }]) => parts);
-    bars.canvas.hidden = !told.length;
-    setText(bars.source, told.length ? `each one's last ${AVERAGED} steps, timestamps` : "");
+    const served = Object.entries(this.served).filter(([, { parts }]) => parts);
+    bars.canvas.hidden = !served.length;
+    setText(bars.source, served.length ? `each one's last ${AVERAGED} steps, timestamps` : "");
     const isDone = Object.keys(this.served).length > 0;
-    setText(bars.hint, told.length ? "" : isDone ? NOT_TOLD : "Available after the first step.");
-    if (!told.length) return;
-    this.drawRows(bars, told.map(([worker, { parts }]) => ({ replica: worker - 1, label: this.titleOf(Number(worker)), parts })));
+    setText(bars.hint, served.length ? "" : isDone ? NOT_TOLD : "Available after the first step.");
+    if (!served.length) return;
+    this.drawRows(bars, served.map(([worker, { parts }]) => ({ replica: worker - 1, label: this.titleOf(Number(worker)), parts })));
   }
 
   drawCapture() {
@@ -337,9 +337,9 @@ export class LiveView {
         parts: this.data.phases.map((phase) => row[`${phase}_ms`]),
       })));
     } else setText(bars.source, "");
-    const shown = capture ?? none;
-    if (this.shownCapture === shown) return;
-    this.shownCapture = shown;
+    const current = capture ?? none;
+    if (this.shownCapture === current) return;
+    this.shownCapture = current;
     const waiting = el("p", { class: "quiet", text: isOver ? none : "Bytes and speed are available after the first capture window." });
     this.traffic.replaceChildren(capture ? collectivesTable(capture.collectives, this.data.definitions) : waiting);
   }

@@ -36,8 +36,8 @@ export const units = {
   count: (value) => [value === null || value === undefined ? MISSING : fixed(value, 0), ""],
   bytes: (value) => {
     if (value === null || value === undefined || !Number.isFinite(value)) return [MISSING, ""];
-    const found = SIZES.find(([scale]) => Math.abs(value) >= scale);
-    return found ? pair(value / found[0], found[1]) : [fixed(Math.round(value), 0), "B"];
+    const size = SIZES.find(([scale]) => Math.abs(value) >= scale);
+    return size ? pair(value / size[0], size[1]) : [fixed(Math.round(value), 0), "B"];
   },
   // Positions on the timeline keep their digits: neighbours differ in the last ones.
   seconds: (value) => {

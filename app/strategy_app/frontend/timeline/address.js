@@ -53,6 +53,6 @@ function whole(text) {
 
 // The view may begin before the run does: `-5-20`.
 function pair(text, between) {
-  const found = (text ?? "").match(between === "-" ? /^(-?\d{1,18})-(-?\d{1,18})$/ : /^(\d{1,9})\.(-?\d{1,18})$/);
-  return found && [Number(found[1]), Number(found[2])];
+  const match = (text ?? "").match(between === "-" ? /^(-?\d{1,18})-(-?\d{1,18})$/ : /^(\d{1,9})\.(-?\d{1,18})$/);
+  return match && [Number(match[1]), Number(match[2])];
 }

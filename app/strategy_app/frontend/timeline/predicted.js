@@ -209,9 +209,9 @@ export class Prediction {
     try {
       await view.whole;
       if (!isNewest()) return;
-      const found = await view.source.json("predicted", { segment: this.segment, edit: text });
+      const prediction = await view.source.json("predicted", { segment: this.segment, edit: text });
       if (!isNewest()) return;
-      this.show(prepared(found, view.data.colours));
+      this.show(prepared(prediction, view.data.colours));
       const isElsewhere = this.begun !== this.place; // the viewer has gone there
       this.begun = null;
       if (isElsewhere) return;
@@ -290,30 +290,30 @@ export class Prediction {
 
 const fromZero = (ns) => (Math.abs(ns) < 1e4 ? `${fixed(ns / 1e3, 1)} µs` : `${number(ns / 1e6, 5)} ms`);
 
-function prepared(found, colours) {
-  const { spans, texts } = found;
-  found.colours = texts.map((text) => colours[text] ?? colours.other);
+function prepared(prediction, colours) {
+  const { spans, texts } = prediction;
+  prediction.colours = texts.map((text) => colours[text] ?? colours.other);
   let first = 0;
-  for (const track of found.tracks) {
+  for (const track of prediction.tracks) {
     track.first_row = first;
     first += track.num_rows;
   }
   // The predicted op of a measured one; -1 if there is none.
-  found.indexOf = (row, start) => spans.row.findIndex((_, i) => spans.measured_row[i] === row && spans.span_start_ns[i] === start);
-  found.span = (i) => ({
+  prediction.indexOf = (row, start) => spans.row.findIndex((_, i) => spans.measured_row[i] === row && spans.span_start_ns[i] === start);
+  prediction.span = (i) => ({
     isPredicted: true,
     row: spans.row[i],
     start: spans.start_ns[i],
     duration: spans.duration_ns[i],
-    offset: spans.start_ns[i] - found.start_ns,
+    offset: spans.start_ns[i] - prediction.start_ns,
     measuredStart: spans.measured_start_ns[i],
     measuredDuration: spans.measured_duration_ns[i],
-    measuredOffset: spans.measured_start_ns[i] - found.start_ns,
+    measuredOffset: spans.measured_start_ns[i] - prediction.start_ns,
     measuredRow: spans.measured_row[i],
     spanStart: spans.span_start_ns[i], // of the whole collective, if the bar is a part of one
     category: texts[spans.category[i]],
     op: texts[spans.op[i]],
     label: texts[spans.name[i]],
   });
-  return found;
+  return prediction;
 }

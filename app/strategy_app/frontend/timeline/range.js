@@ -57,28 +57,28 @@ export class RangePanel {
     if (this.range !== range) return undefined;
     const query = { from: range.from, to: range.to, by: this.by, ...(range.tracks && { tracks: range.tracks.join(",") }) };
     try {
-      const found = await this.view.source.json("selection", query);
-      if (this.range === range) this.draw(range, found);
+      const selection = await this.view.source.json("selection", query);
+      if (this.range === range) this.draw(range, selection);
     } catch (error) {
       if (this.range === range) this.root.replaceChildren(el("p", { class: "quiet", text: error.message }));
     }
     return undefined;
   }
 
-  draw(range, found) {
-    this.root.dataset.ops = String(found.num_ops);
-    this.root.replaceChildren(this.head(range, found), this.ops(found), el("div", { class: "tables" }, this.phases(found), this.moved(found)));
+  draw(range, selection) {
+    this.root.dataset.ops = String(selection.num_ops);
+    this.root.replaceChildren(this.head(range, selection), this.ops(selection), el("div", { class: "tables" }, this.phases(selection), this.moved(selection)));
   }
 
-  head(range, found) {
+  head(range, selection) {
     const { view } = this;
-    const [first, last] = found.steps;
+    const [first, last] = selection.steps;
     const steps = first === undefined ? "no captured step" : first === last ? `step ${first}` : `steps ${first} to ${last}`;
-    const uncaptured = range.to - range.from - found.captured_ns;
+    const uncaptured = range.to - range.from - selection.captured_ns;
     const button = (text, title, click) => el("button", { type: "button", text, title, on: { click } });
     const part = range.tracks && `${range.tracks.length} of ${view.scene.tracks.length} tracks`;
-    const rest = first !== undefined && uncaptured > 1000 && `${lengthText(found.captured_ns)} of it in captured steps`;
-    const facts = [steps, `${fixed(found.num_ops, 0)} ops`, part, rest].filter(Boolean).join(" · ");
+    const rest = first !== undefined && uncaptured > 1000 && `${lengthText(selection.captured_ns)} of it in captured steps`;
+    const facts = [steps, `${fixed(selection.num_ops, 0)} ops`, part, rest].filter(Boolean).join(" · ");
     return el(
       "header",
       {},

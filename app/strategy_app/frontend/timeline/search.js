@@ -8,7 +8,7 @@ const WAIT_MS = 150;
 export class Search {
   constructor(view) {
     this.view = view;
-    this.found = [];
+    this.hits = [];
     this.at = -1;
     this.input = el("input", { type: "search", placeholder: "Find an op or a name", "aria-label": "Find an op or a name", on: { input: () => this.typed(), keydown: (event) => this.key(event) } });
     this.count = el("span", { class: "count", role: "status" });
@@ -22,11 +22,11 @@ export class Search {
   // Numbers of the names that match; null without a search text.
   matches(names) {
     if (!this.text) return null;
-    const found = new Set();
+    const numbers = new Set();
     for (const [number, pair] of Object.entries(names)) {
-      if (pair.some((part) => part.toLowerCase().includes(this.text))) found.add(Number(number));
+      if (pair.some((part) => part.toLowerCase().includes(this.text))) numbers.add(Number(number));
     }
-    return found;
+    return numbers;
   }
 
   seek(text) {
@@ -43,13 +43,13 @@ export class Search {
     const text = this.text;
     this.view.scene.matches = this.matches(this.view.scene.data?.names ?? {});
     this.view.redraw();
-    [this.found, this.at] = [[], -1];
+    [this.hits, this.at] = [[], -1];
     setText(this.count, text && this.view.unread ? "once all spans are read" : "");
     if (!text) return undefined;
     try {
       const { count, spans } = await this.view.source.json("search", { text });
       if (text !== this.text) return undefined;
-      this.found = spans;
+      this.hits = spans;
       setText(this.count, `${fixed(count, 0)} found${count ? " · N next, P previous" : ""}`);
     } catch (error) {
       this.view.fail(error);
@@ -65,16 +65,16 @@ export class Search {
 
   // To the next or previous hit, at a width in which it can be seen.
   go(by) {
-    if (!this.found.length) return;
+    if (!this.hits.length) return;
     const { viewport } = this.view;
     if (this.at < 0) {
-      const after = this.found.findIndex(([, , start]) => start >= viewport.from);
-      this.at = by > 0 ? Math.max(after, 0) : (after < 0 ? this.found.length : after) - 1;
+      const after = this.hits.findIndex(([, , start]) => start >= viewport.from);
+      this.at = by > 0 ? Math.max(after, 0) : (after < 0 ? this.hits.length : after) - 1;
     } else this.at += by;
-    this.at = (this.at + this.found.length) % this.found.length;
-    const [, , start, duration] = this.found[this.at];
+    this.at = (this.at + this.hits.length) % this.hits.length;
+    const [, , start, duration] = this.hits[this.at];
     const half = Math.max(duration * 10, Math.min((viewport.to - viewport.from) / 2, duration * 200), 20_000);
     this.view.go(start + duration / 2 - half, start + duration / 2 + half);
-    setText(this.count, `${this.at + 1} of ${fixed(this.found.length, 0)}`);
+    setText(this.count, `${this.at + 1} of ${fixed(this.hits.length, 0)}`);
   }
 }

@@ -251,8 +251,8 @@ export class TimelineView {
     if (isMoved) this.prediction.refresh();
     this.path.follow();
     this.redraw();
-    if (this.unread && this.unread !== this.asked) this.describe();
-    this.asked = this.unread;
+    if (this.unread && this.unread !== this.described) this.describe();
+    this.described = this.unread;
   }
 
   // The op that the address names, if it is among what was fetched.

@@ -111,7 +111,7 @@ def import_dropped(dropped: UploadedFile, root: Path) -> Path:
 
 
 def _open(make: Callable[[], Path]) -> str:
-    """Open what is made. Returns why nothing could be made."""
+    """Open the page of the run that is made, which ends the script. Returns why none was made."""
     try:
         run = make()
     except LabError as error:

@@ -258,7 +258,7 @@ def typical_captured_steps(profile: Profile, segment: int) -> Ints:
 
 
 def longest_captured_step(profile: Profile, segment: int) -> int | None:
-    """The longest of these steps; None if there is none."""
+    """The longest of `typical_captured_steps`; None if there is none."""
     steps = step_times(profile, segment)
     at = np.flatnonzero(np.isin(steps.step, typical_captured_steps(profile, segment)))
     return int(steps.step[at[np.argmax(steps.wall_ms[at])]]) if at.size else None

@@ -48,8 +48,9 @@ def fill_step(
 ) -> tuple[Lengths, Lengths, Lengths, Lengths, Lengths, Lengths]:
     """Return the phases of `schema.CATEGORIES`, all at least 0 and with the sum `wall`.
 
-    `waited` is the host's wait for input. For columns, pass `np.minimum` and `np.maximum`. Phases
-    that exceed the step are shortened, the wait first, because it depends on other clocks.
+    `waited` is the host's wait for input, `between` what `between_marks` returns. For columns, pass
+    `np.minimum` and `np.maximum`. Phases that exceed the step are shortened, the wait first,
+    because it depends on other clocks.
     """
     compute, delay, wait, transfer = between
     input_ = least(most(waited, 0.0), wall)

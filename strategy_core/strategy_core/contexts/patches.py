@@ -96,6 +96,7 @@ def _in_replica(trace: ContextTrace, fn: Method) -> Method:
     signature = inspect.signature(fn)
 
     def run(*args: Any, **kwargs: Any) -> Any:
+        # AutoGraph puts the function that it has converted in place of `fn`.
         original: Method = run.__wrapped__  # type: ignore[attr-defined]
         entry = None if trace.is_paused else trace.replica_here()
         if entry is None:

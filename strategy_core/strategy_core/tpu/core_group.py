@@ -164,6 +164,8 @@ class CoreGroup:
         pieces = [_pieces(value, axis, want) for axis, want in enumerate(wanted)]
 
         def join(axis: int, point: tuple[int, ...], cuts: tuple[Span | None, ...]) -> tf.Tensor:
+            """The box's part that is fixed on the axes before this one: a core on each (`point`),
+            and what is cut from its tile (`cuts`). Joins the parts along the remaining axes."""
             if axis == len(pieces):
                 return self._fetch(value, core, point, cuts, reason)
             parts = [join(axis + 1, (*point, i), (*cuts, cut)) for i, cut in pieces[axis]]

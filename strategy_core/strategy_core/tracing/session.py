@@ -380,7 +380,11 @@ class Session:
             self._recorder().prepare(call.unit, call.fetched)
 
     def eager_part_done(self, call: Call, error: BaseException | None, *, is_update: bool) -> None:
-        """After a gradient, or an update of variables, of an eager step."""
+        """A part of an eager step has run: a gradient, or an update of variables.
+
+        The owner of the recording records it. Another thread, or a program that waits to be
+        recorded, only counts the step, by its first part.
+        """
         self._fetched.clear()
         recording, is_counted = self._recording, call.is_counted
         call.is_counted = True

@@ -24,7 +24,10 @@ from strategy_core.planning.strategy_catalog import StrategyRow
 
 
 def variable_rules(row: StrategyRow) -> AbstractContextManager[None]:
-    """A scope to build a model in, inside the scope of the strategy that `row` describes."""
+    """A scope that gives each variable without an aggregation rule the one that suits it.
+
+    A model is built in it, inside the scope of the strategy that `row` describes.
+    """
     if row.has_servers:
         return nullcontext()
 

@@ -267,7 +267,16 @@ def test_the_headline_gives_the_step_time_once(tmp_path: Path) -> None:
 def test_input_that_only_some_steps_wait_for_is_reported_for_those_steps(tmp_path: Path) -> None:
     profile = strategy_profiles.load(write_run(tmp_path / "run", replicas=2, steps=300))
     facts = gather_facts(profile, profile.segments[0])
-    waited = InputShare(0, 299, 6.0, 0.28, None, 0.1, 20.0, 30, 60.0)
+    waited = InputShare(
+        segment=0,
+        num_steps=299,
+        mean_ms=6.0,
+        share=0.28,
+        median_ms=0.1,
+        median_wall_ms=20.0,
+        num_waiting=30,
+        waiting_ms=60.0,
+    )
     found = {item.key: item for item in findings(replace(facts, input=waited))}
     assert found["input-bound"].sentence.startswith(
         "30 of 299 steps wait for their batch, 1.79 s in all: 28 % of the time of all 299."

@@ -82,7 +82,9 @@ def test_an_op_of_no_live_graph_has_no_line() -> None:
     assert op_lines([node("other/MatMul")], [traced(loss)]) == [None]
 
 
-def test_the_ops_with_the_largest_results_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_ops_with_the_largest_results_get_their_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tested, "MOST_OPS", 1)
     nodes = [node("Sum", 4), node("dense/MatMul", 16)]
     assert op_lines(nodes, [traced(loss)]) == [None, line_of(product, "tf.matmul")]

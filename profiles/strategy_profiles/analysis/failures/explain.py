@@ -54,10 +54,10 @@ def explain(failed: Failed, step: int | None, num_replicas: int = 1) -> Explaine
 
 
 def matching(failed: Failed) -> list[Known]:
-    """The entries that match, the one that counts first.
+    """The entries of `KNOWN` that the error matches; the first one counts.
 
-    An error that another one was handled by is not searched for: a loop that ends by the end of its
-    data may be followed by something else that fails.
+    Only the error that ended the run is searched. The traceback may begin with errors that were
+    being handled when it was raised, such as the end of the data that a loop ran into.
     """
     # Their patterns take a while to compile, and most runs do not fail.
     from strategy_profiles.analysis.failures.known import KNOWN

@@ -323,10 +323,7 @@ def test_its_record_has_its_steps_replicas_and_traffic(programs: Runner, name: s
 @pytest.mark.alone
 @pytest.mark.parametrize("name", [name for name, each in PROGRAMS.items() if each.limit])
 def test_the_headline_says_what_limits_the_program(programs: Runner, name: str) -> None:
-    """Beside other programs, those limit it: a replica is late that is not late otherwise.
-
-    A second try records the program again.
-    """
+    """Alone: other programs on the machine would limit it, for instance by a late replica."""
     key, said = limit_of(programs.run(name, is_traced=True).profile)
     assert key == PROGRAMS[name].limit, said
 

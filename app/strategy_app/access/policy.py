@@ -186,7 +186,7 @@ def _without_mapping(address: str) -> str:
 
 
 def _split(host: str) -> tuple[str, int | None]:
-    """Name and port of a Host header; no port, None."""
+    """Name and port of a Host header. The port is None if there is none, 0 if it is no port."""
     try:
         parts = urlsplit(f"//{host}")
         return host.removesuffix(f":{parts.port}") if parts.port else host, parts.port

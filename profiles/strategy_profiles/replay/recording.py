@@ -190,6 +190,7 @@ def _more_steps(opened: SegmentOpened) -> str:
 
 
 def _warm_from(profile: Profile, segment: int) -> int:
+    """Return `Recording.warm_from` of a segment; 0 without a capture window."""
     ends = [
         window.first_step + window.num_steps
         for window in profile.events(WindowCaptured)

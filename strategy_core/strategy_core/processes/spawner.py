@@ -111,6 +111,7 @@ class Spawner:
         return WorkerProcess(child, stderr, mark, pid)
 
     def _prepare_forks(self, on_end_of_import: Callable[[], None]) -> bool:
+        """Do what `prepare_forks` says: start a fork server, unless there is one to keep."""
         if self._module is None:
             return False
         forks = self._forks

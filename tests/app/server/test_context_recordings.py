@@ -149,12 +149,12 @@ def test_a_recording_ends_soon_after_the_last_tab_that_shows_it(
 def test_a_page_that_is_loaded_again_finds_its_recording_going_on(
     place: Place, held: ContextRecordings
 ) -> None:
-    held.look("ada", [A])
-    place.gone.add("ada")
+    held.look("the page", [A])
+    place.gone.add("the page")
     held.tick()
     place.now = 3.0
-    held.look("ada, loaded again", [A])
-    place.now = 60.0
+    held.look("the page, loaded again", [A])
+    place.now = 60.0  # long after a recording that nobody looks at would have ended
     held.tick()
     assert len(place.started) == 1
     assert place.of(A).is_running

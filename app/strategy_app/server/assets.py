@@ -70,9 +70,9 @@ _HEAD = (
 class Assets:
     """ASGI middleware around Streamlit's app: answers for its pages and files."""
 
-    def __init__(self, app: ASGIApp, static: Path | None = None) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._static = static or Path(get_static_dir())
+        self._static = Path(get_static_dir())
         self._links = link_headers(self._static)
         self._index = index_page(self._static)
         self._paths = {"/", *(f"/{name}" for name in addresses())} - {"/lab"}

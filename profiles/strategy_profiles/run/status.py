@@ -107,21 +107,15 @@ def status_of(
     return Status("incomplete", _LAUNCHER_KILLED if is_launched else _CUT_OFF)
 
 
-def living_workers(
-    sources: Sequence[EventSource],
-    *,
-    alive: Callable[[ProcessName], bool] | None = None,
-    now_ns: Callable[[], int] = time.time_ns,
-) -> set[int]:
+def living_workers(sources: Sequence[EventSource]) -> set[int]:
     """Return the numbers of the processes that may still write into the run.
 
-    A run is over as soon as one of its processes failed: others may go on for a moment. `alive` and
-    `now_ns` as for `status_of`.
+    A run is over as soon as one of its processes failed: others may go on for a moment.
     """
     processes = [each for each in read_processes(sources).latest() if each.verdict is None]
     local = _checkable(processes)
-    workers = {each.worker for each in local if each.pid and (alive or _alive_here)(_name(each))}
-    now = now_ns()
+    workers = {each.worker for each in local if each.pid and _alive_here(_name(each))}
+    now = time.time_ns()
     elsewhere = [each for each in processes if each not in local and not each.is_over]
     return workers | {each.worker for each in elsewhere if now - each.last_ns < _SIGN_OF_LIFE_NS}
 

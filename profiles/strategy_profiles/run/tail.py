@@ -111,9 +111,9 @@ def read_since(
 class Tail:
     """A run folder and a cursor. Each reader needs its own."""
 
-    def __init__(self, run: str | Path, cursor: Cursor | None = None) -> None:
+    def __init__(self, run: str | Path) -> None:
         self.run = Path(run)
-        self.cursor = cursor or Cursor()
+        self.cursor = Cursor()
         self.num_left = 0
         """Bytes that the last read has left for the next ones."""
 

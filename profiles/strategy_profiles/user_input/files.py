@@ -66,7 +66,7 @@ def find_file(text: str | Path, what: str, field: str = "") -> Path:
     return chosen.path
 
 
-def read_text(path: Path, what: str, field: str = "", most_bytes: int = MAX_BYTES) -> str:
+def read_text(path: Path, what: str, most_bytes: int = MAX_BYTES) -> str:
     """Return the text of a small file in UTF-8.
 
     Raises SpecError if it cannot be read, is no regular file, or has more bytes. A pipe
@@ -74,20 +74,18 @@ def read_text(path: Path, what: str, field: str = "", most_bytes: int = MAX_BYTE
     so that its reader does not wait for ever.
     """
     is_open = str(path).startswith(_GIVEN_OPEN)
-    file = path if is_open else find_file(path, what, field)
+    file = path if is_open else find_file(path, what)
     try:
         with file.open("rb") if is_open else open_file(file) as opened:
             data = opened.read(most_bytes + 1)
     except OSError as error:
-        raise _unreadable(path, what, error, field) from None
+        raise _unreadable(path, what, error, "") from None
     if len(data) > most_bytes:
-        raise SpecError(f"{what} {path} is larger than {most_bytes:,} bytes", field=field)
+        raise SpecError(f"{what} {path} is larger than {most_bytes:,} bytes")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise SpecError(
-            f"{what} {path} is not text in UTF-8", advice="Save it as UTF-8", field=field
-        ) from None
+        raise SpecError(f"{what} {path} is not text in UTF-8", advice="Save it as UTF-8") from None
 
 
 def write_text(path: str | Path, text: str, mode: str = "w") -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LABELS = ("label", "target", "y")
+_MOST_NAMED = 5
 
 
 def read_csv(path: Path) -> Examples:
@@ -57,9 +58,9 @@ def _is_a_row(names: list[str]) -> bool:
     return all(is_number) and any("." in name for name in names)
 
 
-def _few(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _examples(table: pd.DataFrame, path: Path) -> Examples:

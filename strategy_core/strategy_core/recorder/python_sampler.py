@@ -71,12 +71,10 @@ def warm_up() -> None:
 
 
 class PythonSampler:
-    """Samples one thread's stack from another thread, from `start` to `stop`."""
+    """Samples the calling thread's stack from another thread, from `start` to `stop`."""
 
-    def __init__(self, thread: int | None = None) -> None:
-        """`thread` is the identifier of the thread that runs the steps; the calling thread by
-        default."""
-        self._thread = threading.get_ident() if thread is None else thread
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
         self._stopping = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True, name="python-sampler")
         self._at_ns: list[int] = []

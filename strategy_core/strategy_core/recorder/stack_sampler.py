@@ -108,7 +108,6 @@ class StackSampler:
         self,
         program_ns: int,
         *,
-        every_s: float = EVERY_S,
         now_ns: Callable[[], int] = time.time_ns,
         cpu_ns: Callable[[], int] = time.process_time_ns,
         failed: Callable[[Exception], None] = lambda _error: None,
@@ -116,7 +115,6 @@ class StackSampler:
         """`program_ns` is when the process started, by the wall clock; `failed` is called with an
         error of the sampling itself, which ends it."""
         self._failed = failed
-        self._every_s = every_s
         self._program_ns = program_ns
         self._now_ns = now_ns
         self._cpu_ns = cpu_ns
@@ -234,7 +232,7 @@ class StackSampler:
     @property
     def _mean_s(self) -> float:
         if self._path is None or self._num_recorded >= _FIRST_SAMPLES:
-            return self._every_s
+            return EVERY_S
         self._num_recorded += 1
         return AT_FIRST_S
 

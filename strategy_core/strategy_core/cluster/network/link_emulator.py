@@ -19,7 +19,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 QUEUE_S = 0.05
@@ -81,14 +81,7 @@ class Fabric:
 class Switch:
     """Forwards frames between TAP devices until its control socket is closed."""
 
-    def __init__(
-        self,
-        taps: Sequence[int],
-        rate_mbit: float | None,
-        delay_ms: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, taps: Sequence[int], rate_mbit: float | None, delay_ms: float) -> None:
         """`taps` are descriptors of `open_tap`, one per port, which stay the caller's to close.
 
         `rate_mbit` (10^6 bits per second, None: unlimited) and `delay_ms` hold for every port.
@@ -96,11 +89,10 @@ class Switch:
         self._taps = list(taps)
         self._port = {tap: port for port, tap in enumerate(self._taps)}
         self._fabric = Fabric(len(self._taps), rate_mbit, delay_ms)
-        self._clock = clock
         self._port_of_address: dict[bytes, int] = {}
         """Port behind which an Ethernet address was last seen."""
         self._in_flight: list[tuple[float, int, int, bytes]] = []
-        """Heap of `(due, number, port, frame)`, `due` in seconds of `clock`.
+        """Heap of `(due, number, port, frame)`, `due` in seconds of the monotonic clock.
 
         The number keeps frames that are due together in order: TCP takes frames out of order for
         losses. Without it the heap would order them by port and bytes.
@@ -122,7 +114,7 @@ class Switch:
         """Return the time until the next frame is due, for `select`; None without frames."""
         if not self._in_flight:
             return None
-        return max(0.0, self._in_flight[0][0] - self._clock())
+        return max(0.0, self._in_flight[0][0] - time.monotonic())
 
     def _read_frames(self, tap: int) -> None:
         """Read the frames that a port sends, and schedule their delivery.
@@ -139,7 +131,7 @@ class Switch:
             target, source = frame[10:16], frame[16:22]
             self._port_of_address[source] = port
             size = len(frame) - _VNET_HEADER_BYTES
-            left = self._fabric.send(self._clock(), port, size)
+            left = self._fabric.send(time.monotonic(), port, size)
             if left is None:
                 continue
             for other in self._targets(target, port):
@@ -159,7 +151,7 @@ class Switch:
 
     def _deliver(self) -> None:
         """Write the frames that are due to their ports."""
-        now = self._clock()
+        now = time.monotonic()
         while self._in_flight and self._in_flight[0][0] <= now:
             _, _, port, frame = heapq.heappop(self._in_flight)
             with contextlib.suppress(OSError):  # a full or closed interface loses the frame

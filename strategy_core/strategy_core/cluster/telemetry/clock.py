@@ -72,9 +72,8 @@ def join_clock(cluster: Cluster, process: int) -> ClusterClock:
 class ClockServer:
     """Answers every question of this run with the times at which it arrived and was answered."""
 
-    def __init__(self, host: str, port: int, token: bytes, *, clock: Clock = time.time_ns) -> None:
+    def __init__(self, host: str, port: int, token: bytes) -> None:
         self._token = token
-        self._clock = clock
         self._stop = threading.Event()
         self._events: list[Event] = []
         self._socket: socket.socket | None = None
@@ -105,10 +104,10 @@ class ClockServer:
                     self._answer(sock)
 
     def _answer(self, sock: socket.socket) -> None:
-        data, sender, received_ns = wire.receive(sock, self._clock)
+        data, sender, received_ns = wire.receive(sock, time.time_ns)
         request = wire.unpack(data, self._token)
         if request is not None:
-            answer = wire.pack(self._token, request[0], received_ns, self._clock())
+            answer = wire.pack(self._token, request[0], received_ns, time.time_ns())
             sock.sendto(answer, sender)
 
 

@@ -48,7 +48,6 @@ class CoordinatorLoop:
       stops: steps that no closure is scheduled across: planned changes, and the run's end.
       served: returns the variables of each server, once the first closure is traced.
       feed: the source of the workers' batches.
-      first_worker: process number of the first worker.
       sleep: waits for a number of seconds.
     """
 
@@ -60,7 +59,6 @@ class CoordinatorLoop:
         served: Callable[[int], VariablesServed],
         feed: WorkerInput,
         *,
-        first_worker: int = 1,
         sleep: Callable[[float], Any] = time.sleep,
     ) -> None:
         self.feed = feed
@@ -68,7 +66,6 @@ class CoordinatorLoop:
         self._least_ahead = self._num_ahead = AHEAD_PER_WORKER * num_workers
         self._stops = sorted(stops)
         self._served = served
-        self._first_worker = first_worker
         self._sleep = sleep
         self._under_way: list[tuple[Any, int]] = []
         """Remote values, and when each was scheduled."""
@@ -96,7 +93,7 @@ class CoordinatorLoop:
             ClosureDone(
                 segment=recorded.segment,
                 step=recorded.number,
-                worker=self._first_worker + done.worker,
+                worker=1 + done.worker,  # process 0 is the coordinator
                 scheduled_ns=result.scheduled_ns,
                 marks_ns=done.marks_ns,
                 finished_ns=arrived_ns,

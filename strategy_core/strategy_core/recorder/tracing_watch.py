@@ -67,7 +67,8 @@ class TracingWatch:
     def count(self) -> bool:
         """Count traces. Returns whether there were any since the last count.
 
-        At the begin of a step it leaves out those between two steps, as by an evaluation.
+        A count at the begin of a step keeps those between two steps, such as an evaluation's, out
+        of the count at its end.
         """
         before, counts = self._counts, []
         for item, _ in self._functions:  # twice per step: without calls of Python that it can spare

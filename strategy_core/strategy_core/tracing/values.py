@@ -110,6 +110,7 @@ class _Aside:
         self._begin()
 
     def _begin(self) -> None:
+        """Set the state before the first thread, which a forked child has as well."""
         self._pid: int | None = None
         self._is_stuck = False
         self._turn = threading.Lock()

@@ -33,7 +33,7 @@ class Step:
     def began_at(self, _start_ns: int, begin_ns: int) -> None:
         self.begin_ns = begin_ns
 
-    def asked(self, took_ns: int) -> None: ...
+    def add_wait(self, took_ns: int) -> None: ...
 
     def __exit__(self, *_raised: Any) -> None:
         self.num_steps = 0

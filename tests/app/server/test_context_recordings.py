@@ -154,7 +154,7 @@ def test_a_page_that_is_loaded_again_finds_its_recording_going_on(
     held.tick()
     place.now = 3.0
     held.look("the page, loaded again", [A])
-    place.now = 60.0  # long after a recording that nobody looks at would have ended
+    place.now = 60.0  # a recording without a page would have ended long before
     held.tick()
     assert len(place.started) == 1
     assert place.of(A).is_running

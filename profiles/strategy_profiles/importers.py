@@ -61,7 +61,8 @@ def unpacked(path: Path, beside: Path) -> Iterator[Path]:
 
 
 def _unpack(packed: zipfile.ZipFile, path: Path, folder: Path) -> None:
-    members = [member for member in packed.infolist() if not member.is_dir()]
+    # `is_dir` of a member without a name raises IndexError.
+    members = [member for member in packed.infolist() if not member.filename.endswith("/")]
     if len(members) > MOST_FILES:
         raise LabError(f"{path.name} holds {len(members):,} files, more than {MOST_FILES:,}")
     left = min(MOST_BYTES, max(NO_BOMB_BYTES, MOST_TIMES * path.stat().st_size))

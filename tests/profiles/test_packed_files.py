@@ -58,7 +58,7 @@ def _of_lzma(file: Path) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as packed:
         packed.writestr("run.json", "x" * 1000)
     content = bytearray(file.read_bytes())
-    content[60:70] = b"\xff" * 10
+    content[42] = 0xFF  # the properties of LZMA, behind the header and four bytes of their own
     file.write_bytes(content)
 
 
@@ -84,6 +84,7 @@ def _a_file_as_a_folder(file: Path) -> None:
         (_of_lzma, "damaged"),
         (_no_text_as_a_name, "damaged"),
         (lambda file: _with(file, ".", "x"), "no name"),
+        (lambda file: _with(file, "", "x"), "no name"),
         (lambda file: _with(file, f"{'a/' * 900}x", "x"), "in over 100 folders"),
         (lambda file: _with(file, "run.json", "{"), "damaged run.json"),
         (lambda file: _with(file, "notes.txt", "no run"), "run"),

@@ -51,7 +51,7 @@ def _encrypted(file: Path) -> None:
 
 def _with(file: Path, name: str, text: str) -> None:
     with zipfile.ZipFile(file, "w") as packed:
-        packed.writestr(name, text)
+        packed.writestr(zipfile.ZipInfo(name), text)
 
 
 def _of_lzma(file: Path) -> None:

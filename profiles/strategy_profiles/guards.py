@@ -1,4 +1,5 @@
-"""Guards of what comes in from outside: the kind and the size of a file, the nesting of a program.
+"""Guards of what comes in from outside: the kind and the size of a file, the nesting of a program
+and of folders.
 
 A path from a person or within a run folder may lead to a pipe, whose reader waits for ever, to a
 device, which never ends, or to a file that fills the memory. Every file that the lab has not
@@ -10,9 +11,13 @@ unpacks to, `imports.unpacked`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import errno
 import os
+import shutil
 import stat
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -78,6 +83,43 @@ def parse_program(path: Path) -> ast.Module:
         return ast.parse(read_file(path, MOST_PROGRAM_BYTES))
     except (RecursionError, MemoryError):  # how Python's own parser refuses deep nesting
         raise ValueError("it is nested too deeply for Python") from None
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield each file, and each link, in a folder and in those below it, which may be any number.
+
+    `rglob` and `os.walk` fail where a thousand are one in the other. Folders that cannot be listed
+    have nothing.
+    """
+    left = [folder]
+    while left:
+        with contextlib.suppress(OSError):
+            for path in list(left.pop().iterdir()):
+                if not path.is_symlink() and path.is_dir():
+                    left.append(path)
+                else:
+                    yield path
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder; raises OSError. `shutil.rmtree` fails where a thousand are one in the other,
+    and at one whose owner has no right to change it."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        _flatten(folder)
+        shutil.rmtree(folder)
+
+
+def _flatten(folder: Path) -> None:
+    """Move all folders that are below one into it, and take the right to empty them."""
+    folder.chmod(stat.S_IRWXU)
+    left = [folder]
+    while left:
+        for path in list(left.pop().iterdir()):
+            if not path.is_symlink() and path.is_dir():
+                path.chmod(stat.S_IRWXU)
+                left.append(path.rename(folder / uuid.uuid4().hex))
 
 
 def _stat(path: Path) -> os.stat_result:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from strategy_app.widgets.text import as_markdown
 from strategy_profiles.exports import Format, download, formats
+from strategy_profiles.guards import files_below
 from strategy_profiles.run.layout import worker_folders
 from strategy_profiles.tables.store import Profile
 
@@ -59,8 +60,7 @@ def unavailable(profile: Profile, name: str) -> str | None:
     if name != "xplane":
         return None
     with suppress(OSError):  # deleted while it was shown
-        if any(
-            True for folder in worker_folders(profile.path) for _ in folder.xplane.rglob("*.pb")
-        ):
+        found = (files_below(folder.xplane) for folder in worker_folders(profile.path))
+        if any(file.suffix == ".pb" for files in found for file in files):
             return None
     return "Not available: this run kept no raw captures (capture.keep_xplane)."

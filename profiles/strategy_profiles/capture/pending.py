@@ -19,7 +19,7 @@ import msgspec
 
 from strategy_profiles.capture.helper import Job
 from strategy_profiles.decoders import converted, decoder_of
-from strategy_profiles.guards import read_file
+from strategy_profiles.guards import files_below, read_file
 from strategy_profiles.run.events import WindowCaptured
 from strategy_profiles.run.layout import WorkerFolder
 
@@ -109,7 +109,8 @@ def raw_capture(folder: WorkerFolder, number: int) -> Path | None:
     """Return the raw file of a window that is not converted, which may have been moved to where it
     is kept; None if there is none."""
     places = folder.unconverted(number), folder.kept(number)
-    return next((raw for parent in places for raw in parent.rglob("*.xplane.pb")), None)
+    files = (file for parent in places for file in files_below(parent))
+    return next((file for file in files if file.name.endswith(".xplane.pb")), None)
 
 
 def _own_file(name: str, folder: WorkerFolder) -> str:

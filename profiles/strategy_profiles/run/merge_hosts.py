@@ -11,12 +11,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from strategy_profiles.errors import RunFolderError, SpecError
+from strategy_profiles.guards import files_below, remove_folder
 from strategy_profiles.run.event_files import read_sources
 from strategy_profiles.run.layout import WorkerFolder, launcher_files, worker_folders
 from strategy_profiles.run.manifest import (
@@ -101,7 +103,7 @@ def _read(folder: Path) -> _Piece:
             f"{folder} holds no events of a process",
             advice="Name folders that `strategy-lab worker -o` wrote",
         )
-    for path in folder.rglob("*"):
+    for path in files_below(folder):
         if path.is_file() and not path.is_symlink():
             _check_has_contents(path)
     first_ns = min(source.first_ns for source in sources)
@@ -176,6 +178,10 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
             parts=[uid for piece in pieces for uid in (piece.identity.uid, *piece.identity.parts)],
         )
         draft.replace(run)
+    except RecursionError:  # of `copytree`
+        raise RunFolderError(
+            "The run cannot be collected: its folders are nested too deeply"
+        ) from None
     except OSError as error:
         where = error.filename or run
         raise RunFolderError(
@@ -183,7 +189,8 @@ def _write(pieces: Sequence[_Piece], run: Path) -> None:
         ) from error
     finally:
         if draft is not None:
-            shutil.rmtree(draft, ignore_errors=True)
+            with suppress(OSError):  # it has the run's name now
+                remove_folder(draft)
 
 
 def _irregular(folder: str, names: list[str]) -> list[str]:

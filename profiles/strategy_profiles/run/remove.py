@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import stat
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from strategy_profiles.errors import RunFolderError
+from strategy_profiles.guards import files_below, remove_folder
 from strategy_profiles.run.event_files import read_sources
 from strategy_profiles.run.layout import LAUNCHER_EVENTS, RUN_FILE, worker_folders
 from strategy_profiles.run.status import derive_status
@@ -32,8 +32,7 @@ def remove_run(run: Path) -> None:
     hidden = run.with_name(f"{_HIDDEN}{uuid.uuid4().hex}")
     try:
         run.rename(hidden)
-        _make_deletable(hidden)
-        shutil.rmtree(hidden)
+        remove_folder(hidden)
     except OSError as error:
         raise RunFolderError(
             f"The run folder {run} cannot be deleted: {error.strerror or error}"
@@ -47,8 +46,7 @@ def finish_removals(runs: Path, clock: Callable[[], float] = time.time) -> None:
             hidden_at = folder.lstat().st_ctime  # a process may still be at work on a newer one
             is_left = clock() - hidden_at > _LONGEST_REMOVAL_S and not folder.is_symlink()
             if _HIDDEN_NAME.fullmatch(folder.name) and is_left:
-                _make_deletable(folder)
-                shutil.rmtree(folder)
+                remove_folder(folder)
         except OSError:
             continue
 
@@ -76,25 +74,12 @@ def _is_in_use(run: Path) -> bool:
         return False
 
 
-def _make_deletable(folder: Path) -> None:
-    """Give the owner all rights to every folder in `folder`, which deleting its files needs."""
-    folder.chmod(stat.S_IRWXU)
-    for parent, names, _files in os.walk(folder):  # top-down: lists a folder after its chmod below
-        for name in names:
-            path = Path(parent, name)
-            if not path.is_symlink():
-                path.chmod(stat.S_IRWXU)
-
-
 def folder_bytes(run: Path) -> int:
     """Return the total size of a run's files in bytes. Links are not followed."""
     total = 0
-    for folder, _folders, files in os.walk(run):
-        for name in files:
-            try:
-                total += (Path(folder) / name).lstat().st_size
-            except OSError:
-                continue  # deleted in the meantime
+    for file in files_below(run):
+        with suppress(OSError):  # deleted in the meantime
+            total += file.lstat().st_size
     return total
 
 

@@ -9,10 +9,10 @@ kernel ends the program (see `processes.parent_death`).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +24,7 @@ from typing import Any
 from strategy_core.contexts import scratch
 from strategy_core.processes import descendants, limits, subreaper
 from strategy_core.processes.import_path import module_command, with_own_code
+from strategy_profiles.guards import remove_folder
 
 ENDING = "ending.json"
 OUTPUT = "output.log"
@@ -47,7 +48,8 @@ def main() -> None:
         part.write_text(json.dumps(ending), encoding="utf-8")
         part.replace(folder / ENDING)
         closed.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        remove_folder(folder)
 
 
 def _wait_for_end(closed: threading.Event) -> None:

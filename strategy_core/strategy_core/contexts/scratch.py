@@ -10,13 +10,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
 
 from strategy_core.processes import descendants
-from strategy_profiles.guards import read_file
+from strategy_profiles.guards import read_file, remove_folder
 
 PREFIX = "strategy-lab-contexts-"
 OWNER = "owner"
@@ -65,7 +64,7 @@ def remove_abandoned(parent: Path | None = None, *, now: float | None = None) ->
                 continue
             if path.is_dir():
                 _end_processes(path)
-                shutil.rmtree(path, ignore_errors=True)
+                remove_folder(path)
             else:
                 path.unlink()
             removed.append(path)

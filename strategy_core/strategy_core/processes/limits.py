@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psutil
 
+from strategy_profiles.guards import files_below
+
 GIB = 1 << 30
 _SPARE_THREADS = 4096
 """How many more processes and threads its user may have once a program was started."""
@@ -111,10 +113,9 @@ def memory_bytes(processes: Iterable[psutil.Process], enough: int) -> int:
 def folder_bytes(folder: Path) -> int:
     """Return the disk space that the files in a folder take, in bytes."""
     total = 0
-    for parent, _names, files in os.walk(folder):
-        for name in files:
-            with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(parent, name)).st_blocks * 512  # noqa: PTH118
+    for file in files_below(folder):
+        with contextlib.suppress(OSError):
+            total += file.lstat().st_blocks * 512
     return total
 
 

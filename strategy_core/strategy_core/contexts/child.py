@@ -30,8 +30,9 @@ from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_core.processes.limits import Limits, of_this_machine
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError, SpecError
-from strategy_profiles.guards import open_file, read_file
+from strategy_profiles.guards import open_file, read_file, remove_folder
 from strategy_profiles.spec.run_spec import parse_spec
+from strategy_profiles.stepper.recorded_contexts import read_recording
 
 OUTPUT_SHOWN = 2000
 MAX_SOURCE_CHARACTERS = 200_000
@@ -49,8 +50,14 @@ class _Ending(msgspec.Struct, frozen=True):
     stopped: str | None
 
 
+class _Refusal(msgspec.Struct, frozen=True):
+    """What the program's process writes in place of a recording."""
+
+    refused: str | None = None
+
+
 _ENDING = decoder_of(_Ending)
-_DOCUMENT = decoder_of(dict[str, Any])
+_REFUSAL = decoder_of(_Refusal)
 
 
 class ContextRecording:
@@ -61,19 +68,11 @@ class ContextRecording:
 
     def __init__(self, request: dict[str, Any], limits: Limits) -> None:
         self._mark = descendants.new_mark()
-        self._folder, self._lock = scratch.make(self._mark)
-        self._out = self._folder / "recording.json"
         self._stopped: str | None = None
         self.num_bytes = 0
         """Length of the recording as JSON; set by `result`."""
-        self._guard = subprocess.Popen(
-            [*module_command("strategy_core.contexts.guard"), str(self._folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=with_own_code(descendants.without_mark(os.environ)),
-            start_new_session=True,
-        )
+        self._folder, self._lock, self._guard = _begin(self._mark)
+        self._out = self._folder / "recording.json"
         document = request | {"out": str(self._out), "mark": self._mark, "limits": asdict(limits)}
         assert self._guard.stdin is not None
         with contextlib.suppress(OSError):  # the guard ended at once; `result` reports it
@@ -135,7 +134,7 @@ class ContextRecording:
                     f"{MAX_RECORDING_BYTES / 1e6:.0f} MB that the page can show",
                     advice=_ADVICE,
                 )
-            document: dict[str, Any] = _DOCUMENT.decode(read_file(self._out, MAX_RECORDING_BYTES))
+            refused = _REFUSAL.decode(read_file(self._out, MAX_RECORDING_BYTES)).refused
         except FileNotFoundError:
             raise LabError(
                 f"The program ended with exit code {exit_code} and left no recording. The "
@@ -143,9 +142,9 @@ class ContextRecording:
             ) from None
         except (OSError, ValueError) as error:
             raise LabError(f"The recording cannot be read: {error}", advice=_ADVICE) from None
-        if "refused" in document:
-            raise LabError(str(document["refused"]))
-        return document
+        if refused is not None:
+            raise LabError(refused)
+        return read_recording(self._out)  # the program can have written it, too
 
     def _end(self) -> None:
         """Close the guard's stdin, on which it ends the program and removes the folder."""
@@ -161,7 +160,8 @@ class ContextRecording:
             self._guard.wait()
         if self._folder.exists():  # the guard was killed
             descendants.end_descendants(self._mark)
-            shutil.rmtree(self._folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                remove_folder(self._folder)
         os.close(self._lock)
 
     def _is_guard_stopped(self) -> bool:
@@ -179,6 +179,30 @@ class ContextRecording:
                 return file.read(OUTPUT_SHOWN).decode(errors="replace").strip()
         except OSError:
             return ""
+
+
+def _begin(mark: str) -> tuple[Path, int, subprocess.Popen[bytes]]:
+    """Make a recording's folder, lock it, and start its guard; raises LabError if it cannot be."""
+    with contextlib.ExitStack() as undo:
+        try:
+            folder, lock = scratch.make(mark)
+            undo.callback(os.close, lock)
+            undo.callback(shutil.rmtree, folder, ignore_errors=True)
+            guard = subprocess.Popen(
+                [*module_command("strategy_core.contexts.guard"), str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=with_own_code(descendants.without_mark(os.environ)),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LabError(
+                f"The program cannot be started: {error.strerror or error}",
+                advice="End other programs, or free some space for temporary files",
+            ) from None
+        undo.pop_all()
+    return folder, lock, guard
 
 
 def start(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -206,6 +207,20 @@ def test_a_page_that_is_killed_leaves_neither_processes_nor_folders(tmp_path: Pa
         wait_until(lambda: bool(leavers()))
         process.kill()
     wait_until(lambda: not is_living(guard.pid))
+
+
+@pytest.mark.parametrize("where", ["subprocess.Popen", "tempfile.mkdtemp"])
+def test_a_program_that_the_system_does_not_start_is_refused(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other error ended the thread by which all pages hear of their recordings."""
+
+    def refuse(*_args: object, **_options: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(where, refuse)
+    with pytest.raises(LabError, match="cannot be started: Resource temporarily unavailable"):
+        child.start(FINE, strategy="default", devices="cpu:1")
 
 
 def test_an_unknown_strategy_is_refused_before_a_process_starts() -> None:

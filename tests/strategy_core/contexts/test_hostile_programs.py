@@ -24,7 +24,15 @@ PROGRAMS = {
     "its recording is a device": "os.symlink('/dev/zero', 'recording.json'); os._exit(0)",
     "its recording is deep": "open('recording.json', 'w').write('[' * 90_000); os._exit(0)",
     "its recording is a number": "open('recording.json', 'w').write('7'); os._exit(0)",
+    "its recording is empty": "open('recording.json', 'w').write('{}'); os._exit(0)",
+    "its refusal is a number": (
+        "open('recording.json', 'w').write('{\"refused\": 7}'); os._exit(0)"
+    ),
     "its output is a pipe": "os.unlink('output.log'); os.mkfifo('output.log'); os._exit(3)",
+    "its folders are deep": (
+        "open('recording.json', 'w').write('7')\n"
+        "    [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]; os._exit(0)"
+    ),
     "its folder is gone": "import shutil; shutil.rmtree(os.getcwd()); os._exit(3)",
 }
 

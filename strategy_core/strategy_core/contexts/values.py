@@ -118,7 +118,15 @@ def _plain(array: Any) -> Any:
     numbers = np.asarray(array)
     if numbers.dtype.kind in "SO":
         return _short(array)
-    return numbers.tolist()
+    return _finite(numbers.tolist())
+
+
+def _finite(numbers: Any) -> Any:
+    """The numbers, with the text of those that JSON does not have: `nan`, `inf`."""
+    if isinstance(numbers, list):
+        return [_finite(number) for number in numbers]
+    is_number = not isinstance(numbers, float) or math.isfinite(numbers)
+    return numbers if is_number else str(numbers)
 
 
 def _short(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,19 @@ def test_a_replica_has_the_values_that_it_gets_and_returns(tf: Any) -> None:
     assert [[name for name, _ in entry.values_in] for entry in replicas] == [["x", "times"]] * 2
     assert [entry.values_in[0][1].components[0].value for entry in replicas] == [1.0, 2.0]
     assert [entry.value_out.components[0].value for entry in replicas] == [10.0, 20.0]
+
+
+def test_a_number_that_json_does_not_have_is_kept_as_text(tf: Any, tmp_path: Path) -> None:
+    from strategy_core.contexts.tracer import trace_contexts
+    from strategy_profiles.stepper.recorded_contexts import read_recording
+
+    with trace_contexts() as trace:
+        strategies(tf)["one-device"]().run(lambda: tf.constant([[math.nan, 1.0], [-math.inf, 2]]))
+    for suffix in ("html", "json"):
+        trace.save(tmp_path / f"contexts.{suffix}")
+    entries = read_recording(tmp_path / "contexts.json")["trace"]["entries"]
+    replica = next(entry for entry in entries if entry["call"] == "enter replica")
+    assert replica["value_out"]["components"][0]["value"] == [["nan", 1.0], ["-inf", 2.0]]
 
 
 def test_a_tpu_program_is_traced_once_for_all_replicas(tf: Any) -> None:

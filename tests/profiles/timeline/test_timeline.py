@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from strategy_profiles.tables.store import Profile, load
 from strategy_profiles.timeline import Timeline, cut_view, find_spans, lay_out
-from strategy_profiles.timeline.lanes import assign_lanes
+from strategy_profiles.timeline.lanes import MOST_CHAINS, assign_lanes
 from strategy_profiles.timeline.view import MAX_RECTANGLES, _summaries
+from tests.doors.hostile import no_hang
 from tests.synthetic import write_run
 
 
@@ -37,6 +38,20 @@ def test_spans_of_a_lane_never_overlap_and_no_lane_is_wasted(spans: list[tuple[i
         assert np.all(starts[mine][1:] >= lasting[mine][:-1])
     busiest = max((int(((starts <= t) & (t < lasting)).sum()) for t in starts), default=0)
     assert len(set(lanes.tolist())) == busiest
+
+
+def test_many_spans_at_once_take_the_lanes_that_few_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    starts = np.sort(random.integers(0, 3000, 2000))
+    ends = starts + random.integers(0, 600, 2000)
+    monkeypatch.setattr("strategy_profiles.timeline.lanes.MOST_CHAINS", 10_000)
+    by_chains = assign_lanes(starts, ends)
+    monkeypatch.undo()
+    assert by_chains.max() > MOST_CHAINS
+    assert np.array_equal(assign_lanes(starts, ends), by_chains)
+    with no_hang("lanes"):  # a trace that holds one event 100,000 times
+        at_once = assign_lanes(np.zeros(100_000, np.int64), np.ones(100_000, np.int64))
+    assert np.array_equal(at_once, np.arange(100_000))
 
 
 def test_every_span_is_there_once(timeline: Timeline) -> None:

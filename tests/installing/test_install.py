@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import venv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.dockerfile_steps import REPOSITORY
 from tests.installing.stand_in_wheels import write_stand_ins
@@ -122,3 +125,46 @@ def test_each_lock_file_names_no_index_and_agrees_on_the_installer() -> None:
     texts = {file.stem: file.read_text() for file in LOCKS.glob("*.lock")}
     assert not [name for name, text in texts.items() if "://" in text]
     assert texts["installer"].strip() in texts["test"]
+
+
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+
+
+def required(extra: str) -> Iterator[Requirement]:
+    """What the project requires for an extra, on this machine; without its own extras' names."""
+    for each in map(Requirement, PROJECT["project"]["optional-dependencies"][extra]):
+        if each.name == PROJECT["project"]["name"]:
+            for named in each.extras:
+                yield from required(named)
+        elif each.marker is None or each.marker.evaluate():
+            yield each
+
+
+def versions(file: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([a-z0-9-]+)==([^ ;]+)", file.read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("file", sorted(LOCKS.glob("*.lock")), ids=lambda file: file.stem)
+def test_a_lock_file_has_what_the_project_requires(file: Path) -> None:
+    groups = PROJECT["dependency-groups"]
+    asked = [*map(Requirement, groups.get(file.stem, []))]
+    if file.stem in PROJECT["project"]["optional-dependencies"]:
+        asked += required(file.stem)
+    if file.stem != "installer":
+        asked += [*map(Requirement, PROJECT["project"]["dependencies"]), *required("all")]
+        asked += map(Requirement, groups["build"])
+    locked = versions(file)
+    assert asked
+    assert not [
+        str(each)
+        for each in asked
+        if not each.specifier.contains(locked.get(each.name.lower(), "0"), prereleases=True)
+    ]
+
+
+@pytest.mark.parametrize("name", ["ray", "tensorboard", "jupyter"])
+def test_lock_files_that_are_installed_together_agree(name: str) -> None:
+    tests, own = versions(LOCKS / "test.lock"), versions(LOCKS / f"{name}.lock")
+    assert {each: own[each] for each in own.keys() & tests} == {
+        each: tests[each] for each in own.keys() & tests
+    }

@@ -1,7 +1,6 @@
 """Nested objects of events."""
 
-from __future__ import annotations
-
+# Annotations that are no texts, as in `events`.
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct

@@ -9,8 +9,8 @@ from them. A field that a reader does not know is ignored. A line that does not 
 counted, so a run cut off at any byte stays readable.
 """
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: msgspec evaluates annotations that are texts one by one,
+# which takes three quarters of the time that a decoder of all events needs.
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct

@@ -24,6 +24,7 @@ from strategy_core.processes.running_labs import page_of
 from strategy_profiles.errors import LabError
 from strategy_profiles.exports.html import report
 from strategy_profiles.exports.report.page import policy
+from strategy_profiles.user_input.text import quoted
 from strategy_tensorboard.logged_runs import LoggedRuns
 
 _OWN = Path(__file__).with_name("frontend")
@@ -106,7 +107,7 @@ class StrategyLabPlugin(base_plugin.TBPlugin):
         return self._runs.find().get(request.args.get("run", "")) if self._runs else None
 
     def _no_such_run(self, request: wrappers.Request) -> wrappers.Response:
-        problem = f"There is no run {request.args.get('run', '')!r} below {self._logdir}."
+        problem = f"There is no run {quoted(request.args.get('run', ''))} below {self._logdir}."
         return http_util.Respond(request, problem, "text/plain", code=404)
 
 

@@ -92,8 +92,9 @@ def read_stacks(folder: WorkerFolder) -> Stacks:
         place.append(np.array([numbers[which] for _, which, _, _ in valid], np.int64))
         cores = np.array([cpu for _, _, cpu, _ in valid]) / np.maximum(after_us, 1)
         cpu_ms.append(cores * for_ms[-1])
-    if not at_ns:
-        return msgspec.structs.replace(NO_STACKS, notes=source.notes)
+    if not at_ns:  # the file is made with its first samples
+        notes = source.notes or [f"{source.file} holds no samples: those of its process are lost"]
+        return msgspec.structs.replace(NO_STACKS, notes=notes)
     return Stacks(
         events[0].program_ns or None,
         np.concatenate(at_ns),

@@ -33,7 +33,17 @@ def make_a_pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
+def empty(file: Path) -> None:
+    file.write_bytes(b"\n")
+
+
+def put_another_in_its_place(file: Path) -> None:
+    file.write_bytes((file.parent.parent / "launcher.jsonl").read_bytes())
+
+
 DAMAGE = {
+    empty: "holds no samples",
+    put_another_in_its_place: "holds no samples",
     flip: "1 line is left out",
     lose_the_first_line: "1 line is missing",
     make_a_pipe: "is not a file",

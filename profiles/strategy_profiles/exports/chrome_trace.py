@@ -1,9 +1,9 @@
 """A trace for Perfetto (ui.perfetto.dev) and chrome://tracing; gzipped if the path ends in .gz.
 
 The first process of the trace is the run: segments, steps, counters. Each replica is a process with
-its captured steps, its ops (on as many lanes as needed to avoid overlap), its sends and receives.
-In a cluster each worker is a process, and all times are on the clock of the first worker. Arrows
-lead from each send to its receive, and from the last rank of a collective to the others.
+its captured steps, the ops of each of its devices on the lanes of the timeline, its sends and
+receives. In a cluster each worker is a process, and all times are on the clock of the first worker.
+Arrows lead from each send to its receive, and from the last rank of a collective to the others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gzip
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import IO
 
@@ -20,13 +21,13 @@ import pyarrow.compute as pc
 
 from strategy_profiles.analysis.clocks import worker_clocks
 from strategy_profiles.exports.format import Format
-from strategy_profiles.exports.trace.flows import Flows
-from strategy_profiles.exports.trace.replicas import ReplicaSlices
+from strategy_profiles.exports.trace import replicas
 from strategy_profiles.exports.trace.slices import Row, Slice, in_sequence
 from strategy_profiles.exports.trace.tracks import RUN_PID, TraceEvent, Tracks
 from strategy_profiles.tables.columns import ints
 from strategy_profiles.tables.schema import SCHEMA_VERSION
 from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline.layout import lay_out
 from strategy_profiles.timeline.one_clock import set_ahead_ns, table_on_one_clock
 
 
@@ -77,21 +78,20 @@ _STEP_ARGS = ("segment", "wall_ms", "loss", "examples", "captured")
 def trace_events(profile: Profile) -> Iterator[TraceEvent]:
     """Yield every event of the trace; times are in microseconds after the start of the run."""
     origin_ns = origin(profile)
-    tracks = Tracks(by_worker=len(profile.clocks.workers) > 1, titles=profile.process_titles)
-    flows = Flows()
+    tracks = Tracks(profile)
     steps = table_on_one_clock(profile, "steps").to_pylist()
     yield from _events(_run_slices(profile, steps, tracks, origin_ns))
-    replicas = ReplicaSlices(profile, tracks, origin_ns)
-    yield from _events(replicas.steps())
-    spans = table_on_one_clock(profile, "spans").to_pylist()
-    ops = replicas.ops(spans)
-    yield from _events(ops)
-    for ranks in replicas.collectives(spans, ops):
-        yield from flows.of_collective(ranks)
-    for name, send, receive in replicas.transfers():
+    yield from _events(replicas.captured_steps(profile, tracks, origin_ns))
+    timeline = lay_out(profile)
+    rows = replicas.tracks_of_rows(timeline, tracks)
+    later_ns = timeline.origin_ns - origin_ns
+    yield from _events(replicas.ops(timeline, rows, later_ns))
+    flow_numbers = count(1)
+    for flow in replicas.collective_flows(timeline, rows, later_ns):
+        yield from flow.events(next(flow_numbers))
+    for send, receive, flow in replicas.transfers(profile, tracks, origin_ns):
         yield from _events((send, receive))
-        ends = {"leaves_ns": send.start_ns, "arrives_ns": receive.end_ns}
-        yield from flows.between(name, send, receive, **ends)
+        yield from flow.events(next(flow_numbers))
     yield from step_counters(steps, origin_ns)
     yield from memory_counters(profile.table("memory").to_pylist(), steps, origin_ns)
     yield from tracks.metadata()
@@ -131,7 +131,7 @@ def _run_slices(
     profile: Profile, steps: list[Row], tracks: Tracks, origin_ns: int
 ) -> Iterator[Slice]:
     """Yield the run's segments and steps. A segment ends with the next one or the last step."""
-    track = tracks.of_run(0, "segments")
+    track = tracks.of_run("segments", 0)
     ends = [row["start_ns"] + round((row["wall_ms"] or 0) * 1e6) for row in steps]
     end_ns = max(ends, default=origin_ns) - origin_ns
     yield from in_sequence(
@@ -146,7 +146,7 @@ def _run_slices(
         for row in _segments(profile).to_pylist()
         if row["started_ns"] is not None
     )
-    track = tracks.of_run(1, "steps")
+    track = tracks.of_run("steps", 1)
     yield from in_sequence(
         Slice(
             track,

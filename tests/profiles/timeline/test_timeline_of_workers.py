@@ -83,7 +83,7 @@ def test_in_the_trace_workers_are_processes_on_one_clock(tmp_path: Path) -> None
         for e in events
         if e["name"] == "thread_name" and names[e["pid"]][-1] == "1"
     }
-    assert {"replica 2: captured steps", "replica 3: ops"} <= threads
+    assert {"replica 2: captured steps", "replica 3: ops of worker 1 CPU:1"} <= threads
     collectives = [e for e in events if e.get("cat") == "collective"]
     by_step: dict[int, list[float]] = {}
     for event in collectives:

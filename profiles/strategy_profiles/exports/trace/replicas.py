@@ -1,38 +1,25 @@
-"""The slices on the tracks of each replica: captured steps, ops, sends and receives."""
+"""What is drawn for each replica: captured steps, ops as the timeline lays them out, transfers."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
-from strategy_profiles.exports.trace.slices import (
-    Row,
-    Slice,
-    grouped,
-    in_sequence,
-    side_by_side,
-)
-from strategy_profiles.exports.trace.tracks import Track, Tracks
+import numpy as np
+
+from strategy_profiles.exports.trace.slices import Flow, Row, Slice, in_sequence
+from strategy_profiles.exports.trace.tracks import Owner, Track, Tracks
 from strategy_profiles.reporting.device_names import short_names
-from strategy_profiles.run.topology import worker_of
 from strategy_profiles.tables.schema import CATEGORIES
 from strategy_profiles.tables.store import Profile
+from strategy_profiles.timeline.lanes import assign_lanes
+from strategy_profiles.timeline.layout import Timeline
 from strategy_profiles.timeline.one_clock import table_on_one_clock
 
-Owner = tuple[int, int | None]
-"""Worker and replica; the replica is None for work that a worker does for all its replicas."""
-
-Bundle = tuple[Owner, int, str]
-"""A group of lanes: its worker and replica, its first thread id, and its name."""
-
-LANES_OF_A_CORE = 100
-STEPS_TID, OPS_TID, SENDS_TID, RECEIVES_TID = 0, 100, 10_000, 20_000
-"""First thread ids of a replica's captured steps, ops, sends and receives; one id per lane."""
-
+_STEPS, _OPS, _SENDS, _RECEIVES = range(4)
+"""The order of a replica's tracks."""
 _PHASES = ("wall_ms", *(f"{phase}_ms" for phase in CATEGORIES), "source")
-_OP_ARGS = ("step", "op", "device", "clock", "thread")
 _TRANSFER_ARGS = (
     "step",
     "tensor",
@@ -45,130 +32,128 @@ _TRANSFER_ARGS = (
 )
 
 
-UNPLACED = Track(0, 0)
-"""The track of a slice that is not assigned to a lane yet."""
+def captured_steps(profile: Profile, tracks: Tracks, origin_ns: int) -> Iterator[Slice]:
+    """Yield each replica's captured steps, with their phases."""
+    slices: dict[Track, list[Slice]] = defaultdict(list)
+    for row in table_on_one_clock(profile, "replica_steps").to_pylist():
+        owner = Owner(row["worker"], row["replica"])
+        track = tracks.of_replica(owner, "captured steps", _STEPS)
+        start_ns, end_ns = _interval(row, row["wall_ms"], origin_ns)
+        args = {name: row[name] for name in _PHASES}
+        slices[track].append(Slice(track, f"step {row['step']}", "step", start_ns, end_ns, args))
+    for own in slices.values():
+        yield from in_sequence(own)
 
 
-class ReplicaSlices:
-    """The slices of a profile's replicas; times in ns after `origin_ns`."""
-
-    def __init__(self, profile: Profile, tracks: Tracks, origin_ns: int) -> None:
-        self._profile = profile
-        self._tracks = tracks
-        self._origin_ns = origin_ns
-        self._replicas: dict[tuple[int, str], Owner] = {}
-        self._cores: dict[tuple[int, str], int] = {}
-        """Core numbers by segment and device, for replicas with several cores."""
-        devices = [device for segment in profile.segments for device in segment.replica_devices]
-        shown = short_names(devices)
-        for segment in profile.segments:
-            for replica, device in enumerate(segment.replica_devices):
-                worker = worker_of(segment, replica)
-                self._replicas[segment.segment, device] = (worker, replica)
-                tracks.add_replica(worker, replica, shown[device])
-            for replica, devices_of in enumerate(segment.core_devices or ()):
-                for core, device in enumerate(devices_of if len(devices_of) > 1 else ()):
-                    self._replicas[segment.segment, device] = (worker_of(segment, replica), replica)
-                    self._cores[segment.segment, device] = core
-
-    def steps(self) -> Iterator[Slice]:
-        """Yield each replica's captured steps, with their phases."""
-        rows = table_on_one_clock(self._profile, "replica_steps").to_pylist()
-        for owner, group in grouped(rows, "worker", "replica").items():
-            track = self._tracks.of_replica(owner[0], owner[1], STEPS_TID, "captured steps")
-            slices = [self._slice(f"step {r['step']}", "step", r, r["wall_ms"]) for r in group]
-            yield from in_sequence(
-                replace(item, track=track, args=_chosen(row, _PHASES))
-                for item, row in zip(slices, group, strict=True)
-            )
-
-    def ops(self, spans: Sequence[Row]) -> list[Slice]:
-        """Return one slice per row of the spans table, in the same order."""
-        slices = [
-            self._slice(
-                row["name"] or row["op"] or "?",
-                row["category"] or "other",
-                row,
-                (row["duration_ns"] or 0) / 1e6,
-                _OP_ARGS,
-            )
-            for row in spans
-        ]
-        bundles = [self._ops_of(row) for row in spans]
-        return self._arranged(slices, bundles)
-
-    def _ops_of(self, row: Row) -> Bundle:
-        """Return the lanes of a span's op: each core has its own lanes."""
-        core = self._cores.get((row["segment"], row["device"]))
-        owner = (row["worker"], row["replica"])
-        if core is None:
-            return owner, OPS_TID, "ops"
-        return owner, OPS_TID + core * LANES_OF_A_CORE, f"core {core} ops"
-
-    def collectives(self, spans: Sequence[Row], ops: Sequence[Slice]) -> Iterator[list[Slice]]:
-        """Yield the slices of each collective's ranks, for collectives with several ranks."""
-        found: dict[tuple[object, ...], Slice] = {}
-        for row, item in zip(spans, ops, strict=True):
-            if row["category"] == "collective":
-                found[_rank(row)] = item
-        rows = table_on_one_clock(self._profile, "collectives").to_pylist()
-        for group in grouped(rows, "step", "op", "instance").values():
-            at = (found.get(_rank(row)) for row in group)
-            ranks = [item for item in at if item is not None]
-            if len(ranks) > 1:
-                yield ranks
-
-    def transfers(self) -> Iterator[tuple[str, Slice, Slice]]:
-        """Yield name, send and receive of every transfer whose duration is known."""
-        rows = table_on_one_clock(self._profile, "transfers").to_pylist()
-        rows = [row for row in rows if row["start_ns"] is not None]
-        names = [row["tensor"] or "transfer" for row in rows]
-        slices = [
-            self._slice(name, "transfer", row, row["duration_ms"] or 0, _TRANSFER_ARGS)
-            for name, row in zip(names, rows, strict=True)
-        ]
-        senders, receivers = (self._owners(rows, f"{end}_device") for end in ("send", "recv"))
-        sends = self._arranged(slices, [(owner, SENDS_TID, "sends") for owner in senders])
-        receives = self._arranged(
-            slices, [(owner, RECEIVES_TID, "receives") for owner in receivers]
+def tracks_of_rows(timeline: Timeline, tracks: Tracks) -> list[Track]:
+    """Return the track of each row of the timeline."""
+    short = short_names(track.device for track in timeline.tracks)
+    return [
+        tracks.of_replica(
+            Owner(track.worker, track.replica),
+            _lane_name(f"ops of {short[track.device]}", row - track.first_row),
+            _OPS,
+            row,
         )
-        yield from zip(names, sends, receives, strict=True)
-
-    def _slice(
-        self, name: str, category: str, row: Row, length_ms: float, args: Sequence[str] = ()
-    ) -> Slice:
-        start_ns = row["start_ns"] - self._origin_ns
-        end_ns = start_ns + round((length_ms or 0) * 1e6)
-        return Slice(UNPLACED, name, category, start_ns, end_ns, _chosen(row, args))
-
-    def _owners(self, rows: Sequence[Row], device: str) -> list[Owner]:
-        """Return the worker and replica of each row's device; no replica if it belongs to none."""
-        return [
-            self._replicas.get((row["segment"], row[device]), (row["worker"], None)) for row in rows
-        ]
-
-    def _arranged(self, slices: Sequence[Slice], bundles: Sequence[Bundle]) -> list[Slice]:
-        """Return the slices in the same order, each on a lane of its bundle."""
-        members: dict[Bundle, list[int]] = defaultdict(list)
-        for index, bundle in enumerate(bundles):
-            members[bundle].append(index)
-        placed = list(slices)
-        for bundle, indices in members.items():
-            lane = partial(self._lane, *bundle)
-            moved = side_by_side([slices[index] for index in indices], lane)
-            for index, item in zip(indices, moved, strict=True):
-                placed[index] = item
-        return placed
-
-    def _lane(self, owner: Owner, tid: int, name: str, lane: int) -> Track:
-        label = f"{name} {lane + 1}" if lane else name
-        return self._tracks.of_replica(*owner, tid + lane, label)
+        for track in timeline.tracks
+        for row in track.rows
+    ]
 
 
-def _chosen(row: Row, names: Sequence[str]) -> Row:
-    return {name: row[name] for name in names}
+def ops(timeline: Timeline, rows: Sequence[Track], later_ns: int) -> Iterator[Slice]:
+    """Yield the timeline's spans; its times are counted from `later_ns` after the run's start."""
+    for track in timeline.tracks:
+        about = {"device": track.device or None, "clock": track.clock or None}
+        for row in track.rows:
+            spans = np.arange(timeline.row_starts[row], timeline.row_starts[row + 1])
+            columns = (timeline.start, timeline.end, timeline.step, timeline.name, timeline.op)
+            values = [column[spans].tolist() for column in (*columns, timeline.category)]
+            threads = timeline.threads(spans).tolist()
+            for start, end, step, name, op, category, thread in zip(*values, threads, strict=True):
+                yield Slice(
+                    rows[row],
+                    timeline.names[name] or timeline.ops[op] or "?",
+                    timeline.categories[category] or "other",
+                    start + later_ns,
+                    end + later_ns,
+                    {
+                        "step": step if step >= 0 else None,
+                        "op": timeline.ops[op] or None,
+                        **about,
+                        "thread": thread if thread >= 0 else None,
+                    },
+                )
 
 
-def _rank(row: Row) -> tuple[object, ...]:
-    """Return the key of a rank of a collective, common to the tables `spans` and `collectives`."""
-    return tuple(row[name] for name in ("step", "worker", "replica", "name", "start_ns"))
+def collective_flows(timeline: Timeline, rows: Sequence[Track], later_ns: int) -> Iterator[Flow]:
+    """Yield arrows from the rank of a collective that starts last to the others, which wait."""
+    group, start = timeline.links["group"], timeline.links["start"]
+    order = np.lexsort((start, group))
+    # Of a collective derived from its sends, the sends are the arrows.
+    order = order[timeline.links["is_derived"][order] == 0]
+    for ranks in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+        places = [(int(timeline.links["row"][rank]), int(start[rank])) for rank in ranks]
+        spans = [(row, _span(timeline, row, at)) for row, at in places]
+        *others, (last_row, last) = [each for each in spans if each[1] is not None] or [(0, None)]
+        for row, span in others:
+            if timeline.end[span] > timeline.start[last]:
+                at_ns = int(timeline.start[last]) + later_ns
+                name = timeline.names[timeline.name[last]]
+                yield Flow(name, rows[last_row], at_ns, rows[row], at_ns)
+
+
+def transfers(
+    profile: Profile, tracks: Tracks, origin_ns: int
+) -> Iterator[tuple[Slice, Slice, Flow]]:
+    """Yield send, receive and the arrow between them of every transfer whose start is known."""
+    rows = table_on_one_clock(profile, "transfers").to_pylist()
+    rows = sorted(
+        (row for row in rows if row["start_ns"] is not None), key=lambda row: int(row["start_ns"])
+    )
+    times = [_interval(row, row["duration_ms"], origin_ns) for row in rows]
+    sends = _lanes(rows, times, tracks, "send_device", "sends", _SENDS)
+    receives = _lanes(rows, times, tracks, "recv_device", "receives", _RECEIVES)
+    for row, (start, end), source, target in zip(rows, times, sends, receives, strict=True):
+        name = row["tensor"] or "transfer"
+        args = {key: row[key] for key in _TRANSFER_ARGS}
+        send = Slice(source, name, "transfer", start, end, args)
+        receive = replace(send, track=target)
+        # The end of a slice is not part of it.
+        yield send, receive, Flow(name, source, start, target, max(start, end - 1))
+
+
+def _lanes(
+    rows: Sequence[Row],
+    times: Sequence[tuple[int, int]],
+    tracks: Tracks,
+    device: str,
+    title: str,
+    order: int,
+) -> list[Track]:
+    """Return the track of each transfer: as few lanes as avoid overlap, per owner of its device."""
+    transfers_of: dict[Owner, list[int]] = defaultdict(list)
+    for index, row in enumerate(rows):
+        owner = tracks.owner(row["segment"], row[device], row["worker"])
+        transfers_of[owner].append(index)
+    track_of: dict[int, Track] = {}
+    for owner, indices in transfers_of.items():
+        starts, ends = np.array([times[index] for index in indices], np.int64).T
+        for index, lane in zip(indices, assign_lanes(starts, ends).tolist(), strict=True):
+            track_of[index] = tracks.of_replica(owner, _lane_name(title, lane), order, lane)
+    return [track_of[index] for index in range(len(rows))]
+
+
+def _interval(row: Row, length_ms: float | None, origin_ns: int) -> tuple[int, int]:
+    start_ns = row["start_ns"] - origin_ns
+    return start_ns, start_ns + round((length_ms or 0) * 1e6)
+
+
+def _lane_name(title: str, lane: int) -> str:
+    return f"{title}, lane {lane + 1}" if lane else title
+
+
+def _span(timeline: Timeline, row: int, start_ns: int) -> int | None:
+    """Return the span of a row that starts at a time."""
+    first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
+    at = int(first + np.searchsorted(timeline.start[first:last], start_ns))
+    return at if at < last and timeline.start[at] == start_ns else None

@@ -1,20 +1,17 @@
-"""Slices: intervals on tracks, arranged without overlap.
+"""Slices, which are intervals on tracks, and flows, which are arrows between them.
 
 Viewers nest a slice inside another on the same track, and drop slices that overlap only partly.
+They bind each end of a flow to the slice that encloses its time on its track.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from strategy_profiles.exports.trace.tracks import TraceEvent, Track
-from strategy_profiles.timeline.lanes import assign_lanes
 
 Row = dict[str, Any]
 
@@ -50,33 +47,26 @@ def in_sequence(slices: Iterable[Slice]) -> list[Slice]:
     Steps can overlap slightly, because their starts are read on the wall clock and their lengths on
     the monotonic clock.
     """
-    ordered = sorted(slices, key=_start)
+    ordered = sorted(slices, key=lambda item: item.start_ns)
     for index, (item, after) in enumerate(pairwise(ordered)):
         if item.start_ns < after.start_ns < item.end_ns:
             ordered[index] = replace(item, end_ns=after.start_ns)
     return ordered
 
 
-def side_by_side(slices: Sequence[Slice], track: Callable[[int], Track]) -> list[Slice]:
-    """Distribute slices over as few lanes as avoid overlap; `track` returns a lane's track."""
-    order = sorted(range(len(slices)), key=lambda index: slices[index].start_ns)
-    starts = np.array([slices[index].start_ns for index in order], np.int64)
-    ends = np.array([slices[index].end_ns for index in order], np.int64)
-    lanes = assign_lanes(starts, ends).tolist()
-    tracks = {lane: track(lane) for lane in sorted(set(lanes))}
-    placed = list(slices)
-    for index, lane in zip(order, lanes, strict=True):
-        placed[index] = replace(slices[index], track=tracks[lane])
-    return placed
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """An arrow from a time on one track to a time on another."""
 
+    name: str
+    source: Track
+    leaves_ns: int
+    target: Track
+    arrives_ns: int
 
-def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Group rows by the values of `keys`, sorted; a missing value comes last."""
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(row[key] for key in keys)].append(row)
-    return dict(sorted(groups.items(), key=lambda item: [(v is None, v or 0) for v in item[0]]))
-
-
-def _start(item: Slice) -> int:
-    return item.start_ns
+    def events(self, number: int) -> tuple[TraceEvent, TraceEvent]:
+        """Return the events of both ends, which a number of their own binds together."""
+        common = {"name": self.name, "cat": "flow", "id": number}
+        leaves = {"pid": self.source.pid, "tid": self.source.tid, "ts": self.leaves_ns / 1e3}
+        arrives = {"pid": self.target.pid, "tid": self.target.tid, "ts": self.arrives_ns / 1e3}
+        return {"ph": "s", **common, **leaves}, {"ph": "f", "bp": "e", **common, **arrives}

@@ -2,80 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from strategy_profiles.reporting.device_names import short_names
+from strategy_profiles.run.topology import worker_of
+from strategy_profiles.tables.store import Profile
 
 TraceEvent = dict[str, Any]
-
 RUN_PID = 1
 """The process for data of the whole run: steps, segments, counters."""
 
-REPLICA_TIDS = 100_000
-"""The number of thread ids that are reserved for each replica of a worker."""
-MAX_REPLICAS = 10_000
+
+class Owner(NamedTuple):
+    """Whose events a track has; the replica is None for what a worker does for all of its own."""
+
+    worker: int
+    replica: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(NamedTuple):
     """The process and thread of an event."""
 
     pid: int
     tid: int
 
 
-@dataclass(slots=True)
 class Tracks:
-    """Assigns process and thread ids to workers, replicas and lanes, in display order."""
+    """Assigns process and thread ids to replicas and lanes, and remembers their names."""
 
-    by_worker: bool = False
-    """If true, a process is a worker, and each of its replicas is a group of threads."""
-    titles: Mapping[int, str] = field(default_factory=dict)
-    """Display names of the run's processes; `worker N` by default."""
-    _processes: dict[tuple[int, int | None], int] = field(default_factory=dict)
-    _process_names: dict[int, str] = field(default_factory=dict)
-    _threads: dict[Track, str] = field(default_factory=dict)
+    def __init__(self, profile: Profile) -> None:
+        self._titles = profile.process_titles
+        self._is_by_worker = len(profile.clocks.workers) > 1
+        self._pids: dict[Owner, int] = {}
+        self._process_names = {RUN_PID: "Run"}
+        self._threads: dict[tuple[int, ...], tuple[Track, str]] = {}
+        """By process and place in it."""
+        self._owners: dict[tuple[int, str], Owner] = {}
+        short = short_names(name for each in profile.segments for name in each.replica_devices)
+        for segment in profile.segments:
+            cores = segment.core_devices or ()
+            for replica, device in enumerate(segment.replica_devices):
+                owner = Owner(worker_of(segment, replica), replica)
+                self._pid(owner, short[device])
+                for name in (device, *(cores[replica] if replica < len(cores) else ())):
+                    self._owners[segment.segment, name] = owner
 
-    def of_run(self, tid: int, name: str) -> Track:
+    def owner(self, segment: int, device: str, worker: int) -> Owner:
+        """Return the replica that a device had in a segment, or else none of the worker's."""
+        return self._owners.get((segment, device), Owner(worker, None))
+
+    def of_run(self, name: str, order: int) -> Track:
         """Return a track of the whole run."""
-        self._process_names[RUN_PID] = "Run"
-        return self._named(Track(RUN_PID, tid), name)
+        return self._track(RUN_PID, name, (order,))
 
-    def add_replica(self, worker: int, replica: int | None, device: str | None) -> None:
-        """Reserve ids for a replica; None is for what a worker does for all its replicas."""
-        key = (worker, None if self.by_worker else replica)
-        pid = self._processes.setdefault(key, RUN_PID + 1 + len(self._processes))
-        name = self.titles.get(worker, f"worker {worker}")
-        if not self.by_worker:
-            name = f"{_title(replica)} · {device or name}"
-        self._process_names.setdefault(pid, name)
-
-    def of_replica(self, worker: int, replica: int | None, tid: int, name: str) -> Track:
-        """Return a track of a replica, adding the replica if necessary."""
-        self.add_replica(worker, replica, None)
-        if not self.by_worker:
-            return self._named(Track(self._processes[worker, replica], tid), name)
-        place = REPLICA_TIDS * (MAX_REPLICAS if replica is None else replica)
-        track = Track(self._processes[worker, None], place + tid)
-        return self._named(track, f"{_title(replica)}: {name}")
+    def of_replica(self, owner: Owner, name: str, *order: int) -> Track:
+        """Return a track of a replica; `order` says which of its tracks are above others."""
+        pid = self._pid(owner, None)
+        if not self._is_by_worker:
+            return self._track(pid, name, order)
+        is_shared = owner.replica is None
+        order = (int(is_shared), owner.replica or 0, *order)
+        return self._track(pid, f"{_title(owner.replica)}: {name}", order)
 
     def metadata(self) -> Iterator[TraceEvent]:
         """Yield the `M` events that name and sort every process and thread."""
         for pid, name in self._process_names.items():
-            yield _metadata("process_name", pid, 0, {"name": name})
-            yield _metadata("process_sort_index", pid, 0, {"sort_index": pid})
-        for track, name in self._threads.items():
-            yield _metadata("thread_name", track.pid, track.tid, {"name": name})
-            yield _metadata("thread_sort_index", track.pid, track.tid, {"sort_index": track.tid})
+            yield _metadata("process_name", Track(pid, 0), {"name": name})
+            yield _metadata("process_sort_index", Track(pid, 0), {"sort_index": pid})
+        for index, (_, (track, name)) in enumerate(sorted(self._threads.items())):
+            yield _metadata("thread_name", track, {"name": name})
+            yield _metadata("thread_sort_index", track, {"sort_index": index})
 
-    def _named(self, track: Track, name: str) -> Track:
-        self._threads.setdefault(track, name)
-        return track
+    def _pid(self, owner: Owner, device: str | None) -> int:
+        """Return the process of a replica, which is titled by its device on its first use."""
+        if self._is_by_worker:
+            owner = Owner(owner.worker, None)
+        pid = self._pids.setdefault(owner, RUN_PID + 1 + len(self._pids))
+        name = self._titles.get(owner.worker, f"worker {owner.worker}")
+        if not self._is_by_worker:
+            name = f"{_title(owner.replica)} · {device or name}"
+        self._process_names.setdefault(pid, name)
+        return pid
+
+    def _track(self, pid: int, name: str, order: tuple[int, ...]) -> Track:
+        new = Track(pid, len(self._threads))
+        return self._threads.setdefault((pid, *order), (new, name))[0]
 
 
 def _title(replica: int | None) -> str:
     return f"replica {replica}" if replica is not None else "shared by the replicas"
 
 
-def _metadata(name: str, pid: int, tid: int, args: dict[str, Any]) -> TraceEvent:
-    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "ts": 0, "args": args}
+def _metadata(name: str, track: Track, args: dict[str, Any]) -> TraceEvent:
+    return {"ph": "M", "name": name, "pid": track.pid, "tid": track.tid, "ts": 0, "args": args}

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -36,17 +36,17 @@ from starlette.routing import BaseRoute, Route
 from strategy_app.live.hub import run_folder
 from strategy_app.server import state
 from strategy_app.server.opened import open_run
-from strategy_app.server.route_errors import explained
+from strategy_app.server.route_errors import Handler, explained
 from strategy_app.server.timelines import ReplacedRunError, place_of
 from strategy_profiles.cache import KeptNewest
 from strategy_profiles.errors import SpecError
 from strategy_profiles.replay.edit_text import edits_of
 from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.replays import replays
-from strategy_profiles.timeline import Flow, Selection, cut_view, find_spans, flows_of, select
+from strategy_profiles.timeline import Selection, Timeline, cut_view, find_spans, flows_of, select
 from strategy_profiles.timeline.critical_path import PathPart, path_of_step
 from strategy_profiles.timeline.predicted import predicted_step
-from strategy_profiles.timeline.same_op import SameOp, same_op
+from strategy_profiles.timeline.same_op import same_op
 from strategy_profiles.timeline.slack import (
     SpanSlack,
     StepSlack,
@@ -109,28 +109,21 @@ def _select(
     return select(laid_out, from_ns, to_ns, tracks, by_type=by_type)
 
 
-@explained
-async def flows(request: Request) -> Response:
-    row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-    all_flows = await asyncio.to_thread(_flows, request.path_params["run"], row, start_ns)
-    return JSONResponse([asdict(flow) for flow in all_flows])
+def _about_span(list_of: Callable[[Timeline, int, int], Sequence[Any]]) -> Handler:
+    """Return a route that lists something of a span; the list of an unknown span is empty."""
 
+    def answer(run_id: str, row: int, start_ns: int) -> list[dict[str, Any]]:
+        laid_out = state.lab().timelines.get(run_id)
+        is_known = 0 <= row < laid_out.num_rows
+        return [asdict(each) for each in list_of(laid_out, row, start_ns)] if is_known else []
 
-def _flows(run_id: str, row: int, start_ns: int) -> list[Flow]:
-    laid_out = state.lab().timelines.get(run_id)
-    return flows_of(laid_out, row, start_ns) if 0 <= row < laid_out.num_rows else []
+    @explained
+    async def route(request: Request) -> Response:
+        row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
+        run_id = request.path_params["run"]
+        return JSONResponse(await asyncio.to_thread(answer, run_id, row, start_ns))
 
-
-@explained
-async def same(request: Request) -> Response:
-    row, start_ns = (int(_number(request, name)) for name in ("row", "start"))
-    copies = await asyncio.to_thread(_same, request.path_params["run"], row, start_ns)
-    return JSONResponse([asdict(copy) for copy in copies])
-
-
-def _same(run_id: str, row: int, start_ns: int) -> list[SameOp]:
-    laid_out = state.lab().timelines.get(run_id)
-    return same_op(laid_out, row, start_ns) if 0 <= row < laid_out.num_rows else []
+    return route
 
 
 @explained
@@ -211,8 +204,8 @@ ROUTES: list[BaseRoute] = [
     Route("/api/runs/{run}/spans", spans),
     Route("/api/runs/{run}/search", search),
     Route("/api/runs/{run}/selection", selection),
-    Route("/api/runs/{run}/flows", flows),
-    Route("/api/runs/{run}/same_op", same),
+    Route("/api/runs/{run}/flows", _about_span(flows_of)),
+    Route("/api/runs/{run}/same_op", _about_span(same_op)),
     Route("/api/runs/{run}/critical_path", critical_path),
     Route("/api/runs/{run}/slack", slack),
     Route("/api/runs/{run}/predicted", predicted),

@@ -82,12 +82,9 @@ def _of_sends(timeline: Timeline, row: int, start_ns: int) -> list[Flow]:
 
 def _end_of_wait(timeline: Timeline, row: int, start_ns: int) -> int | None:
     """Return when the span ends, if it is a wait."""
-    spans = np.arange(timeline.row_starts[row], timeline.row_starts[row + 1])
-    at = spans[0] + int(np.searchsorted(timeline.start[spans], start_ns)) if len(spans) else 0
-    if not len(spans) or at > spans[-1] or timeline.start[at] != start_ns:
-        return None
-    is_wait = timeline.categories[timeline.category[at]] == WAIT
-    return int(timeline.end[at]) if is_wait else None
+    span = timeline.span_at(row, start_ns)
+    is_wait = span is not None and timeline.categories[timeline.category[span]] == WAIT
+    return int(timeline.end[span]) if is_wait else None
 
 
 def _wait_before(timeline: Timeline, row: int, at_ns: int) -> int:

@@ -146,6 +146,12 @@ class Timeline:
             waited[is_known] = self.waits["waited"][at[is_known]]
         return waited
 
+    def span_at(self, row: int, start_ns: int) -> int | None:
+        """Return the number of the span that starts there on a row; None if none does."""
+        first, end = self.row_starts[row], self.row_starts[row + 1]
+        at = int(first + np.searchsorted(self.start[first:end], start_ns))
+        return at if at < end and self.start[at] == start_ns else None
+
     def waits_of(self, spans: Ints | slice) -> tuple[Ints, Ints]:
         """Return the places among `spans` of those whose wait is known, and the ns of each.
 

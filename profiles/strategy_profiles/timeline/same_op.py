@@ -35,7 +35,7 @@ def same_op(timeline: Timeline, row: int, start_ns: int) -> list[SameOp]:
     the order of their numbers, and ops with the same position in that order are copies of each
     other.
     """
-    span = span_at(timeline, row, start_ns)
+    span = timeline.span_at(row, start_ns)
     if span is None:
         return []
     likely = np.flatnonzero(
@@ -60,13 +60,6 @@ def same_op(timeline: Timeline, row: int, start_ns: int) -> list[SameOp]:
         )
         for i, waited in zip(copies.tolist(), timeline.waited(copies).tolist(), strict=True)
     ]
-
-
-def span_at(timeline: Timeline, row: int, start_ns: int) -> int | None:
-    """Return the number of the span that starts there on a row; None if none does."""
-    first, end = timeline.row_starts[row], timeline.row_starts[row + 1]
-    at = int(first + np.searchsorted(timeline.start[first:end], start_ns))
-    return at if at < end and timeline.start[at] == start_ns else None
 
 
 def _plain(name: str) -> str:

@@ -23,7 +23,6 @@ from strategy_profiles.tables.columns import Floats
 from strategy_profiles.tables.store import Profile
 from strategy_profiles.timeline.critical_path import recording_of_step
 from strategy_profiles.timeline.layout import Timeline, since_origin
-from strategy_profiles.timeline.same_op import span_at
 
 _LEAST_NS = 500
 """A shorter slack counts as none: recorded times are read one after the other."""
@@ -165,7 +164,7 @@ def _ms(length_ns: float) -> str:
 
 
 def _span(timeline: Timeline, row: int, start_ns: int) -> int:
-    span = span_at(timeline, row, start_ns) if 0 <= row < timeline.num_rows else None
+    span = timeline.span_at(row, start_ns) if 0 <= row < timeline.num_rows else None
     if span is None:
         raise LabError("No op starts there: the run may have been recorded again")
     return span

@@ -93,7 +93,7 @@ def collective_flows(timeline: Timeline, rows: Sequence[Track], later_ns: int) -
     order = order[timeline.links["is_derived"][order] == 0]
     for ranks in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         places = [(int(timeline.links["row"][rank]), int(start[rank])) for rank in ranks]
-        spans = [(row, _span(timeline, row, at)) for row, at in places]
+        spans = [(row, timeline.span_at(row, at)) for row, at in places]
         *others, (last_row, last) = [each for each in spans if each[1] is not None] or [(0, None)]
         for row, span in others:
             if timeline.end[span] > timeline.start[last]:
@@ -150,10 +150,3 @@ def _interval(row: Row, length_ms: float | None, origin_ns: int) -> tuple[int, i
 
 def _lane_name(title: str, lane: int) -> str:
     return f"{title}, lane {lane + 1}" if lane else title
-
-
-def _span(timeline: Timeline, row: int, start_ns: int) -> int | None:
-    """Return the span of a row that starts at a time."""
-    first, last = timeline.row_starts[row], timeline.row_starts[row + 1]
-    at = int(first + np.searchsorted(timeline.start[first:last], start_ns))
-    return at if at < last and timeline.start[at] == start_ns else None

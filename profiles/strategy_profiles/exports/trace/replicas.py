@@ -51,7 +51,7 @@ def tracks_of_rows(timeline: Timeline, tracks: Tracks) -> list[Track]:
     return [
         tracks.of_replica(
             Owner(track.worker, track.replica),
-            _lane_name(f"ops of {short[track.device]}", row - track.first_row),
+            _lane_name(f"ops of {short[track.device] or 'no device'}", row - track.first_row),
             _OPS,
             row,
         )
@@ -80,22 +80,26 @@ def ops(timeline: Timeline, rows: Sequence[Track], later_ns: int) -> Iterator[Sl
                         "step": step if step >= 0 else None,
                         "op": timeline.ops[op] or None,
                         **about,
-                        "thread": thread if thread >= 0 else None,
+                        "thread": thread if thread != -1 else None,
                     },
                 )
 
 
 def collective_flows(timeline: Timeline, rows: Sequence[Track], later_ns: int) -> Iterator[Flow]:
-    """Yield arrows from the rank of a collective that starts last to the others, which wait."""
+    """Yield arrows from the rank of a collective that starts last to the others, which wait.
+
+    Of ranks that start together, the first is taken for the last one.
+    """
     group, start = timeline.links["group"], timeline.links["start"]
-    order = np.lexsort((start, group))
+    order = np.lexsort((-np.arange(len(start)), start, group))
     # Of a collective derived from its sends, the sends are the arrows.
     order = order[timeline.links["is_derived"][order] == 0]
     for ranks in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
-        places = [(int(timeline.links["row"][rank]), int(start[rank])) for rank in ranks]
-        spans = [(row, timeline.span_at(row, at)) for row, at in places]
-        *others, (last_row, last) = [each for each in spans if each[1] is not None] or [(0, None)]
-        for row, span in others:
+        starts = zip(timeline.links["row"][ranks].tolist(), start[ranks].tolist(), strict=True)
+        spans = [(row, timeline.span_at(row, at_ns)) for row, at_ns in starts]
+        known = [(row, span) for row, span in spans if span is not None]
+        for row, span in known[:-1]:
+            last_row, last = known[-1]
             if timeline.end[span] > timeline.start[last]:
                 at_ns = int(timeline.start[last]) + later_ns
                 name = timeline.names[timeline.name[last]]

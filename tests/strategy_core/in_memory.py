@@ -43,7 +43,7 @@ class InMemoryRecorder:
     def step(self, examples: int | None = None) -> Iterator[InMemoryRecorder]:  # noqa: ARG002
         yield self
 
-    def ask(self, batches: Iterator[Any]) -> Any:
+    def next_batch(self, batches: Iterator[Any]) -> Any:
         return next(batches)
 
     def result(self, *, loss: float, marks: Any = None, examples: int) -> None:

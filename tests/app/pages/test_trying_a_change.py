@@ -50,10 +50,10 @@ def test_a_change_is_tried_to_the_end_and_linked_to_compare(late: Path) -> None:
     assert begun.wait(MAX_WAIT_S)
     assert begun.error is None
     shown = rerun(page)
-    assert begun.found is not None
-    assert as_markdown(begun.found.sentence) in text_of(shown)
+    assert begun.agreement is not None
+    assert as_markdown(begun.agreement.sentence) in text_of(shown)
     assert "No prediction" in text_of(shown)
-    assert f">{units.milliseconds(begun.found.measured.with_ms)}</td>".replace(
+    assert f">{units.milliseconds(begun.agreement.measured.with_ms)}</td>".replace(
         "\u00a0", " "
     ) in _side_by_side(shown)
     assert shown.button(key=BUTTON).label == "Try it again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ _MOST_NAMED = 5
 def read_csv(path: Path) -> Examples:
     """Read a .csv file whose first line names the columns; raises SpecError."""
     check_fits(path, path.stat().st_size * BYTES_PER_CSV_BYTE)
+    first = _pandas().read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
+    _check_names([name for name in first if isinstance(name, str)], path)
     return _examples(_pandas().read_csv(path), path)
 
 
@@ -33,6 +36,7 @@ def read_parquet(path: Path) -> Examples:
     # `total_byte_size` is far too small for a column of equal values.
     plain = metadata.num_rows * metadata.num_columns * 8
     check_fits(path, max(plain, sum(group.total_byte_size for group in groups)))
+    _check_names(metadata.schema.names, path)
     return _examples(_pandas().read_parquet(path), path)
 
 
@@ -58,6 +62,25 @@ def _is_a_row(names: list[str]) -> bool:
     return all(is_number) and any("." in name for name in names)
 
 
+def _check_names(names: list[str], path: Path) -> None:
+    """Check the column names before pandas reads the table: it would change equal ones, in time
+    that grows with the square of their number."""
+    if names and _is_a_row(names):
+        raise SpecError(
+            f"The first line of {path} holds values instead of column names, such as "
+            f"{', '.join(names[:3])}",
+            advice=f"Put a line of {len(names)} names before it, the last one 'label'",
+            field="data",
+        )
+    equal = sorted(name for name, count in Counter(names).items() if count > 1)
+    if equal:
+        raise SpecError(
+            f"Several columns of {path} have the name {_few(equal)}",
+            advice="Give each column a name of its own in the first line",
+            field="data",
+        )
+
+
 def _few(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(names[:_MOST_NAMED]) + more
@@ -73,19 +96,11 @@ def _examples(table: pd.DataFrame, path: Path) -> Examples:
         )
     if table.empty:
         raise SpecError(f"{path} holds no examples", field="data")
-    if _is_a_row([str(name) for name in table.columns]):
-        raise SpecError(
-            f"The first line of {path} holds values instead of column names, such as "
-            f"{', '.join(map(str, table.columns[:3]))}",
-            advice=f"Put a line of {len(table.columns)} names before it, the last one 'label'",
-            field="data",
-        )
     names = {str(name).lower(): name for name in table.columns}
     label = next((names[name] for name in _LABELS if name in names), table.columns[-1])
     features = table.drop(columns=[label])
-    words = [
-        str(name) for name in features if not _pandas().api.types.is_numeric_dtype(features[name])
-    ]
+    is_numeric = _pandas().api.types.is_numeric_dtype
+    words = [str(name) for name, kind in features.dtypes.items() if not is_numeric(kind)]
     if words:
         raise SpecError(
             f"Columns of {path} that are not numbers: {_few(words)}",

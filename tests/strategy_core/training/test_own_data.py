@@ -220,6 +220,7 @@ def test_files_without_usable_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "nothing.csv").write_text("")
     (tmp_path / "names.csv").write_text("a,b,label\n")
     (tmp_path / "nameless.csv").write_text("0.5,1,0\n0.25,2,1\n")
+    (tmp_path / "equal.csv").write_text("a," * 100_000 + "label\n" + "1," * 100_000 + "0\n")
     (tmp_path / "other.csv").write_text("a;b;label\n1;2;0\n")
     for name, rule in {
         "absent.csv": "does not exist",
@@ -230,6 +231,7 @@ def test_files_without_usable_data_are_refused(tmp_path: Path) -> None:
         "nothing.csv": "nothing.csv is empty",
         "names.csv": "names.csv holds no examples",
         "nameless.csv": r"instead of column names, such as 0.5, 1, 0\. Put a line of 3 names",
+        "equal.csv": "Several columns of .*equal.csv have the name a",  # in half a second
         "other.csv": "has 1 column; .* Separate the columns",
     }.items():
         with pytest.raises(SpecError, match=rule):

@@ -6,15 +6,16 @@
 Runs programs of `benchmarks/field_programs` under a judge, and within it under `strategy-lab
 trace`, so that both look at the same steps.
 
-cProfile times each call. Compared are the functions of the program, with all that they call, as
-shares of the time that the program's file takes. cProfile gives each call the same costs, however
-short it is, and the samples see the program with these costs.
+py-spy samples the main thread from another process. Each sample belongs to the innermost line of
+the program on its stack, as in the lab's account. The loop is what lies between the first and the
+last sample at a line that the account says takes part in it.
 
-py-spy samples the main thread from
-another process. Each sample belongs to the innermost line of the program on its stack, as in the
-lab's account. The loop is what lies between the first and the last sample at a line that the
-account says takes part in it. Printed are the lines of which either says 2 % or more, with both
-shares; the goal is a difference of at most 5 points.
+cProfile times each call. Each function of the program is compared, with all that it calls, as a
+share of the time that the program's file takes. cProfile slows each call by about the same time;
+the samples are of the program that is slowed so.
+
+Printed are the lines or functions of which either says 2 % or more, with both shares; the goal is a
+difference of at most 5 points.
 
 The lines of one loop that is all Python look alike from inside: such a thread lets the
 interpreter's lock go where the loop jumps back, so that line has the time of the loop.
@@ -49,7 +50,7 @@ HZ = 20
 POINTS = 0.05
 
 Shares = dict[int, float]
-"""By line of the program; of a function, the line after its `def`."""
+"""By line of the program; of a function, its first line."""
 
 
 def main() -> None:

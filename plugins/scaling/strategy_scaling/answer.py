@@ -54,7 +54,7 @@ def _doubled(predicted: ScalingPrediction) -> tuple[str, ...]:
     return (
         f"On {counts}, the program would train ",
         Bold(f"{units.number(gain)} times as many examples per second"),
-        f": a step would take {step} for {units.milliseconds(first.step_ms)}.",
+        f": a step would take {step} instead of {units.milliseconds(first.step_ms)}.",
     )
 
 

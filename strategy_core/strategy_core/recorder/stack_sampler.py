@@ -12,8 +12,8 @@ be in one call for minutes, so nothing is left to the program's own thread.
   would make programs whose threads compete for the lock switch more often.
 - After a call that kept the lock the sample is taken at once, by whichever thread of the lab's gets
   the lock first (`kept_lock`): during the last millisecond the program would go on to the next
-  lines, which got half of the time of `gc.collect()` in a step of 240 ms. With the lab's other
-  thread first in turn, these got a quarter.
+  lines, which got half of the time of `gc.collect()` in a step of 240 ms. They got a quarter when
+  only the sampler's own thread took samples, because the thread that writes steps was often first.
 - A sample takes 60 to 170 microseconds of processor time, most of it for two wake-ups
   (`benchmarks.stack_sampler`); most stacks have been seen before and are looked up.
 """

@@ -13,6 +13,7 @@ independent of the variance", 1945).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 from strategy_profiles.analysis.compare.student_t import student_t
 
@@ -52,10 +53,10 @@ def runs_needed(
 
 def runs_assumed(pair_spread: float) -> int:
     """Runs a side if the spread were known to be this: freedom is that of the runs themselves."""
-    number = PILOT_RUNS
-    while runs_needed(pair_spread, number - 1) > number:
-        number += 1
-    return number
+    numbers = range(PILOT_RUNS, _MOST)
+    # more degrees of freedom never need more runs, so one number divides those that are too few
+    enough = bisect_left(numbers, True, key=lambda n: runs_needed(pair_spread, n - 1) <= n)
+    return numbers.start + enough
 
 
 def difference_found(pair_spread: float, num_runs: int, *, power: float = POWER) -> float:

@@ -208,13 +208,13 @@ def lose_a_helper(victim: str, run: Path, chance: random.Random) -> Round:
         wait_for_the_moment(run, chance)
         module = "orphan_cleanup" if victim == "orphan cleanup" else "capture.helper"
         wait_until(lambda: bool(running(module, mark)) or process.poll() is not None)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert process.poll() is None
         after_s = time.monotonic() - began
         for pid in running(module, mark):
             os.kill(pid, signal.SIGSTOP if victim.startswith("stopped") else signal.SIGKILL)
         at = num_steps_of(run)
         wait_until(lambda: num_steps_of(run) > at + STEPS_ON or process.poll() is not None)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert process.poll() is None
         if victim == "orphan cleanup":
             return replace(killed("launcher", process.pid, run, mark, began), victim=victim)
         before = time.monotonic()
@@ -251,7 +251,7 @@ def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
         wait_until(lambda: bool(own_processes()) or process.poll() is not None)
         began = time.monotonic()
         wait_for_the_moment(run, chance)
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert process.poll() is None
         num_seen = num_steps_of(run)
         if victim == "converter of a trace":
             wait_until(lambda: bool(running("capture.helper", mark)))
@@ -300,7 +300,7 @@ def command_of(victim: str, run: Path) -> list[str]:
 def wait_for_launch(process: subprocess.Popen[str], run: Path) -> tuple[dict[str, int], float]:
     """The pids of a run's processes, and when they were there."""
     wait_until(lambda: bool(launched(run)) or process.poll() is not None)
-    assert process.poll() is None, process.stderr.read() if process.stderr else ""
+    assert process.poll() is None
     return launched(run), time.monotonic()
 
 
@@ -426,7 +426,7 @@ def served_lab(runs: Path, browser: Browser) -> Iterator[ServedLab]:
         with started(command) as (process, mark):
             address = f"http://127.0.0.1:{port}"
             wait_until(lambda: answers(f"{address}/healthz") or process.poll() is not None)
-            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            assert process.poll() is None
             yield ServedLab(process, mark, runs, address, context)
     finally:
         context.close()
@@ -492,11 +492,19 @@ def started(
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory() as folder:
         environment = lab_access.environment(**{MARK: mark, "TMPDIR": folder})
-        with subprocess.Popen(
-            command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
-        ) as process:
+        # TensorFlow logs five lines per capture: a pipe that is not read would stop the program
+        with (
+            tempfile.TemporaryFile("w+") as log,
+            subprocess.Popen(
+                command, env=environment, stderr=log, stdout=subprocess.DEVNULL, text=True
+            ) as process,
+        ):
             try:
                 yield process, mark
+            except AssertionError as failure:
+                log.seek(0)
+                failure.add_note(log.read())
+                raise
             finally:
                 process.kill()
                 for pid in living(mark):

@@ -92,17 +92,23 @@ def _without_misplaced(
     It may be a copy of another file of the run, whose events would count twice.
     """
     notes, kept = [], []
+    file_of: dict[WorkerStarted, str] = {}
     for source in sources:
-        if writer := _other_writer(source):
+        started = source.of_kind(WorkerStarted)
+        copied = next((file_of[event] for event in started if event in file_of), None)
+        if copied is not None:
+            notes.append(f"{source.file} is a copy of {copied} and is ignored")
+        elif writer := _other_writer(source, started):
             notes.append(f"{source.file} holds the events of {writer} and is ignored")
         else:
             kept.append(source)
+            file_of.update(dict.fromkeys(started, source.file))
     return tuple(kept), notes
 
 
-def _other_writer(source: EventSource) -> str | None:
+def _other_writer(source: EventSource, began: Iterable[WorkerStarted]) -> str | None:
     """Return who wrote a file that its place says another process wrote; None if it fits."""
-    started = {event.worker for event in source.of_kind(WorkerStarted)}
+    started = {event.worker for event in began}
     if source.worker is None:
         return "a worker" if started else None
     if source.of_kind(Launched):

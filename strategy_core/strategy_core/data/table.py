@@ -67,16 +67,16 @@ def _check_names(names: list[str], path: Path) -> None:
     that grows with the square of their number."""
     if names and _is_a_row(names):
         raise SpecError(
-            f"The first line of {path} holds values instead of column names, such as "
-            f"{', '.join(names[:3])}",
-            advice=f"Put a line of {len(names)} names before it, the last one 'label'",
+            f"{path} has values instead of column names, such as {', '.join(names[:3])}",
+            advice=f"Name the {len(names)} columns, in a .csv file by a line before the first, the "
+            "last one 'label'",
             field="data",
         )
     equal = sorted(name for name, count in Counter(names).items() if count > 1)
     if equal:
         raise SpecError(
             f"Several columns of {path} have the name {_few(equal)}",
-            advice="Give each column a name of its own in the first line",
+            advice="Give each column a name of its own",
             field="data",
         )
 

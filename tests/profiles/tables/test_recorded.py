@@ -219,6 +219,16 @@ def test_events_in_the_place_of_other_events_do_not_count_twice(tmp_path: Path) 
     assert "worker-0-0/events.jsonl holds the events of a launcher" in noted(run)
 
 
+def test_a_copy_of_a_workers_folder_does_not_count_twice(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", steps=40, windows=1)
+    before = strategy_profiles.load(run).summary()["segments"]
+    shutil.copytree(worker_folder(run, 0).path, worker_folder(run, 0, 1).path)
+    profile = strategy_profiles.load(run)
+    assert profile.summary()["segments"] == before
+    note = "worker-0-1/events.jsonl is a copy of worker-0-0/events.jsonl and is ignored"
+    assert note in profile.notes
+
+
 def test_the_file_of_one_worker_in_the_place_of_another_is_noted(tmp_path: Path) -> None:
     run = write_served_run(tmp_path / "run")
     other = write_served_run(tmp_path / "other")

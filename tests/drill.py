@@ -273,6 +273,8 @@ def lose_a_program(victim: str, run: Path, chance: random.Random) -> Round:
             process.poll()
             time.sleep(0.05)
         gone_s = time.monotonic() - before
+    if not run.is_dir():
+        return Round(victim, after_s, 0, gone_s, "ended before its run folder was made")
     profile = strategy_profiles.load(run)
     status, num_steps = profile.status, num_steps_of(run)
     assert json.loads(json.dumps(profile.summary()))["status"] == status.state

@@ -90,6 +90,9 @@ class Decided(Detector):
     def made_again(self, unit: Unit, step: Any) -> None:
         self.again.append((unit.name, step.step))
 
+    def fetched_each(self, place: str) -> None:
+        self.note(f"each is fetched at {place}")
+
     def batch_not_divided(self, unit: Unit, examples: int) -> None:
         self.note(f"{unit.name}: {examples} each")
 
@@ -137,6 +140,25 @@ class Decided(Detector):
         else:
             self.all_calls.append(call)
             self.returned(call)
+        self._fetched = []
+
+    def schedules(self, unit: Unit) -> Any:
+        """A step for a worker of a `ClusterCoordinator`. Returns its result."""
+        call = Call()
+        call.unit, call.caller, call.start_ns, call.begin_ns = unit, OfThread(), 0, 0
+        unit.num_calls += 1
+        if unit.num_calls == 1:
+            self.prepare(unit, self._fetched)
+        result = object()
+        self.scheduled(call, self._fetched, result)
+        return result
+
+    def computes(self, call: Call, *, is_update: bool) -> None:
+        """A part of an eager step, as `Session.eager_part_done` reports it."""
+        if self.step is None:
+            self.enter(call, self._fetched)
+        self.all_calls.append(call)
+        self.eager_part_done(call, is_update=is_update)
         self._fetched = []
 
     def assigns(self) -> None:
@@ -317,3 +339,65 @@ def test_a_batch_that_two_replicas_get_as_a_whole_is_not_divided() -> None:
     assert traced((1, 2), (1, 2)) == 64
     assert traced((1, 2), (3, 4)) is None
     assert traced((1, 2), (1, 4)) is None, "one tensor is of each replica"
+
+
+def test_steps_that_a_coordinator_is_given_end_together_with_join() -> None:
+    program, train = Decided(), _function()
+    for _ in range(2):
+        for _ in range(3):
+            program.schedules(train)
+        program.joined(has_failed=False)
+    assert program.ends() == [(3, None), (3, None)]
+    assert "several at a time" in program.notes[0]
+
+
+def test_a_coordinator_that_fetches_each_step_has_one_worker_at_work() -> None:
+    program, train = Decided(), _function()
+    for _ in range(4):
+        program.result_fetched(program.schedules(train), lambda: "train.py:9")
+    assert program.ends() == [(1, None)] * 4
+    assert program.notes == ["each is fetched at train.py:9"]
+
+
+def test_a_result_of_an_earlier_round_ends_no_step() -> None:
+    program, train = Decided(), _function()
+    first = program.schedules(train)
+    program.joined(has_failed=False)
+    results = [program.schedules(train) for _ in range(2)]
+    for result in (first, *results):
+        program.result_fetched(result, lambda: "train.py:9")
+    assert program.ends() == [(1, None), (2, None)]
+
+
+def test_scheduled_steps_of_which_one_raises_are_left_out() -> None:
+    program, train = Decided(), _function()
+    program.schedules(train)
+    program.joined(has_failed=True)
+    program.schedules(train)
+    program.joined(has_failed=False)
+    assert program.ends() == [(1, None)]
+
+
+def test_batches_that_vary_by_design_are_steps_with_their_own_examples() -> None:
+    program, train = Decided(), _function()
+    for examples in (32, 8, 24):
+        program.takes(examples)
+        program.calls(train)
+    assert program.ends() == [(1, 32), (1, 8), (1, 24)]
+    assert len(program.segments) == 1
+
+
+def test_an_eager_step_lasts_from_its_batch_to_the_update() -> None:
+    program, tape = Decided(), _function("train.py:5", updates=False)
+    tape.is_eager = True
+    for _ in range(3):
+        program.takes(16)
+        call = Call()
+        call.unit, call.caller, call.start_ns, call.begin_ns = tape, OfThread(), 0, 0
+        tape.num_calls += 1
+        if tape.num_calls == 1:
+            program.prepare(tape, [])
+        program.computes(call, is_update=False)
+        program.computes(call, is_update=True)
+    assert program.ends() == [(1, 16)] * 3
+    assert "which runs eagerly" in program.notes[0]

@@ -86,14 +86,6 @@ class OfThread:
     call: Call | None = None
     eager: Call | None = None
     """The eager step that began last, until the next batch is taken."""
-    scheduled: Call | None = None
-    """The first of the calls that a `ClusterCoordinator` has been given since its last `join`."""
-    num_scheduled = 0
-    """How many of them are steps."""
-    awaited: frozenset[Any] = frozenset()
-    """Weak references to the results of these which were not fetched."""
-    num_fetched_each = 0
-    """Steps that were fetched before another one was scheduled."""
     is_fetching = False
     epoch_iterator: Any = None
     """Weak reference to Keras's iterator over an epoch that was made last."""

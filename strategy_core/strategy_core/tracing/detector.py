@@ -27,6 +27,8 @@ MOST_CALLS = 64
 """After so many calls without an update of the variables, each call is a step."""
 FEWEST_MADE = 3
 """Functions of one place, each called once, from which on a new one is the same one again."""
+FEWEST_FETCHED = 3
+"""Steps, each fetched before the next one, from which on that is how the program does it."""
 _NOT_RAISED = (None, None, None)
 """What `__exit__` gets of a block that ended without an exception."""
 _HOW_TO_COUNT = (
@@ -117,6 +119,14 @@ class Detector(ABC):
         """The function whose call ends a step of this segment, once that is known."""
         self._ended_ns = 0
         self._num_steps = 1
+        self.num_scheduled = 0
+        """Steps that a `ClusterCoordinator` was given since the program has waited for all."""
+        self._scheduled: Call
+        """The first of them."""
+        self._awaited: set[Any] = set()
+        """Weak references to those of their results that were not fetched."""
+        self._num_fetched_each = 0
+        """Steps that were fetched before another one was scheduled."""
 
     # -- decisions
 
@@ -145,6 +155,10 @@ class Detector(ABC):
     @abstractmethod
     def batch_not_divided(self, unit: Unit, examples: int) -> None:
         """Each replica of this process trains on all of a batch."""
+
+    @abstractmethod
+    def fetched_each(self, place: str) -> None:
+        """The program waits, at this line, for each step of a coordinator before the next one."""
 
     @abstractmethod
     def divide(self, step: Any, calls: Sequence[Call]) -> None:
@@ -372,9 +386,37 @@ class Detector(ABC):
             self._called.append(unit)
         self._ended_ns = time.monotonic_ns()
 
-    def scheduled_done(self, call: Call, num_steps: int) -> None:
-        """The steps that the program gave to a `ClusterCoordinator` are done."""
-        self._part_done(call.unit)
+    def scheduled(self, call: Call, fetched: Sequence[Fetched], result: Any) -> None:
+        """A `ClusterCoordinator` was given a step, for a weak reference to its result.
+
+        The open step begins with the first one. It ends with `join`, or once each was fetched.
+        """
+        if not self.num_scheduled:
+            self._scheduled = call
+            self.enter(call, fetched)
+        self.num_scheduled += 1
+        self._awaited.add(result)
+
+    def result_fetched(self, result: Any, place: Callable[[], str]) -> None:
+        """The result of a scheduled step has arrived, at a line of the program."""
+        if result not in self._awaited:
+            return
+        self._awaited.discard(result)
+        if self._awaited:
+            return
+        self._num_fetched_each = self._num_fetched_each + 1 if self.num_scheduled == 1 else 0
+        self.joined(has_failed=False)
+        if self._num_fetched_each == FEWEST_FETCHED:
+            self.fetched_each(place())
+
+    def joined(self, *, has_failed: bool) -> None:
+        """Every scheduled step is done, or one of them raised."""
+        num_steps, self.num_scheduled = self.num_scheduled, 0
+        self._awaited = set()
+        if has_failed:
+            self.drop()
+            return
+        self._part_done(self._scheduled.unit)
         self._num_steps = num_steps
         if num_steps > 1:
             self.note(

@@ -162,9 +162,9 @@ def _unknown(session: Session) -> list[str]:
         f"{name} is not recorded: it ran {_times(len(took_ns))}, {sum(took_ns) / 1e9:.3g} s in all."
         for name, took_ns in session.evaluations.items()
     ]
-    if session.this_thread.num_scheduled:
+    if session.num_scheduled:
         unknown.append(
-            f"The last {session.this_thread.num_scheduled} steps that were given to a "
+            f"The last {session.num_scheduled} steps that were given to a "
             "`ClusterCoordinator` are not recorded: when they ended is not known. Call `join` "
             "after them."
         )

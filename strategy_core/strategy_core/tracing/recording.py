@@ -195,8 +195,7 @@ class Recording(Detector):
             **{IN_TURNS: unit.run_at, NO_OPS_IN: self._segment},
         )
 
-    def note_fetched_each(self, place: str) -> None:
-        """Note that a coordinator fetches each step's result before it schedules the next one."""
+    def fetched_each(self, place: str) -> None:
         self.note(
             f"The program fetches the result of each step ({place}) before it schedules the next "
             "one: one worker works at a time. To have all of them work, schedule many steps, and "

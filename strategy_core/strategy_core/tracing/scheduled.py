@@ -43,7 +43,7 @@ class _Hooks:
         return functools.partial(_schedule, self._session, method)
 
     def join(self, _coordinator: Any, method: Method) -> Method:
-        if self._session.is_off or self._session.this_thread.scheduled is None:
+        if self._session.is_off or not self._session.num_scheduled:
             return method
         return functools.partial(_join, self._session, method)
 
@@ -73,7 +73,7 @@ def _watch_results(session: Session, kind: type) -> None:
 
 
 def _fetching(session: Session, value: Any, method: Method) -> Method:
-    if session.is_off or not session.this_thread.awaited:
+    if session.is_off or not session.num_scheduled:
         return method
     return functools.partial(_fetch, session, value, method)
 

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from strategy_profiles.run.layout import WorkerFolder
 
 
-FEWEST_FETCHED = 3
-"""Steps, each fetched before the next one, from which on that is how the program does it."""
-
-
 class Session:
     """One traced process."""
 
@@ -286,8 +282,7 @@ class Session:
 
     @guarded
     def end_schedule(self, call: Call, value: Any) -> None:
-        """After `schedule`: the step begins with the first one, and goes on until `join`, or until
-        each result was fetched."""
+        """After `schedule`, which returned a value, or raised."""
         self.this_thread.call = None
         self.open_calls.remove(call)
         recording = self._recording
@@ -296,38 +291,28 @@ class Session:
         if not call.unit.trains or recording is None or not self._is_owner():
             self.num_elsewhere += call.unit.trains
             return
-        if self.this_thread.scheduled is None:
-            self.this_thread.scheduled = call
-            recording.enter(call, list(self._fetched.values()))
-        self.this_thread.num_scheduled += 1
-        self.this_thread.awaited |= {weakref.ref(value)}
+        recording.scheduled(call, list(self._fetched.values()), weakref.ref(value))
         self._fetched.clear()
+
+    @property
+    def num_scheduled(self) -> int:
+        """Steps that this thread has given to a coordinator and not waited for, if it is the one
+        that is recorded."""
+        recording = self._recording
+        return recording.num_scheduled if recording is not None and self._is_owner() else 0
 
     @guarded
     def result_fetched(self, value: Any, place: Callable[[], str]) -> None:
         """After the result of a scheduled step has arrived, at a line of the program."""
-        caller = self.this_thread
-        before, caller.awaited = caller.awaited, caller.awaited - {weakref.ref(value)}
-        if len(before) != 1 or caller.awaited:
-            return
-        is_alone, recording = caller.num_scheduled == 1, self._recording
-        self.end_scheduled(has_failed=False)
-        caller.num_fetched_each = caller.num_fetched_each + 1 if is_alone else 0
-        if caller.num_fetched_each == FEWEST_FETCHED and recording is not None:
-            recording.note_fetched_each(place())
+        if self.num_scheduled and self._recording is not None:
+            self._recording.result_fetched(weakref.ref(value), place)
+            self.end_if_due()
 
     @guarded
     def end_scheduled(self, *, has_failed: bool) -> None:
         """After `join`: every step that was scheduled is done, or one of them raised."""
-        call, self.this_thread.scheduled = self.this_thread.scheduled, None
-        num_steps, self.this_thread.num_scheduled = self.this_thread.num_scheduled, 0
-        self.this_thread.awaited = frozenset()
-        if call is None or self._recording is None:
-            return
-        if has_failed:
-            self._recording.drop()
-        else:
-            self._recording.scheduled_done(call, num_steps)
+        if self.num_scheduled and self._recording is not None:
+            self._recording.joined(has_failed=has_failed)
             self.end_if_due()
 
     @guarded
@@ -362,7 +347,7 @@ class Session:
     @property
     def may_step_eagerly(self) -> bool:
         """Whether a gradient that is computed now is not a part of another call."""
-        is_in_other = self.is_in_call or self.open_calls or self.this_thread.scheduled is not None
+        is_in_other = self.is_in_call or self.open_calls or self.num_scheduled
         return not self.is_off and not is_in_other
 
     def begin_eager(self, unit: Unit) -> Call | None:

@@ -114,8 +114,7 @@ def _open_worker(folder: WorkerFolder, recipe: Recipe, launcher: _Clocked | None
             )
         )
     log = _Clocked(folder.events, lambda at: int(ahead_ns(recipe, folder.worker, np.array(at))))
-    pid = recipe.pid + folder.generation
-    log.write(events.WorkerStarted(folder.worker, pid, EPOCH_NS, 1_000_000, recipe.uid))
+    log.write(events.WorkerStarted(folder.worker, recipe.pid, EPOCH_NS, 1_000_000, recipe.uid))
     if "environment" not in recipe.missing:
         names = [replica_device(recipe, replica) for replica in range(recipe.replicas)]
         log.write(

@@ -92,17 +92,17 @@ def _without_misplaced(
     It may be a copy of another file of the run, whose events would count twice.
     """
     notes, kept = [], []
-    file_of: dict[WorkerStarted, str] = {}
+    file_of: dict[tuple[object, ...], str] = {}
     for source in sources:
         started = source.of_kind(WorkerStarted)
-        copied = next((file_of[event] for event in started if event in file_of), None)
-        if copied is not None:
-            notes.append(f"{source.file} is a copy of {copied} and is ignored")
-        elif writer := _other_writer(source, started):
+        # the first step, too: made-up clocks let processes begin at the same time
+        began = *started[:1], *source.steps.at_ns[:1].tolist()
+        if writer := _other_writer(source, started):
             notes.append(f"{source.file} holds the events of {writer} and is ignored")
+        elif started and file_of.setdefault(began, source.file) != source.file:
+            notes.append(f"{source.file} is a copy of {file_of[began]} and is ignored")
         else:
             kept.append(source)
-            file_of.update(dict.fromkeys(started, source.file))
     return tuple(kept), notes
 
 

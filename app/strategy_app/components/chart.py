@@ -1,7 +1,7 @@
 """A Plotly figure in the page's colours, drawn by the lab's own copy of Plotly's JavaScript.
 
 Streamlit's own element for charts has three times as much of that library, and draws each figure
-several times over (docs/decisions/first-paint.md).
+several times over (docs/decisions/page.md).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import streamlit as st
 from strategy_app.components.chart import Click, chart_view
 
 PAINT_S = 0.3
-"""Head start of a visit's first sentence over its first chart (docs/decisions/first-paint.md)."""
+"""Head start of a visit's first sentence over its first chart (docs/decisions/page.md)."""
 _FIRST_SENTENCE = "first_sentence_at"
 
 

@@ -1,7 +1,7 @@
 """Split each replica's step into compute, delay, wait, transfer, input and idle.
 
 Every nanosecond of a step belongs to exactly one phase of a replica: the first phase of this list
-that applies (docs/decisions/attribution.md gives the reasons and the evidence):
+that applies (docs/decisions/numbers.md gives the reasons and the evidence):
 
 1. delay: the delay that the lab injected into the replica, although other ops may run meanwhile;
 2. compute: an op of the replica runs on its device;

@@ -11,7 +11,7 @@ TensorFlow 2.21:
 - variables, constants and what a kernel needs only while it runs are left out.
 
 Only outputs 0 with a static shape have a size (`recorder.placement`); all outputs of a split are
-counted. docs/decisions/step-memory.md compares the result with TensorFlow's allocator.
+counted. docs/decisions/numbers.md compares the result with TensorFlow's allocator.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 
 Workers on one host share its clock, so their offset is exactly 0. Workers on other hosts measure
 their offset throughout the run (`events.ClockMeasured`). If neither applies, a worker's times are
-not converted and not compared with other workers' times. docs/decisions/clocks.md has the reasons.
+not converted and not compared with other workers' times. docs/decisions/numbers.md has the reasons.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert the times of all workers to the reference worker's clock, and add spans of uncaptured
 ranks.
 
-TensorFlow's profiler runs only in the leader (docs/decisions/clocks.md). In a captured step, spans
+TensorFlow's profiler runs only in the leader (docs/decisions/numbers.md). In a captured step, spans
 of the other ranks come from their in-graph timestamps (marks): input, work until the gradients are
 ready, and part in the all-reduce. If nothing was captured, the newest steps of all ranks are shown
 this way.

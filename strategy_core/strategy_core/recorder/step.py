@@ -2,7 +2,7 @@
 
 A `RecordedStep` is at once the `with` block that `Recorder.step` returns and the data of the step's
 log line. After a step Python's code has left the processor's caches, so every further object and
-every function call has a measurable cost (docs/decisions/recording-cost.md).
+every function call has a measurable cost (docs/decisions/recording.md).
 """
 
 from __future__ import annotations

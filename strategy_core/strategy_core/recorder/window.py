@@ -27,7 +27,7 @@ LAST_EVENTS_S = 0.002
 """Wait between the last captured step and the profiler's stop.
 
 A collective tells the step that it is done before its own event is complete. Without the wait, one
-window in eight lacked an event of its last step (docs/decisions/attribution.md).
+window in eight lacked an event of its last step (docs/decisions/numbers.md).
 """
 
 

@@ -149,7 +149,7 @@ class Windows:
         # in TraceMeRecorder::Stop, in 19 of 429 sessions of rank 1 and in none of 340 of rank 0.
         # A lower tracer level, or a session that another process asks for
         # (`tf.profiler.experimental.client.trace`), changed nothing. The other ranks' steps are
-        # known from the timestamps inside the graph (docs/decisions/clocks.md).
+        # known from the timestamps inside the graph (docs/decisions/numbers.md).
         may_profile = self._is_leader or self._capture.every_worker
         is_possible = self._runs_here and not self._converter.is_given_up
         return may_profile and is_possible and not self._is_held

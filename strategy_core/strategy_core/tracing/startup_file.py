@@ -1,7 +1,7 @@
 """The file in an environment that lets STRATEGY_LAB=1 have any of its programs wait.
 
 Python runs lines of `.pth` files that begin with `import` at each start. The wheel has no such
-file: see docs/decisions/attaching.md.
+file: see docs/decisions/recording.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the operands with their layouts and returns results with theirs, or raises `NoRu
 the operands are gathered to core 0, the op runs there, and the report counts it as a fallback. No
 device is chosen here: cores are numbers, which the caller maps to devices.
 
-What does not work instead (docs/decisions/tpu-emulation.md): XLA on the CPU keeps the annotations
+What does not work instead (docs/decisions/training.md): XLA on the CPU keeps the annotations
 of a partitioned program and runs it as one unpartitioned op on one device. DTensor splits no
 convolution on the CPU ("Halo exchange is only supported on TPU"), and splits no axis of a tensor by
 two axes of its mesh.

@@ -77,7 +77,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Browser tests last: Playwright keeps an event loop in the thread of the tests.
 
-    Those that drive processes or a browser have a second try (docs/decisions/tests.md).
+    Those that drive processes or a browser have a second try (docs/decisions/testing.md).
     """
     if (part := config.getoption("part")) != "all":
         left_out = long_only(items)

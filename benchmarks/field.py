@@ -80,6 +80,7 @@ KINDS = {
     "tracing": "first-step",
     "validation": "validation",
     "variable-off-device": "device-copy",
+    "waiting-for-workers": "server",
     "whole-batch": "whole-batch",
     "workers-in-turns": "workers-in-turns",
 }

@@ -29,6 +29,7 @@ class Step:
     examples: int | None = None
     ended_ns = 0
     begin_ns = 0
+    first_ended_ns: int | None = None
 
     def began_at(self, _start_ns: int, begin_ns: int) -> None:
         self.begin_ns = begin_ns
@@ -349,6 +350,9 @@ def test_steps_that_a_coordinator_is_given_end_together_with_join() -> None:
         program.joined(has_failed=False)
     assert program.ends() == [(3, None), (3, None)]
     assert "several at a time" in program.notes[0]
+    traced, later = (step.first_ended_ns for step in program.steps)
+    assert traced is not None
+    assert later is None
 
 
 def test_a_coordinator_that_fetches_each_step_has_one_worker_at_work() -> None:

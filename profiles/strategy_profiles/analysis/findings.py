@@ -50,7 +50,7 @@ WRONG = (
 """Findings that say that the run itself is of no use; they come first."""
 STRUCTURAL = ("replicas-in-turns", "workers-in-turns", "whole-batch")
 """Findings on how the program hands work to replicas or workers: other costs follow from it."""
-GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch")
+GENERAL = ("communication-exposed", "idle", "not-captured", "tiny-batch", "waiting-for-workers")
 """Findings on a phase as a whole."""
 ONCE = ("tracing", "before-training")
 """Findings on the first step and on what comes before it: a longer run does not repeat them."""
@@ -60,8 +60,9 @@ MOST, LONG_ONCE_MS = 0.5, 6000.0
 """Least share of the loop, and length, for the first step to be the headline; of the program, for
 what comes before. A longer run has a smaller share of it, and most models take seconds to be
 traced."""
-LONG_WAIT = 0.25
-"""Least share of the loop for a first step that mostly waits for its batch: that can be mended."""
+LONG_ENOUGH = 0.25
+"""Least share of the loop for a first step that can be mended: it mostly waits for its batch, or
+traces an unrolled loop."""
 WORTH_SAYING = 0.1
 """Least share of the usual loop that a finding must explain to be named in a headline."""
 _TOLD_BY_OTHERS = 0.1
@@ -193,8 +194,8 @@ def is_worth_saying(item: Finding) -> bool:
     if item.cost is None or item.key in ASIDE:
         return False
     if _is_once(item):
-        if item.evidence.get("waits"):
-            return item.cost.share >= LONG_WAIT
+        if item.evidence.get("can_be_mended"):
+            return item.cost.share >= LONG_ENOUGH
         is_long = item.evidence.get("once_ms", 0.0) >= LONG_ONCE_MS
         return is_long and item.cost.share >= MOST
     return item.cost.share_of_usual >= WORTH_SAYING

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 SHORTEST_MS = 5000.0
 USUAL_TIMES = 20.0
-_IN_TENSORFLOW = ("function", "op", "call", "input", "host-read", "tracing", "epoch-start")
+_IN_TENSORFLOW = (
+    *("function", "op", "call", "input", "host-read", "tracing", "epoch-start", "workers"),
+)
 
 
 class Stuck(Struct, frozen=True):

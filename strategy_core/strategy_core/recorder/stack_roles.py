@@ -44,6 +44,8 @@ _BY_FILE: dict[str, dict[str, str]] = {
         "__call__": "function",
     },
     "tensorflow/python/distribute/distribute_lib.py": {"reduce": "reduce"},
+    "tensorflow/python/distribute/coordinator/cluster_coordinator.py": {"join": "workers"},
+    "tensorflow/python/distribute/coordinator/values.py": {"_wait_and_maybe_error": "workers"},
     "tensorflow/python/eager/execute.py": {"quick_execute": "op", "execute": "op"},
     _KERAS_TRAINER: {
         "evaluate": "validation",

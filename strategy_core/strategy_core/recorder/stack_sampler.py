@@ -85,7 +85,10 @@ _NO_STATEMENT = {
 }
 _NO_COLLECTION = postponed() if sys.version_info < (3, 12) else nullcontext()
 """As in `python_sampler`: Python 3.11 may collect garbage while it makes a thread's frames."""
-_STRONG = ("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording")
+_STRONG = (
+    *("tracing", "epoch-start", "input", "host-read", "logging", "import", "recording"),
+    "workers",
+)
 """What these functions do, they do as a whole: the outermost of them counts."""
 
 

@@ -46,6 +46,8 @@ class RecordedStep:
     captured = False
     num_steps = 1
     """Steps of the program in this one: a call may do several of them on the device."""
+    first_ended_ns: int | None = None
+    """When the first of several steps ended (monotonic clock), if it alone is timed: it traces."""
     divided: Sequence[Callable[[RecordedStep], StepPart]] | None = None
     """The steps that this one turned out to be, if they are no equal parts of it."""
     start_ns = 0
@@ -146,7 +148,7 @@ class RecordedStep:
         """The steps of this one as they are written: itself, or parts of it.
 
         The steps of one call cannot be timed from outside, so each gets the same share of its
-        time. The result is that of the last.
+        time, or of the time after the first one. The result is that of the last.
         """
         if self.divided is not None:
             return [part(self) for part in self.divided]
@@ -197,12 +199,19 @@ class StepPart:
 
 def _equal_part(call: RecordedStep, index: int) -> StepPart:
     """One step of a call that does several."""
-    num_steps = call.num_steps
-    wall_ms = call.wall_ms / num_steps
+    num_steps, first_ended_ns = call.num_steps, call.first_ended_ns
+    if first_ended_ns is None:
+        wall_ms = call.wall_ms / num_steps
+        after_ms = index * wall_ms
+    else:
+        first_ms = (first_ended_ns - call.begin_ns) / 1e6
+        equal_ms = (call.wall_ms - first_ms) / (num_steps - 1)
+        wall_ms = equal_ms if index else first_ms
+        after_ms = first_ms + (index - 1) * equal_ms if index else 0.0
     return StepPart(
         segment=call.segment,
         step=call.step + index,
-        start_ns=call.start_ns + int(index * wall_ms * 1e6),
+        start_ns=call.start_ns + int(after_ms * 1e6),
         wall_ms=wall_ms,
         loss=call.loss if index == num_steps - 1 else None,
         examples=None if call.examples is None else call.examples // num_steps,

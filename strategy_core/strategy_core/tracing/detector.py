@@ -45,6 +45,7 @@ class Step(Protocol):
     num_steps: int
     examples: int | None
     ended_ns: int
+    first_ended_ns: int | None
 
     def began_at(self, start_ns: int, begin_ns: int) -> None: ...
     def add_wait(self, took_ns: int) -> None: ...
@@ -389,11 +390,15 @@ class Detector(ABC):
     def scheduled(self, call: Call, fetched: Sequence[Fetched], result: Any) -> None:
         """A `ClusterCoordinator` was given a step, for a weak reference to its result.
 
-        The open step begins with the first one. It ends with `join`, or once each was fetched.
+        The open step begins with the first one. It ends with `join`, or once each was fetched. The
+        first step of a function ends with `schedule`, which traces it: its work is in the others,
+        or the tracing would be in all of them.
         """
         if not self.num_scheduled:
             self._scheduled = call
             self.enter(call, fetched)
+            if call.unit.num_calls == 1 and self.step is not None:
+                self.step.first_ended_ns = time.monotonic_ns()
         self.num_scheduled += 1
         self._awaited.add(result)
 
@@ -422,7 +427,7 @@ class Detector(ABC):
             self.note(
                 "Workers do the steps between two calls of `ClusterCoordinator.join`, several at a "
                 "time; each gets the same part of the time from the first `schedule` to the end of "
-                "`join`"
+                "`join`, the tracing left out"
             )
         self.close_step()
 

@@ -3,7 +3,7 @@
 `schedule` returns at once and a worker does the step some time later, several workers at a time. So
 a step has no begin and end of its own here: all steps between the first `schedule` and the return
 of `join`, or of the `fetch` of the last result, are recorded together, each with the same part of
-that time.
+that time. The first one of a function ends with the `schedule` that traces it.
 """
 
 from __future__ import annotations

@@ -224,6 +224,15 @@ def waiting_for_one(facts: Facts) -> Facts:
     return replace(facts, read_lone_worker=lambda: alone)
 
 
+def joining(facts: Facts) -> Facts:
+    """A program that waits for the workers of its coordinator for half of its steps' time."""
+    steps = facts.account.row("loop/steps")
+    assert steps is not None
+    row = Row("loop/steps/workers", "workers", 0.5 * steps.total_ms, "sampled", 50, 10)
+    account = facts.account
+    return replace(facts, account=replace(account, rows=(row, *account.rows)))
+
+
 CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "before-training": ("healthy", adapting),
     "not-captured": ("healthy", unlike),
@@ -232,6 +241,7 @@ CHANGED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "whole-batch": ("healthy", noted(WHOLE_BATCH_EACH)),
     "workers-in-turns": ("healthy", noted(FETCHED_EACH)),
     "lone-worker": ("healthy", waiting_for_one),
+    "waiting-for-workers": ("healthy", joining),
     "other-algorithm": ("communication-exposed", reduced_by_one),
     "memory-growth": ("healthy", filling_up),
     "memory-limit": ("healthy", nearly_full),

@@ -58,8 +58,10 @@ def test_compiling_never_takes_longer_than_the_steps_after_the_first(
         assert 0.0 <= found.total_ms <= wall_ms[found.compiles].sum()
 
 
-def test_compiling_is_a_part_of_the_steps_in_the_account(tmp_path: Path) -> None:
-    cause = {"kind": "compiling", "name": "step", "count": 1, "total_ms": 15.0, "held_ms": 15.0}
+@pytest.mark.parametrize("compile_ms", [15.0, 30.0], ids=["a part", "all of each step"])
+def test_compiling_is_a_part_of_the_steps_in_the_account(compile_ms: float, tmp_path: Path) -> None:
+    lengths = {"total_ms": compile_ms, "held_ms": compile_ms}
+    cause = {"kind": "compiling", "name": "step", "count": 1, **lengths}
     run = write_run(tmp_path / "run", replicas=1, steps=60, causes=[cause], gaps=[])
     profile = strategy_profiles.load(run)
     found = account(profile, profile.segments[0])

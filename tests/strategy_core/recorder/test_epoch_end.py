@@ -85,3 +85,12 @@ def test_what_fit_does_is_recorded_when_it_begins_after_a_step_and_only_then() -
     assert doing == ["validation", "callbacks", "next_epoch"]
     ends.close(150 * MS, next_step=1)
     assert ends.next_epoch_begins() is None
+
+
+def test_of_steps_that_are_recorded_together_the_first_may_have_its_own_time() -> None:
+    step = RecordedStep(7)
+    step.start_ns, step.begin_ns, step.end_ns = 1_000_000, 0, 10_000_000
+    step.num_steps, step.first_ended_ns = 4, 4_000_000
+    parts = step.parts()
+    assert [part.wall_ms for part in parts] == [4.0, 2.0, 2.0, 2.0]
+    assert [part.start_ns for part in parts] == [1_000_000, 5_000_000, 7_000_000, 9_000_000]

@@ -92,6 +92,16 @@ def _function(path: str, name: str) -> Callable[[], None]:
     return names[name]
 
 
+def test_waiting_for_the_workers_of_a_coordinator_is_recognised() -> None:
+    import tensorflow as tf
+
+    values = sys.modules["tensorflow.python.distribute.coordinator.values"]
+    joining = role_of(tf.distribute.coordinator.ClusterCoordinator.join.__code__)
+    fetching = role_of(values.RemoteValueImpl._wait_and_maybe_error.__code__)
+    assert reduced([joining], []).doing == "workers"
+    assert reduced([fetching], []).doing == "workers"
+
+
 def test_workers_that_tell_each_other_whether_a_batch_is_left_are_recognised() -> None:
     """Only with several workers; one alone reduces nothing while it takes a batch."""
     import tensorflow as tf

@@ -41,6 +41,10 @@ KINDS = {
     "callback": ("Callback", "A Keras callback."),
     "tracing": ("Tracing", "Building the graph of a tf.function."),
     "compiling": ("Compiling", "XLA compiles a function of the step again, for other shapes."),
+    "workers": (
+        "Waiting for workers",
+        "ClusterCoordinator.join, or a fetch: the workers do the scheduled steps.",
+    ),
     "logging": ("Logging", "Printing, logging, writing summaries."),
     "import": ("Imports", "Importing modules."),
     "function": ("Other functions", "A call of a tf.function that is not the step."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strategy_profiles.analysis.account.first_batches import FirstBatches, first_batches
+from strategy_profiles.analysis.account.first_batches import first_batches
 from strategy_profiles.analysis.account.op_time import op_times
 from strategy_profiles.analysis.account.regions import Part, Regions, split
 from strategy_profiles.analysis.account.row import Row
@@ -39,14 +39,12 @@ def step_rows(profile: Profile, segment: SegmentOpened, regions: Regions) -> Ite
             row = whole_row(f"loop/steps/{kind}", kind, members)
             left_ms -= row.total_ms
             yield row
-    compiled = _compiling(step_times(profile, segment.segment), parts)
-    if compiled is not None and compiled.total_ms < left_ms:
-        left_ms -= compiled.total_ms
-        yield compiled
-    first = first_batches(profile, segment.segment)
-    if first.num_times and left_ms > first.total_ms:
-        left_ms -= first.total_ms
-        yield _first_batch(first, parts)
+    # Derived from whole steps: a part of these may have been sampled as tracing or recording.
+    for kind, total_ms, num_times in _derived(profile, segment.segment):
+        derived_ms = min(total_ms, left_ms)
+        if derived_ms > 0:
+            left_ms -= derived_ms
+            yield _at_most_sampled(kind, derived_ms, num_times, parts)
     breakdown = step_breakdown(profile, segment)
     phases = {name: breakdown.mean_ms(name) or 0.0 for name in CATEGORIES}
     if sum(phases.values()):
@@ -72,19 +70,13 @@ def _aside(place: StackPlace) -> str | None:
     return place.within if place.within in _KERAS else None
 
 
-def _compiling(steps: StepTimes, parts: Sequence[Part]) -> Row | None:
-    """What XLA takes to compile in later steps; its line is the one that calls most of them."""
-    recompiling = steps.recompiling
-    if recompiling is None:
-        return None
-    return _at_most_sampled(
-        "compiling", recompiling.total_ms, int(recompiling.compiles.sum()), parts
-    )
-
-
-def _first_batch(first: FirstBatches, parts: Sequence[Part]) -> Row:
-    """Its line is that of `fit`, where most samples of the steps are."""
-    return _at_most_sampled("first-batch", first.total_ms, first.num_times, parts)
+def _derived(profile: Profile, segment: int) -> Iterator[tuple[str, float, int]]:
+    """Kind, total and number of times of what XLA takes to compile in later steps, and of the wait
+    for the first batch of an epoch in `fit`."""
+    recompiling = step_times(profile, segment).recompiling
+    if recompiling is not None:
+        yield "compiling", recompiling.total_ms, int(recompiling.compiles.sum())
+    yield "first-batch", *first_batches(profile, segment)
 
 
 def _at_most_sampled(kind: str, total_ms: float, num_times: int, parts: Sequence[Part]) -> Row:

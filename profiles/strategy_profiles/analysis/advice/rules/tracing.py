@@ -3,8 +3,9 @@
 ## What it does
 
 Compares the first step with the time of all steps: 20 % or more. If half of it or more is the wait
-for the first batch, says so. If a recorded program trains three times or more, each time with such
-a first step, says that.
+for the first batch, says so. Where a Python loop puts the ops of a line into the graph 64 times or
+more, as the names of their gradients show, names the line. If a recorded program trains three times
+or more, each time with such a first step, says that.
 
 ## Why is this slow
 
@@ -15,13 +16,17 @@ numbers of the lab do not include it.
 ## What to do
 
 Record more steps: its share falls. If the first batch comes late, make the shuffle buffer smaller,
-or do less for each of its elements. A program that makes model after model spends less on their
-first steps if it makes one, and sets its variables before each training.
+or do less for each of its elements. Write a long loop with `tf.range`: its graph has one iteration,
+while TensorFlow unrolls a loop over Python numbers. A program that makes model after model spends
+less on their first steps if it makes one, and sets its variables before each training.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,6 +40,9 @@ NO_GAIN = "The first step is left out of a replay."
 LONG_FIRST_STEP = 0.2
 """Share of the time of all steps."""
 MOST_OF_STEP = 0.5
+UNROLLED = 64
+"""Times that a Python loop puts an op into the graph; models of that many calls are rare."""
+_GRADIENT = re.compile(r"(?:^|/)gradient_tape/(?P<call>[^/]+?)(?:_\d+)?(?P<op>/.*)?$")
 SEVERAL = 3
 """Trainings of a program, one after the other."""
 
@@ -48,9 +56,10 @@ def find(facts: Facts) -> Iterator[Finding]:
     num_steps = facts.steps.num_warm_up
     what = "The first step" if num_steps == 1 else f"The first call, of {num_steps} steps,"
     waited_ms = float(np.nan_to_num(facts.steps.input_ms[0]))
+    waits = waited_ms >= MOST_OF_STEP * first
     why = ", because it includes what is done only once, such as tracing and compiling."
     advice = "Record more steps: a long first step is normal, and its share falls."
-    if waited_ms >= MOST_OF_STEP * first:
+    if waits:
         why = (
             f": {units.seconds(waited_ms / 1e3)} of it until the first batch was there. In the "
             "rest it traces and compiles the program."
@@ -59,7 +68,21 @@ def find(facts: Facts) -> Iterator[Finding]:
             "Make the first batch quicker: shuffle() fills its whole buffer before, so give it a "
             "smaller one, or shuffle file names or indices before the work of map()."
         )
+    unrolled = None if waits else _unrolled(facts)
+    place: dict[str, str] = {}
+    if unrolled is not None:
+        line, num_times = unrolled
+        place = {"place": Path(line).name}
+        why = (
+            f": the graph has the ops of {place['place']} {num_times:,} times, because TensorFlow "
+            "unrolls a Python loop, and traces and compiles each iteration."
+        )
+        advice = (
+            "Loop with tf.range inside the tf.function (also tf.scan, tf.map_fn or a Keras RNN): "
+            "its graph has one iteration. Record more steps to see what limits a usual one."
+        )
     if comes_back := facts.num_trained >= SEVERAL:
+        place = {}
         why = (
             f". The program trains {facts.num_trained} times, each time with another function "
             "of the step, and each begins with such a step, which traces it."
@@ -78,8 +101,27 @@ def find(facts: Facts) -> Iterator[Finding]:
         once_ms=first,
         first_batch_ms=waited_ms,
         comes_back=comes_back,
-        waits=waited_ms >= MOST_OF_STEP * first,
+        can_be_mended=waits or unrolled is not None,
+        **place,
     )
+
+
+def _unrolled(facts: Facts) -> tuple[str, int] | None:
+    """The line whose ops are in the graph most often, each time by a call of its own, and how
+    often; None if that is fewer than `UNROLLED` times.
+
+    Gradients alone count: an optimizer has as many ops at one line as there are variables. So do
+    only the numbers of outermost calls (`sequential_37`): `conv2d_93` is a layer of its own.
+    """
+    times = Counter(
+        (line, name[: match.start()], match["call"], match["op"])
+        for name, line in facts.line_of.items()
+        if (match := _GRADIENT.search(name))
+    )
+    if not times:
+        return None
+    (line, *_), num_times = times.most_common(1)[0]
+    return (line, num_times) if num_times >= UNROLLED else None
 
 
 def _first_ms(facts: Facts) -> float:

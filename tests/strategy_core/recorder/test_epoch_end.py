@@ -88,9 +88,8 @@ def test_what_fit_does_is_recorded_when_it_begins_after_a_step_and_only_then() -
 
 
 def test_of_steps_that_are_recorded_together_the_first_may_have_its_own_time() -> None:
-    step = RecordedStep(7)
-    step.start_ns, step.begin_ns, step.end_ns = 1_000_000, 0, 10_000_000
-    step.num_steps, step.first_ended_ns = 4, 4_000_000
+    step = _step(7, num_steps=4)
+    step.first_ended_ns = 104 * MS
     parts = step.parts()
     assert [part.wall_ms for part in parts] == [4.0, 2.0, 2.0, 2.0]
-    assert [part.start_ns for part in parts] == [1_000_000, 5_000_000, 7_000_000, 9_000_000]
+    assert [part.start_ns for part in parts] == [1000 * MS, 1004 * MS, 1006 * MS, 1008 * MS]

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strategy_profiles.analysis.advice.rows import rows_as_findings
-from strategy_profiles.analysis.facts import Facts, Finding
+from strategy_profiles.analysis.advice.rows import at_line, cost_of, large_rows, main_line
+from strategy_profiles.analysis.facts import Facts, Finding, finding
+from strategy_profiles.reporting import units
 
 KEY = "waiting-for-workers"
 ROWS = ("loop/steps/workers", "loop/between/workers")
@@ -36,6 +37,15 @@ ADVICE = (
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    yield from rows_as_findings(
-        facts, KEY, "workers", "The program waits for the workers of its coordinator for", ADVICE
-    )
+    parents = ("loop/steps", "loop/between")
+    for row in (row for parent in parents for row in large_rows(facts, "workers", parent)):
+        share = units.share(facts.account.share(row))
+        yield finding(
+            facts,
+            KEY,
+            f"The program waits for the workers of its coordinator, for {share} of the loop"
+            f"{at_line(facts, row)}.",
+            ADVICE,
+            cost_of(facts, row),
+            place=main_line(facts, row).place,
+        )

@@ -153,8 +153,8 @@ reference: $(VENV)/.runs
 
 # What the Contexts page shows without TensorFlow.
 recordings: $(VENV)/.runs
-	$(BIN)/python -m strategy_core.contexts.ship
-	$(BIN)/python -m strategy_lecture.ship
+	$(BIN)/python -m strategy_contexts.ship
+	$(BIN)/python -m strategy_contexts.lecture.ship
 
 $(VENV)/.docs: $(VENV)/.runs $(LOCKS)/docs.lock
 	$(BIN)/$(LOCKED) -r $(LOCKS)/docs.lock

@@ -22,8 +22,8 @@ OTHER_MEANINGS = {
     ("profiles/strategy_profiles/spec/run_spec.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
-    ("strategy_core/strategy_core/contexts/trace.py", "default"): "context",
-    ("plugins/lecture/strategy_lecture/scenes/merge_call.py", "default"): "context",
+    ("plugins/contexts/strategy_contexts/trace.py", "default"): "context",
+    ("plugins/lecture/strategy_contexts.lecture/scenes/merge_call.py", "default"): "context",
 }
 
 

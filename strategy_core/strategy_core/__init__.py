@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strategy_core.contexts.tracer import trace_contexts
+    from strategy_contexts.tracer import trace_contexts
     from strategy_core.recorder.fit_callback import RecorderCallback
     from strategy_core.recorder.program import record
 

@@ -12,8 +12,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from strategy_app.access.policy import choose_token
 from strategy_app.widgets.first_runs import import_dropped
+from strategy_contexts import child
 from strategy_core.cluster.discovery.resolve import resolve
-from strategy_core.contexts import child
 from strategy_core.planning import data_path, strategy_catalog, workload_catalog
 from strategy_core.processes import running_labs
 from strategy_core.processes.running_labs import TOKEN_VARIABLE

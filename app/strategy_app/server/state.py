@@ -12,15 +12,16 @@ from typing import Any, Protocol, TypeVar, cast
 from strategy_app.access.policy import Access
 from strategy_app.live.hub import Hub
 from strategy_app.live.live_run import LiveRun
-from strategy_app.server.context_recordings import ContextRecordings, Key
 from strategy_app.server.timelines import Timelines
 from strategy_app.server.tried_changes import TriedChanges
 from strategy_app.server.viewers import is_connected
-from strategy_core.contexts import child, scratch
-from strategy_core.contexts.shipped import shipped
+from strategy_contexts import child
+from strategy_contexts.context_recordings import ContextRecordings, Key
+from strategy_contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
+from strategy_core.processes import scratch
 from strategy_profiles.run.remove import finish_removals
 from strategy_profiles.spec.run_spec import RunSpec
 

@@ -73,4 +73,4 @@ MERGE_CALL_INSIDE_GRAPH = re.compile(
     r"merge_call.*(while loop|conditional)|merge_call`? called while defining a new graph",
     re.DOTALL,
 )
-"""Errors about the contexts of `tf.distribute`, which `strategy_core.contexts.explain` explains."""
+"""Errors about the contexts of `tf.distribute`, which `strategy_contexts.explain` explains."""

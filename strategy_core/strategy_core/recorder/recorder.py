@@ -379,8 +379,8 @@ class Recorder:
     @contextmanager
     def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
         """Trace the distribution contexts of a segment's first step, if the capture asks for it."""
-        from strategy_core.contexts.record import save
-        from strategy_core.contexts.tracer import trace_contexts
+        from strategy_contexts.record import save
+        from strategy_contexts.tracer import trace_contexts
 
         with trace_contexts() as trace:
             yield

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.contexts import scratch
+from strategy_core.processes import scratch
 from strategy_imports import unpacked as module
 from strategy_imports.unpacked import unpacked
 

@@ -12,11 +12,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 import strategy_profiles
+from strategy_contexts.stepper import page as stepper_page
 from strategy_profiles.exports import download, formats, write
 from strategy_profiles.reporting.formulas import STARTS
 from strategy_profiles.reporting.markdown import as_text, code_block
 from strategy_profiles.run.manifest import change_run_file
-from strategy_profiles.stepper import page as stepper_page
 from strategy_profiles.tables.store import Profile
 from tests.synthetic import write_run
 

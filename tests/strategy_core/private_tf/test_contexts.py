@@ -29,7 +29,7 @@ def test_tensorflow_still_has_it(module: str, name: str) -> None:
 
 
 def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
-    from strategy_core.contexts.patches import _hooks
+    from strategy_contexts.patches import _hooks
 
     for owner, attribute, _, _ in _hooks():
         assert attribute in owner.__dict__, f"{owner.__name__}.{attribute} is gone"

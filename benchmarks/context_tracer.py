@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, for the tests")
     rounds = 3 if parser.parse_args().quick else 15
     first_call = prepare()
-    from strategy_contexts.tracer import trace_contexts
+    from strategy_core import trace_contexts
 
     sides: dict[str, Callable[[], contextlib.AbstractContextManager[Any]]] = {
         "bare": contextlib.nullcontext,

@@ -23,7 +23,7 @@ OTHER_MEANINGS = {
     ("strategy_core/strategy_core/planning/device_plan.py", "tpu"): "kind of device",
     ("strategy_core/strategy_core/cli/worker.py", "tpu"): "engine of a cluster",
     ("plugins/contexts/strategy_contexts/trace.py", "default"): "context",
-    ("plugins/lecture/strategy_contexts.lecture/scenes/merge_call.py", "default"): "context",
+    ("plugins/contexts/strategy_contexts/lecture/scenes/merge_call.py", "default"): "context",
 }
 
 

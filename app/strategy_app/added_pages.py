@@ -27,6 +27,8 @@ class Page:
     """The page of that place, by its address, that shows the same in another way."""
     needs: tuple[str, ...] = ()
     """Streamlit's modules that it draws with, as in `strategy_app.server.assets.NEEDED`."""
+    leave: Callable[[], None] | None = None
+    """Called at each run of another page, with the viewer that is there."""
 
 
 def addresses() -> set[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from strategy_contexts.tracer import trace_contexts
+    from strategy_core.recorder.context_tracer import trace_contexts
     from strategy_core.recorder.fit_callback import RecorderCallback
     from strategy_core.recorder.program import record
 
@@ -20,7 +20,7 @@ __all__ = ["RecorderCallback", "record", "trace_contexts"]
 _HOMES = {
     "record": "recorder.program",
     "RecorderCallback": "recorder.fit_callback",
-    "trace_contexts": "contexts.tracer",
+    "trace_contexts": "recorder.context_tracer",
 }
 
 

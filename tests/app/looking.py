@@ -21,7 +21,6 @@ ALL = (
     "placement",
     "cores",
     "servers",
-    "contexts",
     "compare",
     "runs",
     "help",

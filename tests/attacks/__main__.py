@@ -41,7 +41,7 @@ for leaf in of_leaves("attacks"):
 _TESTS = (
     "tests/e2e/test_access_in_browser.py",
     "tests/app/forms/test_trusted_paths.py",
-    "tests/app/pages/test_contexts_page.py",
+    *(test for leaf in of_leaves("attacks") for test in getattr(leaf, "TESTS", ())),
 )
 
 

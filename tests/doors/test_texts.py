@@ -12,7 +12,6 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from strategy_app.access.policy import choose_token
 from strategy_app.widgets.first_runs import import_dropped
-from strategy_contexts import child
 from strategy_core.cluster.discovery.resolve import resolve
 from strategy_core.planning import data_path, strategy_catalog, workload_catalog
 from strategy_core.processes import running_labs
@@ -89,11 +88,6 @@ def test_a_new_name_is_refused_in_a_sentence(tmp_path: Path) -> None:
             shutil.rmtree(run.parent)
 
     tried(take, TEXTS, "name")
-
-
-def test_a_program_of_the_editor_that_is_too_long_starts_nothing() -> None:
-    with pytest.raises(LabError, match="more than the"):
-        child.start(TEXTS["long"], strategy="mirrored", devices="cpu:2")
 
 
 def test_a_query_is_refused_in_a_sentence(run: Path) -> None:

@@ -27,7 +27,6 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "no run": [
         ("", {}),
         ("compare", {"a": "axe-a", "b": "axe-b"}),
-        ("contexts", {}),
         ("compare", {"a": "axe-a", "b": "axe-b", "each": "axe-cores"}),
         ("runs", {}),
     ],

@@ -26,7 +26,6 @@ MODULE = re.compile(r"static/js/([\w.-]+\.js)")
 QUERIES = {
     "/": {},
     "/compare": {"a": "seen", "b": "seen-again"},
-    "/contexts": {},
     "/cores": {"run": "seen-on-tpu"},
     "/servers": {"run": "seen-with-servers"},
 }

@@ -93,7 +93,6 @@ def test_the_base_has_neither_tensorflow_nor_the_page(wheel: zipfile.ZipFile) ->
         "sql a SELECT(1)",
         f"what-if {DATA / 'input_stages'} --faster compute=2",
         "recover a",
-        "contexts",
         *(command for commands in asked("READING") for command in commands),
     ],
     ids=lambda command: command.replace(str(TESTS), "TESTS"),

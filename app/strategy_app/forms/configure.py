@@ -29,6 +29,7 @@ from strategy_core.launcher.runs_lock import trains_in
 from strategy_core.planning import strategy_catalog, validation
 from strategy_core.planning.validation import CheckedSpec
 from strategy_profiles.errors import LabError, SpecError
+from strategy_profiles.registered import registered
 from strategy_profiles.reporting.glossary import TERMS
 from strategy_profiles.run.new_name import in_folder, new_name
 from strategy_profiles.spec.run_spec import Capture, RunSpec, parse_spec
@@ -191,6 +192,7 @@ def _capture() -> dict[str, Any]:
         contexts = st.toggle(
             "Trace contexts",
             key="contexts",
+            disabled=not registered("tracers"),
             help="Records every switch between replica and cross-replica context while a "
             "segment's first step is traced. The Contexts page shows them.",
             bind="query-params",

@@ -40,7 +40,6 @@ NEEDED = {
         *("LinkButton", "DownloadButton", "ButtonGroup", HELP, "TextArea"),
     ),
     "/what_if": (*HEAD, *FIELDS, TABLES),
-    "/contexts": (*HEAD, "ButtonGroup", "Button", "DownloadButton", "LinkButton", "IFrame"),
     "/timeline": (*HEAD, COMPONENT),
     "/help": (*HEAD, *FIELDS),
 }

@@ -14,10 +14,6 @@ from strategy_app.live.hub import Hub
 from strategy_app.live.live_run import LiveRun
 from strategy_app.server.timelines import Timelines
 from strategy_app.server.tried_changes import TriedChanges
-from strategy_app.server.viewers import is_connected
-from strategy_contexts import child
-from strategy_contexts.context_recordings import ContextRecordings, Key
-from strategy_contexts.shipped import shipped
 from strategy_core.launcher.launcher import Launcher, RunHandle
 from strategy_core.planning.inventory import Inventory, PhysicalDevice
 from strategy_core.planning.validation import CheckedSpec
@@ -29,8 +25,6 @@ LOCAL = Access()
 _ANCHOR = "_strategy_lab_state"
 WORKER_NICE = 1
 """Workers run at a slightly lower priority than the server: see docs/decisions/processes.md."""
-PROGRAM_NICE = 10
-"""Programs of the Contexts page run at a lower priority than runs, too."""
 MAX_REMEMBERED = 50
 """Runs that are over whose handles are kept, and runs whose commands are."""
 STOPPED = "The lab was stopped, and the run with it."
@@ -48,14 +42,6 @@ class Part(Protocol):
 PartT = TypeVar("PartT", bound=Part)
 
 
-def _make_recordings() -> ContextRecordings:
-    def start(key: Key) -> child.ContextRecording:
-        source, strategy, devices = key
-        return child.start(source, strategy=strategy, devices=devices, nice=PROGRAM_NICE)
-
-    return ContextRecordings(start, is_connected, shipped=lambda key: shipped(*key))
-
-
 @dataclass
 class Lab:
     """One server's working parts."""
@@ -68,7 +54,6 @@ class Lab:
     spare: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     """The values of the options that packages add to `strategy-lab ui`, by name."""
-    recordings: ContextRecordings = field(default_factory=_make_recordings)
     tried: TriedChanges = field(default_factory=TriedChanges)
     handles: dict[str, RunHandle] = field(default_factory=dict)
     """Runs that this server launched, by name; only these can be stopped and changed from it."""
@@ -96,7 +81,6 @@ class Lab:
         if self._launcher is not None:
             self._launcher.stop_runs(STOPPED, give_up)
         self.hub.close()
-        self.recordings.close()
         if self._launcher is not None:
             self._launcher.close()
 

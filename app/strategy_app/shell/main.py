@@ -11,8 +11,6 @@ from pathlib import Path
 import streamlit as st
 
 from strategy_app.added_pages import added_pages, source_of
-from strategy_app.server.state import lab
-from strategy_app.server.viewers import current_viewer
 from strategy_app.widgets import html_table
 from strategy_app.widgets.places import places, titles
 from strategy_app.widgets.title import LAB, set_title
@@ -74,6 +72,7 @@ page = st.navigation(
     position="top",
 )
 set_title(in_places.get(page.url_path, page.title))
-if page.url_path != "contexts":
-    lab().recordings.leave(current_viewer())
+for name, each in added_pages().items():
+    if each.leave and name != page.url_path:
+        each.leave()
 page.run()

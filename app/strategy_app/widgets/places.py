@@ -67,15 +67,15 @@ _PLACES = (
         "Experiment",
         (Entry("what_if", "What if", (("what_if", "A step"),)), Entry("compare", "Compare")),
     ),
-    Place("Learn", (Entry("contexts", "Contexts"),)),
+    Place("Learn", ()),
     Place("Help", (Entry("help", "Help"),)),
 )
 
 
 def places() -> tuple[Place, ...]:
-    """The places by their order in the header."""
+    """The places that have a page, by their order in the header."""
     added = added_pages()
-    return tuple(_with_added(place, added) for place in _PLACES)
+    return tuple(each for place in _PLACES if (each := _with_added(place, added)).entries)
 
 
 def _with_added(place: Place, added: Mapping[str, Page]) -> Place:

@@ -13,6 +13,7 @@
     child          records in a separate process, for the page and the command line
     shipped        the recordings of the course that come with the lab
     ship           records them again
+    stepper        a recording as a page            lecture   questions for a projector
 
 `course`, `child` and `shipped` do not import TensorFlow. Times and traffic belong to `recorder`.
 """

@@ -24,7 +24,7 @@ strategy = tf.distribute.MirroredStrategy(
 )"""
 
 RECORD = """\
-from strategy_contexts.tracer import trace_contexts
+from strategy_core import trace_contexts
 
 with trace_contexts() as trace:
     try:

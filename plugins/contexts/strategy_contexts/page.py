@@ -20,6 +20,7 @@ from strategy_contexts.context_recordings import (
     Refused,
     Running,
 )
+from strategy_contexts.lab_recordings import lab_recordings
 from strategy_contexts.stepper import page
 from strategy_contexts.traced_runs import pick_recording
 from strategy_core.planning import strategy_catalog
@@ -38,6 +39,24 @@ LAYOUT = """<style>
 LAYOUT_OF_TWO = """<style>
 [data-testid=stMainBlockContainer] iframe {height: calc(100dvh - 11.5rem); min-height: 33rem}
 </style>"""
+
+
+def show_page() -> None:
+    st.html(LAYOUT)
+    controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    chosen = controls.segmented_control(
+        "Show", SHOWN, default=SHOWN[0], required=True, key="shown", label_visibility="collapsed"
+    )
+    if chosen == SHOWN[0]:
+        show_course(controls)
+    else:
+        lab_recordings().leave(current_viewer())
+        with controls:
+            recording = pick_recording(lab().runs)
+        if recording:
+            st.iframe(page(recording), alt=ALT)
+    with controls:  # last: its place takes a gap in the row
+        show_head("contexts")
 
 
 def choose() -> list[Key]:
@@ -114,7 +133,7 @@ def what_it_may_use() -> str:
 @st.fragment(run_every=0.3)
 def watch(key: Key) -> None:
     """While a recording runs or waits: say so, offer to stop it; show the page once it is over."""
-    held, viewer = lab().recordings, current_viewer()
+    held, viewer = lab_recordings(), current_viewer()
     state = held.state(viewer, key)
     if not isinstance(state, Queued | Running):
         st.rerun()
@@ -129,7 +148,7 @@ def watch(key: Key) -> None:
 def _waiting_for(state: Queued | Running) -> str:
     if isinstance(state, Running):
         return "Recording: TensorFlow is starting in its own process, a few seconds …"
-    most = lab().recordings.max_running
+    most = lab_recordings().max_running
     return (
         f"At most {most} recordings run at once in this lab. This one is number {state.place} "
         "in the queue."
@@ -138,7 +157,7 @@ def _waiting_for(state: Queued | Running) -> str:
 
 def buttons(key: Key) -> None:
     """Record again and download."""
-    held, viewer = lab().recordings, current_viewer()
+    held, viewer = lab_recordings(), current_viewer()
     state = held.state(viewer, key)
     if isinstance(state, Queued | Running):
         return
@@ -159,7 +178,7 @@ def buttons(key: Key) -> None:
 
 def show(key: Key) -> None:
     """Show a recording; its progress while it runs, its error if it failed."""
-    state = lab().recordings.state(current_viewer(), key)
+    state = lab_recordings().state(current_viewer(), key)
     if isinstance(state, Queued | Running):
         watch(key)
     elif isinstance(state, Refused):
@@ -172,7 +191,7 @@ def show_course(controls: DeltaGenerator) -> None:
     """A demonstration, or a program in its place, under one strategy or two side by side."""
     with controls:
         keys = choose()
-        lab().recordings.look(current_viewer(), keys)
+        lab_recordings().look(current_viewer(), keys)
         if len(keys) == 1:
             buttons(keys[0])
         for link in links_on("contexts"):
@@ -200,20 +219,3 @@ def first_step(key: Key) -> int:
         for oldest in list(opened)[:-KEPT]:
             del opened[oldest]
     return opened[key]
-
-
-st.html(LAYOUT)
-controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
-chosen = controls.segmented_control(
-    "Show", SHOWN, default=SHOWN[0], required=True, key="shown", label_visibility="collapsed"
-)
-if chosen == SHOWN[0]:
-    show_course(controls)
-else:
-    lab().recordings.leave(current_viewer())
-    with controls:
-        recording = pick_recording(lab().runs)
-    if recording:
-        st.iframe(page(recording), alt=ALT)
-with controls:  # last: its place takes a gap in the row
-    show_head("contexts")

@@ -14,9 +14,12 @@ from strategy_contexts.trace import ContextTrace
 class SavableTrace(ContextTrace):
     """A trace that can be written to a file."""
 
-    def save(self, path: str | Path) -> None:
-        """Write the trace: `.html` to step through, `.json`, or `.parquet` (the table)."""
-        save(self, Path(path))
+    def save(self, path: str | Path, segment: int | None = None) -> None:
+        """Write the trace: `.html` to step through, `.json`, or `.parquet` (the table).
+
+        `segment` is that of the table's rows, if the trace is part of a run.
+        """
+        save(self, Path(path), segment)
 
 
 @contextmanager

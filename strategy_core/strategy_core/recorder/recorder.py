@@ -14,6 +14,7 @@ from strategy_core.cluster.telemetry.clock import ClusterClock
 from strategy_core.cluster.telemetry.link_meter import LinkMeter
 from strategy_core.processes.resource_use import ResourceSampler, RunProcess
 from strategy_core.recorder import memory
+from strategy_core.recorder.context_tracer import trace_contexts
 from strategy_core.recorder.graph_trace import GraphTrace, Variables
 from strategy_core.recorder.stack_sampler import StackSampler
 from strategy_core.recorder.step import RecordedStep
@@ -21,7 +22,7 @@ from strategy_core.recorder.step_writer import StepWriter
 from strategy_core.recorder.tracing_watch import TracingWatch
 from strategy_core.recorder.wall_clock import WallClock
 from strategy_core.recorder.windows import Windows
-from strategy_profiles.errors import RunFolderError
+from strategy_profiles.errors import LabError, RunFolderError
 from strategy_profiles.run.event_log import EventLog
 from strategy_profiles.run.events import (
     Event,
@@ -379,15 +380,18 @@ class Recorder:
     @contextmanager
     def _contexts(self, segment: SegmentOpened) -> Iterator[None]:
         """Trace the distribution contexts of a segment's first step, if the capture asks for it."""
-        from strategy_contexts.record import save
-        from strategy_contexts.tracer import trace_contexts
-
-        with trace_contexts() as trace:
+        try:
+            tracer = trace_contexts()
+        except LabError as error:
+            self.write(Note("warning", f"The contexts are not traced: {error}"))
+            yield
+            return
+        with tracer as trace:
             yield
         table = self.folder.contexts(segment.segment)
         try:
             for path in (table, table.with_suffix(".json")):
-                save(trace, path, segment.segment)
+                trace.save(path, segment.segment)
         except OSError as error:
             self.write(Note("warning", f"The contexts could not be kept: {error}"))
 

@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 from functools import lru_cache
+from pathlib import Path
 
 from strategy_core.processes.import_path import own_packages
 
@@ -14,7 +15,7 @@ _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "numpy")
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Folders of installed packages, also of the system's, which a virtual environment may use."""
 _SCHEMES = ("stdlib", "platstdlib", "purelib", "platlib")
-_LAB = tuple(map(str, own_packages()))
+_lab = tuple(map(str, own_packages()))
 
 
 def is_program_file(path: str) -> bool:
@@ -24,7 +25,13 @@ def is_program_file(path: str) -> bool:
 
 def is_lab_file(path: str) -> bool:
     """Return whether a source file is the lab's own."""
-    return _is_in(path, _LAB)
+    return _is_in(path, _lab)
+
+
+def count_as_lab(folder: Path) -> None:
+    """Treat the files of a package whose functions wrap the program's calls as the lab's own."""
+    global _lab  # noqa: PLW0603
+    _lab = tuple(dict.fromkeys((*_lab, str(folder))))
 
 
 @lru_cache(maxsize=4096)

@@ -31,7 +31,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("what_if", "An imported profile has no graph of its program"),
         ("what_if", "lab trace SCRIPT"),
         ("timeline", ""),
-        ("contexts", ""),
         ("runs", ""),
     ],
 )

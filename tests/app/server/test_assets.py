@@ -88,7 +88,7 @@ def test_all_else_is_streamlits_to_answer(path: str) -> None:
     assert _get(path).text == "<html>"
 
 
-@pytest.mark.parametrize("path", ["/", "/contexts", *NEEDED])
+@pytest.mark.parametrize("path", ["/", *NEEDED])
 def test_a_page_names_the_lab_and_its_server(path: str) -> None:
     """Otherwise the client looks below the page's address first and is answered with 404."""
     answer = _get(path)

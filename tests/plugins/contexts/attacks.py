@@ -75,3 +75,4 @@ LABS = {
         (answers_of_others,),
     ),
 }
+TESTS = ("tests/plugins/contexts/test_contexts_page.py",)

@@ -20,6 +20,7 @@ from strategy_contexts import child
 from strategy_core.processes import scratch
 from strategy_core.processes.limits import Limits
 from strategy_profiles.errors import LabError
+from tests.doors.hostile import TEXTS
 from tests.processes import children_of, command_of, is_living
 from tests.timeouts import wait_until
 
@@ -232,3 +233,8 @@ def test_an_unknown_strategy_is_refused_before_a_process_starts() -> None:
 def test_a_program_that_is_too_long_is_refused_before_a_process_starts() -> None:
     with pytest.raises(LabError, match="has 300,000 characters, more than"):
         child.start("#" * 300_000, strategy="default", devices="cpu:1")
+
+
+def test_a_program_of_the_editor_that_is_too_long_starts_nothing() -> None:
+    with pytest.raises(LabError, match="more than the"):
+        child.start(TEXTS["long"], strategy="mirrored", devices="cpu:2")

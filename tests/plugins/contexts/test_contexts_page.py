@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from strategy_app.access.policy import Access
 from strategy_app.server import state
 from strategy_contexts import child, course
+from strategy_contexts.lab_recordings import lab_recordings
 from strategy_profiles.errors import LabError
 from tests.app.looking import open_page, rerun, text_of
 
@@ -42,7 +43,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Pretended]]:
 
     monkeypatch.setattr(child, "start", start)
     yield made
-    state.lab().recordings.close()
+    lab_recordings().close()
 
 
 OWN = "def demonstrate(strategy): pass"
@@ -115,7 +116,7 @@ def test_a_running_recording_can_be_stopped(started: list[Pretended], tmp_path: 
 def test_a_program_that_hit_a_limit_says_so(started: list[Pretended], tmp_path: Path) -> None:
     at = with_own_program(tmp_path)
     started[0].is_running = False
-    state.lab().recordings.tick()
+    lab_recordings().tick()
     rerun(at)
     assert "stopped after 180 s, the longest it may run" in text_of(at)
 
@@ -133,7 +134,7 @@ def test_a_changed_program_ends_the_recording_of_the_previous_one(
 def test_a_program_that_waits_says_its_place(started: list[Pretended], tmp_path: Path) -> None:
     at = open_page("contexts", tmp_path)
     for viewer in ("ada", "bob"):
-        state.lab().recordings.look(viewer, [(f"{OWN}  # {viewer}", "mirrored", "cpu:2")])
+        lab_recordings().look(viewer, [(f"{OWN}  # {viewer}", "mirrored", "cpu:2")])
     at.text_area[0].set_value(OWN)
     rerun(at)
     assert "number 1 in the queue" in text_of(at)

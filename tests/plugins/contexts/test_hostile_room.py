@@ -11,7 +11,7 @@ from tests.app.asgi import Client
 from tests.doors import test_routes
 from tests.doors.hostile import no_hang
 from tests.doors.test_routes import addresses, check, places
-from tests.plugins.lecture.conftest import SCENES, no_live, recorded
+from tests.plugins.contexts.conftest import SCENES, no_live, recorded
 
 pytestmark = pytest.mark.slow
 ROOM: dict[str, dict[str, str]] = {

@@ -13,7 +13,7 @@ from strategy_contexts.lecture.course import Scene
 from strategy_contexts.lecture.lecture import Lecture
 from strategy_contexts.lecture.room import Room, RoomError
 from strategy_contexts.lecture.shown import EvaluatedScene
-from tests.plugins.lecture.conftest import SCENES, recorded
+from tests.plugins.contexts.conftest import SCENES, recorded
 
 
 def test_forward_reveals_and_then_goes_on_to_the_last_scene(lecture: Lecture) -> None:

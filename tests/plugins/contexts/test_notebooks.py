@@ -12,7 +12,7 @@ from strategy_contexts.course import demonstration
 from strategy_contexts.demonstrations import COURSE
 from strategy_contexts.notebook import as_text
 
-FOLDER = Path(__file__).parents[3] / "docs" / "contexts"
+FOLDER = Path(__file__).parents[3] / "plugins" / "contexts" / "notebooks"
 
 
 @pytest.mark.parametrize("name", COURSE)

@@ -6,7 +6,10 @@ import html
 import re
 from typing import Any
 
+import pytest
+
 from strategy_contexts.stepper import page
+from tests.profiles.exports.test_hostile_names import NAMES, Structure
 
 HOSTILE = "</script><script>alert(1)</script>\u2028<img src=x onerror=alert(2)>"
 
@@ -34,3 +37,22 @@ def test_text_of_a_recording_stays_text() -> None:
     assert "alert(1)</script>" not in document
     assert "<img" not in document
     assert document.count("</script>") == page(recording()).count("</script>")
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_page_has_no_element_that_it_would_not_have_with_another_name(name: str) -> None:
+    assert Structure(named(name)).found <= Structure(named("name")).found
+
+
+def named(name: str) -> str:
+    return page(
+        {
+            "title": name,
+            "text": name,
+            "source": f"# {name}",
+            "strategy": name,
+            "devices": [name],
+            "trace": {"entries": [], "printed": []},
+            "error": name,
+        }
+    )

@@ -268,3 +268,10 @@ def test_a_program_of_ones_own_is_saved_as_a_page(tf: Any, tmp_path: Path) -> No
     assert Path(__file__).name in document, "the file that made the calls is shown"
     with pytest.raises(SpecError, match=r"\.html, \.json or \.parquet"):
         trace.save(tmp_path / "contexts.doc")
+
+
+def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
+    from strategy_contexts.patches import _hooks
+
+    for owner, attribute, _, _ in _hooks():
+        assert attribute in owner.__dict__, f"{owner.__name__}.{attribute} is gone"

@@ -12,7 +12,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 import strategy_profiles
-from strategy_contexts.stepper import page as stepper_page
 from strategy_profiles.exports import download, formats, write
 from strategy_profiles.reporting.formulas import STARTS
 from strategy_profiles.reporting.markdown import as_text, code_block
@@ -69,21 +68,6 @@ class Structure(HTMLParser):
         self.found.add((tag, *sorted(name for name, _ in attrs), *targets))
 
 
-def stepper(profile: Profile) -> str:
-    name = profile.name
-    return stepper_page(
-        {
-            "title": name,
-            "text": name,
-            "source": f"# {name}",
-            "strategy": name,
-            "devices": [name],
-            "trace": {"entries": [], "printed": []},
-            "error": name,
-        }
-    )
-
-
 def page_of(name: str) -> Callable[[Profile], str]:
     return lambda profile: download(profile, name).data.decode()
 
@@ -91,7 +75,7 @@ def page_of(name: str) -> Callable[[Profile], str]:
 PAGES = {name: page_of(name) for name, each in formats().items() if each.media_type == "text/html"}
 
 
-@pytest.mark.parametrize("page", [stepper, *PAGES.values()], ids=["stepper", *PAGES])
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_a_page_has_no_element_that_it_would_not_have_with_another_name(
     hostile: Profile, harmless: Profile, page: Callable[[Profile], str]
 ) -> None:

@@ -19,7 +19,6 @@ IMPORTED = {
     "change": "numpy pyarrow pydantic yaml",
     "collect": "",
     "compare": "numpy pyarrow",
-    "contexts": "jinja2 pydantic yaml",
     "devices": "pydantic rich yaml",
     "doctor": "pydantic yaml",
     "export": "jinja2 numpy pyarrow",  # the names of the formats are options

@@ -26,10 +26,3 @@ def test_tensorflow_still_has_it(module: str, name: str) -> None:
     assert hasattr(importlib.import_module(module), name), (
         f"TensorFlow no longer has {module}.{name}"
     )
-
-
-def test_every_hooked_method_is_defined_where_we_hook_it() -> None:
-    from strategy_contexts.patches import _hooks
-
-    for owner, attribute, _, _ in _hooks():
-        assert attribute in owner.__dict__, f"{owner.__name__}.{attribute} is gone"

@@ -23,11 +23,11 @@ import msgspec
 import psutil
 
 from strategy_contexts.guard import ENDING, OUTPUT
+from strategy_contexts.limits import Limits, of_this_machine
 from strategy_contexts.stepper.recorded_contexts import read_recording
 from strategy_core.planning import strategy_catalog
 from strategy_core.processes import descendants, scratch
 from strategy_core.processes.import_path import module_command, with_own_code
-from strategy_core.processes.limits import Limits, of_this_machine
 from strategy_profiles.decoders import decoder_of
 from strategy_profiles.errors import LabError, SpecError
 from strategy_profiles.guards import open_file, read_file, remove_folder

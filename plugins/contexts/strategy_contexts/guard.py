@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from strategy_core.processes import descendants, limits, scratch, subreaper
+from strategy_contexts import limits
+from strategy_core.processes import descendants, scratch, subreaper
 from strategy_core.processes.import_path import module_command, with_own_code
 from strategy_profiles.guards import remove_folder
 

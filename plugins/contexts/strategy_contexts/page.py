@@ -21,10 +21,10 @@ from strategy_contexts.context_recordings import (
     Running,
 )
 from strategy_contexts.lab_recordings import lab_recordings
+from strategy_contexts.limits import of_this_machine
 from strategy_contexts.stepper import page
 from strategy_contexts.traced_runs import pick_recording
 from strategy_core.planning import strategy_catalog
-from strategy_core.processes.limits import of_this_machine
 from strategy_profiles.user_input.text import whole_or_none
 
 SHOWN = ("Demonstrations", "The first step of a run")

@@ -16,7 +16,6 @@ import numpy as np
 
 from strategy_profiles.analysis.steps import step_times
 from strategy_profiles.replay.collective_cost import cost
-from strategy_profiles.replay.more_replicas import with_replicas
 from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.replays import Replay, Replays, replays
 from strategy_profiles.replay.simulate import simulate
@@ -27,6 +26,7 @@ from strategy_profiles.tables.columns import Floats
 from strategy_scaling.errors import PredictionError
 from strategy_scaling.recorded_steps import segment_of
 from strategy_scaling.variable_copies import check_variable_copies
+from strategy_scaling.with_replicas import with_replicas
 
 if TYPE_CHECKING:
     from strategy_profiles.tables.store import Profile

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from strategy_contexts import child
+from strategy_contexts.limits import Limits
 from strategy_core.processes import scratch
-from strategy_core.processes.limits import Limits
 from strategy_profiles.errors import LabError
 from tests.doors.hostile import TEXTS
 from tests.processes import children_of, command_of, is_living

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from strategy_contexts import child
-from strategy_core.processes.limits import Limits
+from strategy_contexts.limits import Limits
 from strategy_profiles.errors import LabError
 from tests.doors.hostile import no_hang
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.processes.limits import Limits, Use, folder_bytes, of_this_machine
+from strategy_contexts.limits import Limits, Use, folder_bytes, of_this_machine
 
 LIMITS = Limits(wall_s=60, cpu_s=120, memory_bytes=2_000_000_000, num_processes=4, disk_bytes=10**8)
 FITS = Use(wall_s=60, cpu_s=120, memory_bytes=2_000_000_000, num_processes=4, disk_bytes=10**8)

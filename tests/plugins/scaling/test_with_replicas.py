@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from strategy_profiles.replay.more_replicas import with_replicas
 from strategy_profiles.replay.recording import ReplayError
 from strategy_profiles.replay.simulate import simulate
 from strategy_profiles.replay.step_graph import StepGraph
+from strategy_scaling.with_replicas import with_replicas
 from tests.profiles.replay.drawn_steps import step_of
 
 MS = 1e6

@@ -187,10 +187,6 @@ class Training:
         """A copy of the current model and optimizer state."""
         return self._current.take_state()
 
-    def state_checksum(self) -> str:
-        """Checksum of the current model and optimizer state."""
-        return state.checksum(self.take_state())
-
     @property
     def _current(self) -> Segment:
         assert self._segment is not None, "open() comes first"

@@ -1,7 +1,5 @@
 """What `PreemptionCheckpointHandler` does when one worker of a cluster is about to be taken away.
 
-    python -m strategy_core.demonstrations.preemption [--workers 2]
-
 Two workers train. One gets SIGTERM, as a cloud or a batch system sends it some seconds before it
 takes a machine. The handler tells the others, all of them save after the same step and leave with
 its restart code. Started again, all go on from that step: they have to be given the same folder,
@@ -10,14 +8,11 @@ or each would continue from its own last step without an error.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -39,33 +34,27 @@ PREEMPT_AT = 20
 class PreemptionOutcome:
     """What the demonstration observed."""
 
-    preempted: int
-    """The worker that got SIGTERM."""
     exit_codes: list[int]
     left_after: list[int]
     """Steps that each worker had done when it left."""
-    took_s: float
-    """From the signal until all had left."""
     went_on_from: list[int]
     """Steps that each worker found done when it was started again."""
 
 
-def demonstrate(num_workers: int, folder: Path, preempted: int = 1) -> PreemptionOutcome:
+def demonstrate(num_workers: int, folder: Path) -> PreemptionOutcome:
     """Train, take a worker away, start again. Each worker says its steps on its stdout."""
     with workers(num_workers, folder) as running:
         for worker in running:
             read_step(worker, at_least=PREEMPT_AT)
-        began = time.monotonic()
-        running[preempted].send_signal(signal.SIGTERM)
+        running[-1].send_signal(signal.SIGTERM)
         left_after = [last_step(worker) for worker in running]
         for worker in running:
             assert worker.stdin is not None
             worker.stdin.close()
         codes = [worker.wait() for worker in running]
-        took_s = time.monotonic() - began
     with workers(num_workers, folder) as running:
         went_on_from = [read_step(worker, at_least=0) for worker in running]
-    return PreemptionOutcome(preempted, codes, left_after, took_s, went_on_from)
+    return PreemptionOutcome(codes, left_after, went_on_from)
 
 
 def train(folder: str) -> None:
@@ -141,8 +130,8 @@ def workers(num_workers: int, folder: Path) -> Iterator[list[subprocess.Popen[st
 
 def _start(tf_config: str, folder: Path) -> subprocess.Popen[str]:
     """Start `train` in a process that ends with this one, its output in the pipe `stdout`."""
-    module = "strategy_core.demonstrations.preemption"
-    command = [sys.executable, "-m", module, "--train", str(folder), "--parent", str(os.getpid())]
+    module = "tests.strategy_core.cluster.preemption"
+    command = [sys.executable, "-m", module, str(folder), str(os.getpid())]
     environment = {**os.environ, **REUSE_PORT, "TF_CONFIG": tf_config, "TF_CPP_MIN_LOG_LEVEL": "3"}
     return subprocess.Popen(
         command,
@@ -175,25 +164,6 @@ def _said(worker: subprocess.Popen[str]) -> Iterator[dict[str, int]]:
     raise RuntimeError(f"A worker ended too early. The last that it printed: {''.join(printed)}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--train", metavar="FOLDER", help=argparse.SUPPRESS)
-    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.train:
-        tie_to(args.parent)
-        train(args.train)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        seen = demonstrate(args.workers, Path(folder))
-    print(f"Worker {seen.preempted} got SIGTERM; within {seen.took_s:.1f} s all had left.")
-    for number, code in enumerate(seen.exit_codes):
-        print(
-            f"  worker {number}: saved after step {seen.left_after[number]}, left with code {code};"
-            f" started again, went on from step {seen.went_on_from[number]}"
-        )
-
-
 if __name__ == "__main__":
-    main()
+    tie_to(int(sys.argv[2]))
+    train(sys.argv[1])

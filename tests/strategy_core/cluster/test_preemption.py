@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strategy_core.demonstrations.preemption import PREEMPT_AT, RESTART_CODE, demonstrate
+from tests.strategy_core.cluster.preemption import PREEMPT_AT, RESTART_CODE, demonstrate
 
 pytestmark = pytest.mark.run
 

@@ -56,9 +56,9 @@ def watch_page(run_id: str) -> None:
             _aside(live)
     mark_place(RUN, WHY.page)
     _head(run_id, live, active)
-    cause = st.container(key="cause_so_far")
     own = handle if active is handle else None
     is_over = live.status.is_over and active is None
+    cause = st.container(key="cause_so_far" if live.segments or not is_over else None)
     request = live_view(run_id, can_kill=own is not None, is_over=is_over)
     if request.kill is not None and own is not None:
         own.kill_process(request.kill)

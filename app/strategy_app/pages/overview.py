@@ -23,6 +23,7 @@ from strategy_app.widgets.recorded_again import show_how_to_record_again, show_m
 from strategy_app.widgets.segments import facts_of, pick_segment
 from strategy_app.widgets.verdict import show_findings, show_gains, show_headline
 from strategy_profiles.analysis.facts import Facts, Finding
+from strategy_profiles.analysis.failures.of_run import explained_without_steps
 from strategy_profiles.analysis.no_capture import ANNOTATE_STEPS
 from strategy_profiles.answers.answer import Code
 from strategy_profiles.questions.breakdown import breakdown
@@ -47,8 +48,10 @@ def page() -> None:
         open_page(LIVE, opened.profile.path.name)
     segment = pick_segment(opened.profile)
     facts = opened.ask(facts_of, segment.segment) if segment else None
+    if segment is None:
+        show_how_to_record_again(opened)
     if opened.profile.status.is_over and (facts is None or facts.failure is None):
-        show_status(opened.profile)
+        show_status(opened.profile, is_headline=explained_without_steps(opened.profile) is not None)
     if segment and facts:
         _show(opened, segment, facts)
 

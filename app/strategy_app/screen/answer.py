@@ -38,7 +38,7 @@ from strategy_profiles.tables.store import Profile
 
 MANY = 6
 """A matrix with more names takes the width of the page; the others have a chart beside them."""
-FEW_COLUMNS = 8
+FEW_COLUMNS = 6
 """A table with more takes the width of the page."""
 LABELLED = 16
 """A matrix with more names has no numbers on its cells."""

@@ -10,8 +10,10 @@ from strategy_app.screen.answer import answer_of
 from strategy_app.screen.code import show_shares
 from strategy_app.server.opened import OpenRun, open_run
 from strategy_app.widgets.segments import facts_of
+from strategy_app.widgets.text import as_markdown
 from strategy_app.widgets.verdict import part_as_html
 from strategy_profiles.analysis.facts import Finding
+from strategy_profiles.analysis.failures.of_run import explained_without_steps
 from strategy_profiles.analysis.findings import findings
 from strategy_profiles.analysis.headline_segment import headline_segment
 from strategy_profiles.answers.answer import Shares
@@ -40,6 +42,9 @@ def _show(path: Path, *, is_over: bool) -> None:
         return  # the page says so
     segment = headline_segment(opened.profile) if is_over else newest_segment(opened.profile)
     shares, finding = _known(opened, segment.segment) if segment else (None, None)
+    if why := explained_without_steps(opened.profile):
+        st.markdown(f"**{as_markdown(why.sentence)}** {as_markdown(why.advice)}")
+        return
     if shares is None and finding is None:
         st.caption("" if is_over else UNKNOWN)
         return

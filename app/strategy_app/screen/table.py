@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 import streamlit as st
@@ -101,7 +102,7 @@ def _column(column: Column, index: int, values: Sequence[Value]) -> grid.Column:
     if is_text(column.unit) or column.unit == "figure":
         return grid.text(title, lambda item: _cell(item[1][index]), **options)
     known = [abs(value) for value in values if isinstance(value, int | float)]
-    scaled = _scaled(column.unit, max(known, default=0.0))
+    scaled = _scaled(column.unit, known)
     return grid.number(
         f"{title}{scaled.suffix}",
         lambda item: scaled.value(item[1][index]),
@@ -126,14 +127,20 @@ class _Scaled:
         return units.rounded(value * self.factor)
 
 
-def _scaled(unit: Unit, most: float) -> _Scaled:
-    """How the numbers of a column are written whose largest is `most`: in one unit, so that they
-    compare digit by digit, and with three digits, of thousands with all."""
+def _scaled(unit: Unit, known: Collection[float]) -> _Scaled:
+    """How the numbers of a column are written: in one unit, so that they compare digit by digit,
+    and with three digits, of thousands with all."""
+    most = max(known, default=0.0)
     factor, suffix = 1.0, _SUFFIXES.get(unit, "")
     if unit == "gbps":
         scale, name = units.size_unit(most * GIGA)
         factor, suffix = GIGA / scale, f", {name}/s"
     elif unit == "share":
         factor = 100.0
-    is_whole = unit in ("count", "bytes") or most * factor >= 999.5
-    return _Scaled(suffix, factor, "localized" if is_whole else "%.3g")
+    if unit in ("count", "bytes") or most * factor >= 999.5:
+        return _Scaled(suffix, factor, "localized")
+    shown = [units.rounded(value * factor) for value in known]
+    decades = {floor(log10(value)) for value in shown if value}
+    # `%.3g` leaves out the zeros at the end: 84 beside 96.3.
+    is_even = len(decades) == 1 and max(decades) <= 2
+    return _Scaled(suffix, factor, f"%.{2 - max(decades)}f" if is_even else "%.3g")

@@ -31,8 +31,9 @@ _ROW_PX = 35
 _ANSWER = (
     ".st-key-overview_answer > [data-testid=stLayoutWrapper] > [data-testid=stHorizontalBlock]"
 )
-"""The columns of the page Why. On a phone the second one, the findings, comes first, and is
-before the numbers that are above both."""
+"""The columns of the page Why. On a phone the lines of the program come first, then the findings,
+the rest of the evidence, and the numbers that are above all of it."""
+_EVIDENCE = f"{_ANSWER} > :first-child > * > *"
 
 
 _BARS = (
@@ -90,7 +91,10 @@ FIRST_STYLE = f"""
   .st-key-page_modes {{margin-left:0; padding-left:0; border-left:none}}
   [class*="st-key-wide_"], [data-testid=stLayoutWrapper]:has(> [class*="st-key-wide_"])
     {{display:none !important}}
-  {_ANSWER} {{flex-direction:column-reverse; align-items:stretch}}
+  {_ANSWER} {{flex-direction:column; align-items:stretch}}
+  {_ANSWER} > *, {_ANSWER} > * > * {{display:contents}}
+  {_EVIDENCE} {{order:1}}
+  {_EVIDENCE}:has(.lab-code) {{order:-1}}
   .st-key-why_first {{flex-direction:column-reverse !important}}
 }}
 @media not (max-width:{NARROW}) {{

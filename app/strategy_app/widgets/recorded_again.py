@@ -43,7 +43,8 @@ def show_how_to_record_again(opened: OpenRun) -> None:
     if program is None or not program.command:
         return
     same = ", with the same arguments" if program.arguments else ""
-    st.caption(f"Then record it again{same}: this page says what the change has gained.")
+    gain = ": this page says what the change has gained" if opened.profile.segments else ""
+    st.caption(f"Then record it again{same}{gain}.")
     st.code(program.command, language=None)
 
 

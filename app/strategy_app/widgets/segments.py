@@ -61,11 +61,13 @@ def pick_segment(profile: Profile) -> SegmentOpened | None:
 def _say_none(profile: Profile) -> None:
     if profile.status.is_over:
         explained = explained_without_steps(profile)
+        is_of_lab = profile.identity is None or profile.identity.program is None
         empty(
             explained.sentence if explained else "This run recorded no step.",
             (explained.advice if explained else "")
-            or "It ended before its strategy was created. See the message above, then run again.",
-            page="lab",
+            or "It ended before its strategy was created. Change what its message names, then run "
+            "again.",
+            page="lab" if is_of_lab else "",
             link="New run",
         )
     else:

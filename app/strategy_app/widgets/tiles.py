@@ -61,7 +61,6 @@ STYLE = """<style>
 .lab-tiles.strip .lab-tile {display:block; flex:1 0 7.5rem; padding:.3rem .5rem}
 .lab-tiles.strip .value {font-size:1.15rem; line-height:1.3}
 .lab-tiles.strip .value .unit, .lab-tiles.strip .note .unit {font-size:.8rem; display:inline}
-.lab-tiles.strip .note {white-space:nowrap; overflow:hidden; text-overflow:ellipsis}
 .lab-tiles.strip .definition {position:fixed; top:auto; left:auto; transform:none}
 @media (max-width:75rem) {
   .lab-tiles, .lab-tiles.many {grid-template-columns:repeat(4,minmax(0,1fr)); grid-auto-rows:auto}

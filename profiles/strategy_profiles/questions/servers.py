@@ -125,7 +125,10 @@ def _steps(serving: ParameterServing, names: Mapping[int, str]) -> Part:
         "ms per step",
         "Worker",
         definition="served_step",
-        notes=("Measured by timestamps inside each step, on the worker's clock.",),
+        notes=(
+            "Measured by timestamps inside each step, on the worker's clock.",
+            "The time in which a worker has no closure to run is not in its bar.",
+        ),
     )
 
 

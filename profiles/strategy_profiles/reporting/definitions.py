@@ -256,7 +256,7 @@ _COMMUNICATION = (
 _BALANCE = (
     Definition(
         "slowest",
-        "Slowest replica",
+        "Straggler",
         "ms",
         "The replica for which the others wait, and how late it is.",
         "late_r = median over steps of (median wait of the replicas that are not late - own wait)",

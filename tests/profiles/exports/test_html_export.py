@@ -103,7 +103,7 @@ def test_numbers_name_their_source(straggling: Profile, target: Path) -> None:
     text = _section(_report(straggling, target), "overview")
     assert re.search(r"Step time \d[\d.]* ms measured median of 89", text)
     assert re.search(r"Throughput of steps [\d,]+ examples/s derived", text)
-    assert re.search(r"Slowest replica (29|30)\.\d ms measured by marks replica 2", text)
+    assert re.search(r"Straggler (29|30)\.\d ms measured by marks replica 2", text)
 
 
 def test_nothing_is_fetched_and_only_these_scripts_run(straggling: Profile, target: Path) -> None:

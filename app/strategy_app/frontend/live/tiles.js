@@ -10,7 +10,7 @@ export class Tiles {
     this.root = el("div", { class: "tiles" });
   }
 
-  add(name, label, { large = false } = {}) {
+  add(name, label, { large = false, stays = large } = {}) {
     const value = el("span", { class: "value" });
     const unit = el("span", { class: "unit" });
     const note = el("div", { class: "note" });
@@ -23,7 +23,7 @@ export class Tiles {
       note,
       definition ? el("div", { class: "definition", role: "tooltip", text: definition }) : null,
     );
-    this.parts.set(name, { value, unit, note });
+    this.parts.set(name, { tile, value, unit, note, stays });
     this.root.append(tile);
     this.set(name, [MISSING, ""]);
     return this;
@@ -39,5 +39,10 @@ export class Tiles {
     setText(part.value, value);
     setText(part.unit, unit);
     setText(part.note, note);
+  }
+
+  // A run that is over gets no more numbers.
+  hideMissing(isOver) {
+    for (const { tile, value, stays } of this.parts.values()) tile.hidden = isOver && !stays && value.textContent === MISSING;
   }
 }

@@ -1,6 +1,6 @@
 // The live view: takes the run's messages, keeps their history, draws at most once per frame.
 
-import { el, setText } from "../shared/dom.js";
+import { el, setSentence, setText } from "../shared/dom.js";
 import { joined, number, units } from "../shared/format.js";
 import { readTheme } from "../shared/theme.js";
 import { Axis } from "./axis.js";
@@ -54,7 +54,7 @@ export class LiveView {
     this.tiles = new Tiles(definitions)
       .add("loop_time", labels.loop_time, { large: true })
       .add("loop_throughput", labels.loop_throughput)
-      .add("step_time", labels.step_time)
+      .add("step_time", labels.step_time, { stays: true })
       .add("loss", labels.loss)
       .add("progress", labels.progress)
       .add("slowest", labels.slowest)
@@ -189,7 +189,9 @@ export class LiveView {
     if (!text || (news.kind === "exited" && this.failure && text.endsWith(this.failure))) return;
     if (news.kind === "failed") this.failure = text; // its worker's end says the same once more
     const time = el("time", { text: joined(units.seconds(news.at_ms / 1000)) });
-    this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, el("span", { text })));
+    const said = el("span");
+    setSentence(said, text);
+    this.newsList.prepend(el("li", { class: isTrouble(news) ? "trouble" : "" }, time, said));
     while (this.newsList.children.length > MAX_NEWS_SHOWN) this.newsList.lastChild.remove();
   }
 
@@ -209,9 +211,10 @@ export class LiveView {
     const isEmpty = this.isOver && last < 0;
     this.followEpochEnd(last);
     this.charts.setEmpty(isEmpty);
+    this.tiles.root.hidden = isEmpty;
     if (!isEmpty) this.charts.draw(this.theme, this.boundaries, this.numbers?.slowest ?? null);
-    this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers;
-    this.servedBars.block.hidden = !this.hasServers;
+    this.marksBars.block.hidden = this.captureBars.block.hidden = this.trafficPanel.block.hidden = this.hasServers || isEmpty;
+    this.servedBars.block.hidden = !this.hasServers || isEmpty;
     this.drawBars(this.axis.cursor ?? this.history.settled());
     this.drawServed();
     this.drawCapture();
@@ -246,6 +249,7 @@ export class LiveView {
     const total = this.state?.steps;
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
+    tiles.hideMissing(this.isOver);
   }
 
   get isOver() {

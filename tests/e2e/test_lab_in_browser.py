@@ -170,6 +170,19 @@ def test_a_failed_run_says_why(open_page: Open, watched: Server) -> None:
     expect(page.locator(".live .banner")).to_contain_text("loss is NaN")
 
 
+def test_a_run_that_is_over_has_no_tile_without_a_number(open_page: Open, watched: Server) -> None:
+    watched.write_run("alone", steps=30, windows=0, strategy="one-device", replicas=1)
+    page = open_page(watched.address(run="alone"))
+    expect(live(page)).to_have_attribute("data-step", "29")
+    expect(page.locator("[data-tile=step_time]")).to_be_visible()
+    expect(page.locator("[data-tile=traffic]")).to_be_hidden()
+    watched.write_run("no-step", steps=0, windows=0, ending="failed")
+    page = open_page(watched.address(run="no-step"))
+    expect(page.get_by_text("This run recorded no step.")).to_be_visible()
+    expect(page.locator(".tiles")).to_be_hidden()
+    expect(page.get_by_text("The run failed before its first step")).to_be_visible()
+
+
 def test_the_odd_one_of_sixteen_stands_out(open_page: Open, watched: Server) -> None:
     page = open_page(watched.address(run="many"))
     note = page.locator("[data-tile=slowest] .note")

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
+from strategy_profiles.examples import EXAMPLES, unpack
 from strategy_profiles.run.events import Finished
 from strategy_profiles.run.layout import worker_folder
 from strategy_profiles.tables.schema import TABLES
@@ -364,6 +365,25 @@ def test_cause_and_remedy_are_on_the_first_screen_of_why(
     expect(cause).to_have_count(1)
     expect(cause).to_be_in_viewport(ratio=1)
     expect(page.get_by_text(re.compile("^Try: ")).first).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_phone_the_line_is_on_the_first_screen_of_why(visit: Visit, server: Server) -> None:
+    example = unpack(EXAMPLES[1], server.runs)
+    page = visit("overview", run=example.name, options=PHONE)
+    line = page.locator(".lab-code .lit .share").first
+    expect(line).to_be_in_viewport(ratio=1)
+    remedy = page.get_by_text(re.compile("^Try: ")).first
+    expect(remedy).to_be_in_viewport()
+    numbers = page.get_by_text("Loop time per step").first
+    tops = [each.bounding_box() for each in (line, remedy, numbers)]
+    assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)
+
+
+def test_no_note_of_a_number_is_cut(visit: Visit) -> None:
+    page = visit("overview", run="late", options={"viewport": {"width": 1280, "height": 720}})
+    notes = page.locator(".lab-tiles .note:visible")
+    expect(notes.first).to_be_visible()
+    assert notes.evaluate_all("all => all.every(each => each.scrollWidth <= each.clientWidth)")
 
 
 OVERLAPS = """() => {

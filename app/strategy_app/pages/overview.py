@@ -50,7 +50,7 @@ def page() -> None:
     facts = opened.ask(facts_of, segment.segment) if segment else None
     if segment is None:
         show_how_to_record_again(opened)
-    if opened.profile.status.is_over and (facts is None or facts.failure is None):
+    if opened.profile.status.is_over and (facts is None or facts.failed is None):
         show_status(opened.profile, is_headline=explained_without_steps(opened.profile) is not None)
     if segment and facts:
         _show(opened, segment, facts)
@@ -63,7 +63,7 @@ def _show(opened: OpenRun, segment: SegmentOpened, facts: Facts) -> None:
         empty("No step is known, and so no number of a step.", ANNOTATE_STEPS)
         page_link("timeline", "Timeline of its ops", run=opened.profile.path.name)
         return
-    has_failed = facts.failure is not None
+    has_failed = facts.failed is not None  # the headline says why
     memory = opened.ask(memory_over_run)
     peak = tile_of(memory.numbers[0])
     show_measured_gain(opened)

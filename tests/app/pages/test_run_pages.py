@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 from strategy_profiles.reporting.units import MISSING
+from strategy_profiles.run.event_log import EventLog
+from strategy_profiles.run.events import Exited, Failed
+from strategy_profiles.run.layout import worker_folder
 from tests.app.looking import open_page, text_of
+from tests.growing_run import write_by_launcher
 from tests.synthetic import HOSTILE, write_run
+from tests.synthetic.recorded_again import write_run_of_program
 
 pytestmark = pytest.mark.slow
 
@@ -96,6 +101,32 @@ def test_the_failure_stands_on_top_with_what_was_recorded(runs: Path) -> None:
     assert "**Failure**" in text_of(at)
     assert "Step time" in text_of(at)
     assert "This run failed" in open_page("placement", runs, run="failed").error[0].value
+
+
+def test_a_lost_worker_stands_above_what_limits_the_steps(tmp_path: Path) -> None:
+    """No process recorded an error: the headline is that of the steps."""
+    run = write_run(tmp_path / "lost", steps=60, windows=1, straggler=(2, 30.0), ending=None)
+    write_by_launcher(run, Exited(0, 0, -9, "hung", "Worker 0: It did not take part."))
+    at = open_page("overview", tmp_path, run="lost")
+    assert "It did not take part" in at.error[0].value
+    assert "Replica 2 is late" in text_of(at)
+
+
+def test_a_program_that_failed_before_its_first_step_is_to_be_recorded_again(
+    tmp_path: Path,
+) -> None:
+    run = write_run_of_program(tmp_path / "early", 1, steps=1)
+    events = worker_folder(run, 0).events
+    events.unlink()
+    log = EventLog(events)
+    log.write(Failed("ValueError: loss is NaN", "Traceback ..."))
+    log.close()
+    write_by_launcher(run, Exited(0, 0, 1, "failed"))
+    at = open_page("overview", tmp_path, run="early")
+    assert "The run failed before its first step" in text_of(at)
+    assert not at.error, "said once"
+    assert not [link for link in at.get("page_link") if link.proto.label.startswith("New run")]
+    assert "strategy-lab trace train.py" in [item.value for item in at.code]
 
 
 def test_communication_prints_its_formulas(runs: Path) -> None:

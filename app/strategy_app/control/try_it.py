@@ -34,8 +34,8 @@ from strategy_profiles.reporting import units
 
 LOOK_EVERY_S = 0.5
 _INTERVALS = (
-    "The predicted interval is that of the recorded steps: because the runs are made in turns, "
-    "what runs of one spec differ by does not count."
+    "The predicted interval does not include by how much runs of one spec differ, because these "
+    "are made in turns."
 )
 _HELP = (
     f"Runs the spec of this run and the changed one {MIN_PAIRS} times each, in turns, for a few "

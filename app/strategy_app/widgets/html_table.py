@@ -28,7 +28,7 @@ STYLE = f"""
   font-variant-numeric:tabular-nums; border-bottom:1px solid rgba(128,128,128,.3)}}
 .lab-table .text {{text-align:left}}
 .lab-table tbody th {{font-weight:400; white-space:normal; overflow-wrap:anywhere; min-width:9rem}}
-.lab-table td.text {{white-space:normal; overflow-wrap:break-word}}
+.lab-table td.text {{white-space:normal; overflow-wrap:anywhere; min-width:5.5rem}}
 .lab-table [scope=rowgroup] {{text-align:left; font-size:.8rem; opacity:.75; padding-top:.9rem}}
 @media (max-width:{NARROW}) {{
   .lab-table {{font-size:.9rem}}

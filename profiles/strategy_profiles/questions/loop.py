@@ -120,9 +120,7 @@ def _shares(account: Account) -> Shares:
 
 
 def _rows(account: Account) -> Table:
-    rows = [
-        row for row in account.rows if row.row.startswith("loop") and account.share(row) >= SMALLEST
-    ]
+    rows = [row for row in _below(account, "loop") if account.share(row) >= SMALLEST]
     columns = (
         Column("title", "Part", "name", value=_title),
         Column("ms_per_step", "Time per step", "ms", value=account.ms_per_step),
@@ -134,6 +132,14 @@ def _rows(account: Account) -> Table:
     return table(
         "account", "Account of the loop", rows, columns, definition=_ACCOUNT, depths=depths
     )
+
+
+def _below(account: Account, path: str) -> Iterator[Row]:
+    """A row, and after each row its parts, as indented below it."""
+    if row := account.row(path):
+        yield row
+    for part in account.children(path):
+        yield from _below(account, part.row)
 
 
 def _program(account: Account) -> Iterator[Table]:

@@ -22,8 +22,8 @@ _WIDE_FACTOR = 2.0
 """The high end over the low end of a measured interval from which on it is called wide."""
 _WIDE = " The measured interval is wide: more pairs of runs make it narrower."
 _UNSURE = (
-    "Whether they agree is not known: the runs differ so much that the change may have no "
-    "effect. Try it with more pairs of runs."
+    "Whether prediction and measurement agree is not known: the runs differ so much that the "
+    "change may have no effect. Try it with more pairs of runs."
 )
 
 
@@ -111,7 +111,7 @@ def _compare_intervals(
     measurement does not show that the change has an effect, so it confirms no prediction of one.
     """
     if measured.low is None or measured.high is None:
-        return "cannot tell", f"Whether they agree is not known: {reason}."
+        return "cannot tell", f"Whether prediction and measurement agree is not known: {reason}."
     assert expected.low is not None
     assert expected.high is not None
     error = expected.ratio / measured.ratio - 1

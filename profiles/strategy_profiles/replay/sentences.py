@@ -119,7 +119,7 @@ def _unknown(edit: str, what_if: WhatIf) -> str:
         else f"with {same_ms} it has as many examples per second as now"
     )
     return (
-        f"Whether a step is faster {edit} cannot be predicted from this recording: it would take "
+        f"This recording is too noisy to predict the gain {edit}: a step would take "
         f"{in_this_run(what_if)}, and {now} (95 % of steps are replayed within "
         f"{units.share(what_if.replay_error_p95)})."
     )

@@ -15,6 +15,8 @@ from strategy_profiles.questions.loop import loop
 from tests.synthetic import HOSTILE, write_run
 from tests.synthetic.stacks import place
 
+CAPTURED = Path(__file__).parents[2] / "data" / "captured_step"
+
 
 def answer(run: Path) -> Answer:
     profile = strategy_profiles.load(run)
@@ -54,6 +56,20 @@ def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
     assert rows.rows[0][0] == "Loop with its first step"
     assert rows.depths[0] == 0
     assert max(rows.depths) >= 2
+
+
+def test_a_row_stands_below_what_it_is_a_part_of() -> None:
+    """Ops are a part of the computation, whatever comes after it."""
+    (rows,) = (
+        each for each in answer(CAPTURED).parts if isinstance(each, Table) and each.key == "account"
+    )
+    above: list[str] = []
+    parents = {}
+    for (title, *_), depth in zip(rows.rows, rows.depths, strict=True):
+        parents[title] = above[depth - 1] if depth else ""
+        above[depth:] = [str(title)]
+    assert parents["Compute"] == "Steps"
+    assert {parent for title, parent in parents.items() if "Conv2D" in str(title)} == {"Compute"}
 
 
 def test_the_account_of_the_program_has_what_comes_before_and_after_the_loop(run: Path) -> None:

@@ -86,7 +86,7 @@ def test_a_gain_within_the_interval_names_no_length() -> None:
     uneven = Replayed(replays_of([late_step(n, gap_ns=n % 3 * 9e6) for n in range(9)]))
     found = gain(uneven, COMMUNICATION)
     assert found.is_within_error
-    assert "cannot be predicted from this recording" in found.sentence
+    assert "too noisy to predict" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
+from strategy_profiles.examples import EXAMPLES, unpack
+from tests import lab_access
 from tests.e2e.axe import findings
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import Server, served
 from tests.e2e.drawn import go, wait_until, wait_until_drawn
 from tests.growing_run import begin_run, end_run
 from tests.plugins.leaves import asked
+from tests.profiles.served_run import write_served_run
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Page]
@@ -43,6 +46,13 @@ PAGES: dict[str, list[tuple[str, dict[str, str]]]] = {
     "a run that failed before any step was captured": [
         (name, {"run": "axe-failed"}) for name in ("", *OF_ANY)
     ],
+    "a traced program, an imported profile and servers": [
+        ("overview", {"run": "example-slow-input"}),
+        ("", {"run": "example-slow-input"}),
+        *((name, {"run": "example-gpu"}) for name in ("", *OF_ANY)),
+        *((name, {"run": "axe-servers"}) for name in ("overview", "servers", "placement")),
+        ("help", {}),
+    ],
     "a run of 16 replicas": [
         (name, {"run": "axe-wide"}) for name in ("", *OF_ANY) if name != "what_if"
     ],
@@ -68,6 +78,9 @@ def runs(server: Server) -> Iterator[Server]:
     server.write_run("axe-wide", steps=60, windows=1, replicas=16, straggler=(5, 30.0))
     server.write_run("axe-cores", steps=60, strategy="tpu", replicas=2, cores_per_replica=3)
     shutil.copytree(CAPTURED, server.runs / "axe-captured")
+    write_served_run(server.runs / "axe-servers")
+    for example in EXAMPLES[1:]:
+        unpack(example, server.runs)
     for make in asked("make_pages"):
         make(server.runs)
     running = begin_run(server.runs / "axe-running", steps=60)
@@ -182,6 +195,24 @@ def test_axe_finds_nothing_in_the_page_that_asks_for_the_token(
             assert findings(page, scheme) == []
     finally:
         context.close()
+
+
+@pytest.mark.long
+def test_axe_finds_nothing_in_pages_without_any_run(browser: Browser, tmp_path: Path) -> None:
+    with served(tmp_path) as lab:
+        context = browser.new_context(viewport=WIDEST, bypass_csp=True)
+        try:
+            page = context.new_page()
+            page.goto(lab_access.with_token(lab.address("runs")))
+            for number, name in enumerate(("runs", "overview", "what_if", "compare")):
+                if number:
+                    go(page, lab.address(name))
+                wait_until_drawn(page)
+                for scheme in SCHEMES:
+                    become(page, scheme)
+                    assert findings(page, scheme) == [], f"{name}, {scheme}"
+        finally:
+            context.close()
 
 
 def test_a_deep_link_asks_for_nothing_that_is_not_there(open_page: Visit, runs: Server) -> None:

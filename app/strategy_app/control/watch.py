@@ -74,7 +74,8 @@ def _head(run_id: str, live: LiveRun, active: Controls | None) -> None:
     is_here = active is not None and not isinstance(active, HostedControls)
     is_over = live.spec is not None and live.status.is_over
     widths = [3, 1.4, 1, 1] if is_over else [4, 1, 1]
-    left, *others, middle, right = st.columns(widths, vertical_alignment="top")
+    with st.container(key="run_head"):
+        left, *others, middle, right = st.columns(widths, vertical_alignment="top")
     left.markdown(f"### {as_markdown(run_id, 90)}")
     if active is not None:
         middle.button(

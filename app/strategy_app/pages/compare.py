@@ -11,6 +11,7 @@ from strategy_app.server import state
 from strategy_app.widgets.comparison import show_curves, show_ratio
 from strategy_app.widgets.comparison_picker import Side, pick_sides, why_no_other
 from strategy_app.widgets.empty import empty
+from strategy_app.widgets.links import page_link
 from strategy_app.widgets.places import show_head
 from strategy_app.widgets.runs_folder import RunEntry, list_runs
 from strategy_app.widgets.side_comparison import compare
@@ -33,6 +34,7 @@ def page() -> None:
             page="lab",
             link="New run",
         )
+        page_link("runs", "Record a program, import a profile, or open an example →")
         return
     sides = pick_sides(runs)
     if sides:

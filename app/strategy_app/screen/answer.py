@@ -180,7 +180,8 @@ _DRAWN: dict[type[Part], Callable[[Any], int | None]] = {
 def _show_missing(part: Missing, *, is_whole: bool) -> None:
     if is_whole or part.remedy:
         link = {"page": "lab", "link": "New run"} if part.needs_new_run else {}
-        empty(": ".join(filter(None, (part.title, f"{part.reason}."))), part.remedy, **link)
+        said = ": ".join(filter(None, (part.title, f"{part.reason}.")))
+        empty(said[0].upper() + said[1:], part.remedy, **link)
         return
     st.header(part.title)
     st.markdown(as_markdown(f"Not available: {part.reason}."))

@@ -181,7 +181,8 @@ def _sentence(facts: Facts, calls: Sequence[CollectiveCall]) -> tuple[str, ...]:
     """What a step communicates."""
     if not calls and facts.is_imported:
         why = facts.communication.why_no_bytes or NO_COLLECTIVE
-        return (f"{why[0].upper()}{why[1:]}.",)
+        moving = _shares(facts) if facts.breakdown.mean_ms("transfer") else ()
+        return (f"{why[0].upper()}{why[1:]}", *moving, ".")
     if not calls:
         return ("A step contains no collective: nothing is reduced across replicas.",)
     theirs = [call for call in calls if call.op != LAB_MARKS]

@@ -64,7 +64,7 @@ export class Charts {
     const single = (get, options = {}) => () => [{ get, colour: this.colours.series, ...options }];
     const plain = [
       ["wall", "Step time", "ms", { height: 130, lines: single((at) => history.wall[at], { skipFirst: true, text: (v) => joined(units.ms(v)) }) }],
-      ["replicas", "Each replica until its gradients are ready", "ms", { height: 150, lines: () => this.replicaLines(), band: this.band() }],
+      ["replicas", "Time to gradients of each replica", "ms", { height: 150, lines: () => this.replicaLines(), band: this.band() }],
       ["loss", "Loss", "", { height: 130, fromZero: false, lines: single((at) => history.loss[at], { width: 2, text: (v) => joined(units.loss(v)) }) }],
       ["throughput", "Throughput, over 10 steps", "examples/s", { height: 120, lines: single((at) => history.throughput[at], { skipFirst: true, text: (v) => joined(units.rate(v)) }) }],
     ];

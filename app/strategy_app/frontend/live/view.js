@@ -70,7 +70,7 @@ export class LiveView {
     this.servedBars.block.insertBefore(phaseLegend(data.servedParts, data.servedColours, data.phaseNames, saidOf), this.servedBars.canvas);
     this.machines = new Machines(definitions["CPU cores in use"]);
     this.traffic = el("div");
-    this.trafficPanel = panel("collectives", "Collectives", definitions.collective, this.traffic);
+    this.trafficPanel = panel("collectives", "Collectives of the latest capture", definitions.collective, this.traffic);
     this.newsList = el("ol", { class: "news" });
     // Several processes take the whole width; one is a panel among others.
     this.above = el("div", { class: "slot" }, this.processes.root);

@@ -249,7 +249,7 @@ export class LiveView {
     const total = this.state?.steps;
     const done = last < 0 ? null : history.step[last] + 1;
     tiles.set("progress", [units.count(done)[0], total && done ? `of ${units.count(total)[0]}` : ""]);
-    tiles.hideMissing(this.isOver);
+    tiles.hideMissing(this.isOver && Boolean(this.numbers));
   }
 
   get isOver() {

@@ -11,11 +11,10 @@ import strategy_profiles
 from strategy_profiles.analysis.facts import gather_facts
 from strategy_profiles.answers.answer import Answer, Code, Shares, Table
 from strategy_profiles.answers.html import as_html
+from strategy_profiles.examples import EXAMPLES, unpack
 from strategy_profiles.questions.loop import loop
 from tests.synthetic import HOSTILE, write_run
 from tests.synthetic.stacks import place
-
-CAPTURED = Path(__file__).parents[2] / "data" / "captured_step"
 
 
 def answer(run: Path) -> Answer:
@@ -58,11 +57,10 @@ def test_rows_are_indented_below_what_they_are_a_part_of(run: Path) -> None:
     assert max(rows.depths) >= 2
 
 
-def test_a_row_stands_below_what_it_is_a_part_of() -> None:
+def test_a_row_stands_below_what_it_is_a_part_of(tmp_path: Path) -> None:
     """Ops are a part of the computation, whatever comes after it."""
-    (rows,) = (
-        each for each in answer(CAPTURED).parts if isinstance(each, Table) and each.key == "account"
-    )
+    parts = answer(unpack(EXAMPLES[0], tmp_path)).parts
+    (rows,) = (each for each in parts if isinstance(each, Table) and each.key == "account")
     above: list[str] = []
     parents = {}
     for (title, *_), depth in zip(rows.rows, rows.depths, strict=True):
